@@ -1,6 +1,6 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table shuffles] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table shuffles claims] [--names vsi_bench pope_coco ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``).
 
@@ -10,6 +10,8 @@ letters as classes, numbers by regression), and its forest on our features; then
 **prune**: Iterative Bias Pruning with the default settings, 30 % of VSI-Bench.
 **memory**: one process cross-validates 100,000 made-up items of 4 options, another 100,000 numbers; the peak of each.
 **table**, **shuffles**: the numbers of docs/tst.md.
+**claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
+random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
 """
 
@@ -34,20 +36,38 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from lmms_patch.present import text_only
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import tree_diagnostic
-from lmms_patch.tst.diagnosis import Diagnosis, deal, diagnose, in_threads
+from lmms_patch.tst.controls import judge
+from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.diagnosis import Diagnose, Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
-from lmms_patch.tst.folds import grouping
+from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import prune
+from lmms_patch.tst.null import has_many_categories, shuffled_null
+from lmms_patch.tst.prune import cluster_of, prune
+from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.selection import PruneSettings
 from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
-from tests.tst.worlds import load, mc, number, rewards_of
+from tests.making.tst import details_of
+from tests.tst.worlds import (
+    balanced,
+    constant_gold,
+    duplicates,
+    load,
+    mc,
+    named_by_category,
+    number,
+    rewards_of,
+    sugarcrepe_like,
+    vsr_like,
+)
 
 NAMES = ("vsi_bench", "pope_coco", "scienceqa_test", "scienceqa_img", "videomme", "nlvr")
 SEEDS = (0, 1, 2)
@@ -311,7 +331,64 @@ def shuffles(names: Sequence[str], count: int = 20) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "shuffles": shuffles}
+# --- what is claimed ----------------------------------------------------------------------------------
+
+
+def claims(names: Sequence[str]) -> list[str]:
+    """Sentences on sets with a known truth: none of them has a shortcut in the language."""
+    sets = {
+        "balanced captions": balanced(300),
+        "balanced captions, each image with two": balanced(300, chained=True),
+        "VSR-like": vsr_like(300),
+        "gold is A in 70 %": constant_gold(600),
+        "a category that names the gold": named_by_category(300),
+        "a category with every gold alike": named_by_category(300, alike=True),
+        "duplicates with shuffled options": duplicates(300, 100),
+        "NLVR, by image": [dataclasses.replace(item, source=i) for i, item in enumerate(items_of("nlvr"))],
+    }
+    for name, items in sets.items():
+        rewards = rewards_of(items)
+        kept, why = headline(Copies(items), rewards, 1.0, 5)
+        groups = {one.name: one for one in (kept, source_of(items), grouping(items, "text")) if one.usable}
+        settings = ModelSettings()
+        found = {by: cross_validation(items, settings, one, rewards=rewards) for by, one in groups.items()}
+        early = found[source_of(items).name]
+        p = sign_flip_p((early.scores - early.baseline).mean(axis=0), cluster_of(items))
+        null: dict[str, Any] = {}
+        if has_many_categories(items):
+            null = {"shuffled": to_json(shuffled_null(RfDiagnostic(settings), items, rewards, kept, found[kept.name], k=5, fold_seed=SEEDS[0]))}
+        details = details_of(items, found, kept.name, unusable=why, **null)
+        print(f"{name}: before: {early.accuracy:.3f} against {np.nanmean(early.baseline):.3f}, p = {p:.4f}")
+        for sentence in text_only.notes(details):
+            print(f"    {sentence}")
+    return judged_prunings()
+
+
+def judged_prunings(docs: int = 600) -> list[str]:
+    """The verdict on a pruning of captions whose false words are odd in some categories, by two judges."""
+    items = sugarcrepe_like(docs)
+    by, settings = grouping(items, "none"), PruneSettings()
+
+    def diagnosed(items: Sequence[Item], model: ModelSettings) -> Diagnose:
+        rewards = rewards_of(items)
+        prepared = RfDiagnostic(model).prepare(items, rewards)
+        return lambda places, seeds: diagnose(prepared, items, rewards, places, by, seeds=seeds, runner=in_threads(WORKERS))
+
+    trees = ModelSettings(beside=False)
+    found = prune(items, settings, diagnosed(items, trees))
+    print(f"SugarCrepe-like: {len(found.removed)} of {docs} removed ({found.stopped})")
+    for name, model in {"before, a forest on the same features": ModelSettings("forest", 50, beside=False), "now": ModelSettings("linear")}.items():
+
+        def world(seed: int, model: ModelSettings = model) -> tuple[Places, Diagnose]:
+            shuffled = shuffle_golds(items, seed)
+            alike = dataclasses.replace(settings, budget=float(len(found.removed)), near_chance=False, over_pruned=False, seed=seed)
+            return prune(shuffled, alike, diagnosed(shuffled, trees)).removed, diagnosed(shuffled, model)
+
+        print(f"    judge {name}: {judge(items, found.removed, diagnosed(items, model), world).sentence}", flush=True)
+    return []
+
+
+PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "shuffles": shuffles, "claims": claims}
 
 
 def main() -> int:

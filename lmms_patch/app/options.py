@@ -15,11 +15,11 @@ from lmms_patch.errors import must
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Grouping = Literal["auto", "source", "text", "none"]
+Grouping = Literal["auto", "source", "text", "joined", "none"]
 Match = Literal["category", "format", "none"]
 
 INCLUDE_PATH = typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")
-MATCH = typer.Option("--match", help="Random removals keep the counts of category and format, of format alone, or of nothing.")
+MATCH = typer.Option("--match", help="What random removals keep: counts of category and format, of format alone, or nothing.")
 
 
 def options_of(model: type[BaseModel]) -> Callable[[F], F]:
@@ -77,12 +77,15 @@ class PruneArguments(BaseModel):
         str | None,
         typer.Option("--key", metavar="FIELD", help="Doc field with a stable id; if left out the task's option key, else a hash of the doc."),
     ] = None
-    model: Annotated[Literal["boosting", "forest"], typer.Option("--model", help="The diagnostic that selects; the judge is the other.")] = "boosting"
+    model: Annotated[
+        Literal["boosting", "forest", "linear"],
+        typer.Option("--model", help="The diagnostic that selects; the linear model judges the trees, boosting judges the linear model."),
+    ] = "boosting"
     controls: Annotated[
         int,
         Field(ge=1),
         must("1 or more: at least one matched-random removal is needed to compare with"),
-        typer.Option("--controls", metavar="N", help="Matched-random removals."),
+        typer.Option("--controls", metavar="N", help="Random removals, matched and unmatched."),
     ] = 5
     shuffles: Annotated[
         int, Field(ge=0), must("0 or more"), typer.Option("--shuffles", metavar="N", help="Prunings of shuffled golds; 0: no verdict.")
@@ -101,8 +104,8 @@ class PruneArguments(BaseModel):
 
     @property
     def judge_model(self) -> str:
-        """The model class that did not select."""
-        return "forest" if self.model == "boosting" else "boosting"
+        """The model class that did not select, on features that the other does not use."""
+        return "boosting" if self.model == "linear" else "linear"
 
     @property
     def about(self) -> str:
@@ -121,7 +124,9 @@ class StressArguments(BaseModel):
     )
     folds: Annotated[int, typer.Option("--folds", metavar="K", help="Number of folds, 2 to 50.")] = 5
     fold_seed: Annotated[int | None, typer.Option("--fold-seed", metavar="S", help="The first fold seed; 0 if left out.")] = None
-    fold_seeds: Annotated[int | None, typer.Option("--fold-seeds", metavar="R", help="Number of fold seeds to average over; 3 if left out.")] = None
+    fold_seeds: Annotated[
+        int | None, typer.Option("--fold-seeds", metavar="R", help="Number of fold seeds to average over; 5 if left out, or 3 from 5,000 docs on.")
+    ] = None
     grouping: Annotated[
         Grouping | None, typer.Option("--grouping", help="What stays in one fold; auto if left out: the source, where it is known.")
     ] = None

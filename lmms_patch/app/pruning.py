@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.runs.numbers import APART, REVERSED
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import newest, sample_log
 from lmms_patch.runs.run import Result, read
@@ -22,14 +24,16 @@ from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
+from lmms_patch.tst.results import stress
 from lmms_patch.tst.selection import PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
+    from lmms_patch.tst.trees import ModelSettings
 
-JUDGE_TREES = 50
+FOREST_TREES = 50
 
 Tell = Callable[[str], None]
 
@@ -104,6 +108,16 @@ def _allocation(text: str) -> str | dict[str, float]:
     return out
 
 
+def settings_of(model: str) -> ModelSettings:
+    """Return the settings of a model that selects or judges.
+
+    The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
+    """
+    from lmms_patch.tst.trees import ModelSettings
+
+    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
+
+
 @dataclass(frozen=True)
 class _Work:
     """What is pruned, and by which model class."""
@@ -115,9 +129,8 @@ class _Work:
     def diagnose(self, items: Sequence[Item], rewards: Rewards, model: str) -> Diagnose:
         """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
-        from lmms_patch.tst.trees import ModelSettings
 
-        prepared = RfDiagnostic(ModelSettings(model, JUDGE_TREES if model == "forest" else None)).prepare(items, rewards)
+        prepared = RfDiagnostic(settings_of(model)).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
         return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
 
@@ -144,7 +157,9 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
     work = _Work(items, task.headline, arguments.folds)
     selector = None if given is not None else work.diagnose(items, task.rewards, arguments.model)
-    found = prune(items, settings, selector, given=given, state=out / "history.json", about=arguments.about, fresh=arguments.fresh, tell=tell)
+    copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
+    state = out / "history.json"
+    found = prune(items, settings, selector, given=given, copies=copies, state=state, about=arguments.about, fresh=arguments.fresh, tell=tell)
     judged = overlap = None
     if len(found.removed) and arguments.by != "locality":
         judged = _judge(arguments, work, task, settings, found, given, tell)
@@ -229,11 +244,24 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
             tell(line)
         by_doc: Mapping[int, float | None] = told.scores
     else:
+        _check_copies(log, lines)
         by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
     scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
     return scores
+
+
+def _check_copies(log: Path, lines: Sequence[Record]) -> None:
+    """Refuse the scores of a run that answers copies in reverse.
+
+    Raises:
+        RecordError: what it found is no shortcut.
+    """
+    found = stress(lines)
+    reason = None if found is None else found.by_grouping[found.headline].withheld
+    if reason is not None:
+        raise RecordError(f"{log}: nothing is pruned: {REVERSED[reason]}")
 
 
 def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:

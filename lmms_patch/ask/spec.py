@@ -255,12 +255,15 @@ class Options(BaseModel):
     """Seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap."""
     null: Count = 300
     """How many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none."""
-    grouping: Literal["auto", "source", "none", "text"] = "auto"
-    """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, or nothing (none); auto: source where a usable one is known."""
+    grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
+    """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, of either (joined), or nothing (none).
+
+    auto: source where a usable one is known; joined where docs of one text have different golds.
+    """
     fold_seed: Count = 0
     """The first fold seed of ``tst``: its answers go to the native scorer."""
-    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] = 3
-    """Number of fold seeds, over which scores are averaged."""
+    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] | None = None
+    """Number of fold seeds, over which scores are averaged. Default: 5, or 3 from 5,000 docs on."""
     features: Name | None = None
     """``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}."""
     key: Name | None = None

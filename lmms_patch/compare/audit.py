@@ -56,7 +56,7 @@ _POINTS = re.compile(
     r"|tst_details\.by_grouping\.\w+\.accuracy\.value$"
 )
 """What every version computed alike: here a difference is never the version's."""
-_WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state", "label", "headline")
+_WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state", "label", "headline", "withheld")
 """Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
 
 
@@ -503,8 +503,8 @@ class _Log:
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
-_LATER = ("asked", "full_pass")
-"""Parts of an analysis that earlier versions did not have, and that are null in their runs."""
+_LATER = ("asked", "full_pass", "copies", "withheld")
+"""Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs."""
 
 
 def missing_rank(ids: Sequence[int]) -> str:

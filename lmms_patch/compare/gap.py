@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from lmms_patch.compare.gap_sides import Side
 from lmms_patch.errors import RecordError
+from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, cluster_numbers, generator
-from lmms_patch.tst.controls import ALPHA, matched_part, matched_random
+from lmms_patch.tst.controls import matched_part, matched_random
 
 CONTROLS = 200
 _ROUNDING = 1e-9

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS
+from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result
@@ -60,6 +61,7 @@ class Case:
         analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty for a kind without one.
         size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
+        tst: ``tst_details`` (docs/records.md); empty where there is none, or only its numbers are known.
     """
 
     key: str
@@ -72,6 +74,7 @@ class Case:
     analysis: Mapping[str, Any] = field(default_factory=dict)
     size: int | None = None
     higher: bool = True
+    tst: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def grids(self) -> list[int]:
@@ -104,6 +107,7 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         result.details.get("analysis") or {},
         size if isinstance(size, int) else None,
         result.higher_is_better,
+        result.details.get("tst_details") or {},
     )
 
 
@@ -144,9 +148,10 @@ _RULES = {
     "mixed": _Rule("cell", "the size of the cells decides in {}"),
     "no image": _Rule("no image", "no image is needed for {}"),
     "without": _Rule("no image", "without the right image there is still a score in {}"),
-    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than chance in {}"),
+    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than the most frequent answers in {}"),
     "not without": _Rule("no image", "without the right image no more than chance is shown for {}"),
     "not learned": _Rule("no image", "a text-only model is not shown to learn more than the most frequent answers of {}"),
+    "withheld": _Rule("undecided", "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}"),
     "contradicted": _Rule("contradicted", "raw and corrected index disagree in {}"),
     "unread": _Rule("unread", "cannot be read: {}"),
     "undecided": _Rule("undecided", "undecided: {}"),
@@ -201,10 +206,18 @@ def _rules_of(case: Case) -> list[str]:
     if kind.index:
         return _of_index(case)
     if kind.folds:
-        return [_by_sign(case.measures["tst_above"], "learned", "not learned", "not learned")] if "tst_above" in case.measures else ["unread"]
+        return [_of_tst(case)]
     if kind.view in ("blind", "blank", "swap") and case.higher:
         return ["without" if _beats_chance(case) else "not without"]
     return ["magic" if kind.name == "magic" else "other"]
+
+
+def _of_tst(case: Case) -> str:
+    """Return the rule of a text-only cross-validation: its verdict, or where only its numbers are known what these say."""
+    if case.tst:
+        state = text_only.verdict(case.tst).state
+        return state if state in ("learned", "withheld") else "not learned"
+    return _by_sign(case.measures["tst_above"], "learned", "not learned", "not learned") if "tst_above" in case.measures else "unread"
 
 
 def _of_index(case: Case) -> list[str]:
@@ -355,12 +368,16 @@ class _Teller:
             looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
             other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
             return f"{case.metric} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
-        if rule in ("not without", "not learned"):
+        if rule == "not without":
             return ""
+        if rule == "not learned":
+            return ", ".join(self._constant(case)) if "tst_majority" in measures else ""
         if rule == "without":
             return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._beside(case)])
         if rule == "learned":
-            return ", ".join([self._ends(measures["tst"]), *self._chance(case)])
+            return ", ".join([self._ends(measures["tst"]), *self._constant(case)])
+        if rule == "withheld":
+            return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
         if rule == "contradicted":
             return self._both(case, next(n for n in case.grids if reading.mark_of(case.grid(n))))
         if rule == "unread":
@@ -409,6 +426,12 @@ class _Teller:
     def _chance(self, case: Case) -> list[str]:
         chance = case.measures.get("chance")
         return [] if chance is None or chance.value is None else [f"chance {number(chance.value)}"]
+
+    def _constant(self, case: Case) -> list[str]:
+        """Return what a text-only score is to be held against."""
+        majority = case.measures.get("tst_majority")
+        known = [] if majority is None or majority.value is None else [f"most frequent answers {number(majority.value)}"]
+        return [*known, *self._chance(case)]
 
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""

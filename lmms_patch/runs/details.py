@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.runs.numbers import Analysis, Stress
+from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.record import WrappedKind
 from lmms_patch.runs.typed import Digest, fault
 from lmms_patch.stats.bounds import LARGEST, Count, GridSize, Level, Number, Share, Some
@@ -61,9 +61,9 @@ class TaskOptions(Struct):
     seconds: Seconds = 60.0
     seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
     null: Count | UnsetType = UNSET
-    grouping: Literal["auto", "source", "none", "text"] = "auto"
+    grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
     fold_seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
-    fold_seeds: Annotated[int, Meta(ge=1, le=1000)] = 3
+    fold_seeds: Annotated[int, Meta(ge=1, le=1000)] | None = None
     features: str | None = None
     key: str | None = None
     exit: bool | UnsetType = UNSET
@@ -226,7 +226,8 @@ class TstDetails(Stress):
     """The numbers of a text-only cross-validation, and what the diagnostic found out about the task as a whole.
 
     Attributes:
-        unusable: grouping -> why it was not done
+        unusable: grouping -> why it was not done, or is not the headline
+        shuffled: the same diagnostic on shuffled golds; null where categories are few, absent in older files
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
         zero_shot: accuracy of the same model before training; null where the diagnostic has none
         delta: headline accuracy less zero-shot, paired by doc; null without it
@@ -243,6 +244,7 @@ class TstDetails(Stress):
     texts: Texts | UnsetType = UNSET
     importance: list[Importance] | UnsetType = UNSET
     causes: list[Cause] | UnsetType = UNSET
+    shuffled: Null | UnsetType | None = UNSET
     seconds: Number | UnsetType = UNSET
 
 

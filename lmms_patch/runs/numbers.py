@@ -14,7 +14,7 @@ from msgspec import Meta
 from lmms_patch.ask.spec import Key, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Share, Some
 from lmms_patch.stats.chance import Chance
@@ -206,6 +206,23 @@ class Analysis:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """The numbers of the docs of one class of copies.
+
+    Attributes:
+        docs: number of docs.
+        accuracy: mean TsT accuracy; None where none is scored.
+        majority: mean of the frequency baseline; None likewise.
+        above: accuracy less majority, paired by doc.
+    """
+
+    docs: Count
+    accuracy: Number | None
+    majority: Number | None
+    above: Estimate
+
+
+@dataclass(frozen=True)
 class Grouped:
     """The numbers of one cross-validation, whose folds have one grouping.
 
@@ -217,7 +234,12 @@ class Grouped:
         majority: the frequency baseline of the training folds, mean over docs and seeds.
         above: accuracy less majority, paired by doc.
         p: permutation p-value of ``above`` > 0: signs of whole clusters flipped at random; None with nothing to compare.
+        copies: by class of copies (docs/tst.md), which share of the number comes from docs whose text stands more than once; None where no text does.
+        withheld: why ``above`` is no shortcut of the language: docs whose copies have the same gold fall below the majority answer (``agreeing``), or
+            only docs whose copies have another gold rise above it (``conflicting``): the copies are answered in reverse. None: no such reason.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("copies", "withheld")
 
     accuracy: Estimate
     sd: Number | None
@@ -225,6 +247,8 @@ class Grouped:
     majority: Number | None
     above: Estimate
     p: Share | None
+    copies: Mapping[CopyClass, Copied] | None = None
+    withheld: Literal["agreeing", "conflicting"] | None = None
 
 
 @dataclass(frozen=True)
@@ -251,12 +275,44 @@ class Category:
 
 
 @dataclass(frozen=True)
+class Null:
+    """The comparison of a text-only cross-validation with golds that say nothing that their categories do not.
+
+    Attributes:
+        own: accuracy at the first fold seed.
+        shuffled: the same with golds shuffled within their category, one for each shuffle.
+        p: (1 + number of shuffles with at least this accuracy) / (1 + shuffles).
+        majority: the frequency baseline at the first fold seed.
+        majority_shuffled: the same with golds shuffled over all docs.
+    """
+
+    own: Number
+    shuffled: tuple[Number, ...]
+    p: Share
+    majority: Number
+    majority_shuffled: tuple[Number, ...]
+
+
+FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by text", "joined": "folds by source and text"}
+"""What the groupings of a text-only cross-validation are called."""
+APART = ("none", "source")
+"""The groupings that deal docs of one text to different folds."""
+ALPHA = 0.05
+"""The level of the tests of a text-only cross-validation."""
+REVERSED = {
+    "agreeing": "docs whose copies have the same answer fall below the constant answer: the training copies are answered in reverse",
+    "conflicting": "only docs whose copies have another answer rise above the constant answer: the training copies are answered in reverse",
+}
+"""Why a gain over the constant answer is no shortcut of the language, by ``Grouped.withheld``."""
+
+
+@dataclass(frozen=True)
 class Stress:
     """All numbers of a Test-set Stress-Test.
 
     Attributes:
         headline: the name of the grouping to which the answers, s(x) and the categories belong.
-        by_grouping: numbers for source, none (random folds) and text, as far as they could be computed.
+        by_grouping: numbers for source, none (random folds), text, and joined (source and text together), as far as they were computed.
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
             instead of the question; None without both.
         zero_shot: accuracy of the same model before training; None where the diagnostic has none.
@@ -267,7 +323,7 @@ class Stress:
         unscored: number of docs without a score.
     """
 
-    headline: Literal["source", "none", "text"]
+    headline: Literal["source", "none", "text", "joined"]
     by_grouping: Mapping[str, Grouped]
     leakage: Estimate | None
     zero_shot: Estimate | None

@@ -128,6 +128,9 @@ class ZeroShot(Struct):
     score: Number | None = None
 
 
+CopyClass = Literal["agreeing", "conflicting", "single"]
+
+
 class Tested(Struct):
     """What the text-only cross-validation says of the doc.
 
@@ -143,9 +146,12 @@ class Tested(Struct):
         delta: s less the untrained model's
         zero_shot: of the untrained model
         baseline: the same as scores of the frequency baseline
+        copies: whether the other docs of the same text suggest the right answer; absent in older files
     """
 
-    grouping: Literal["source", "none", "text"]
+    LATE: ClassVar[tuple[str, ...]] = ("copies",)
+
+    grouping: Literal["source", "none", "text", "joined"]
     scores: dict[str, Numbers]
     diagnostic: str = ""
     fold: Annotated[int, Meta(ge=0, le=MOST)] = 0
@@ -157,6 +163,7 @@ class Tested(Struct):
     delta: Number | None = None
     zero_shot: ZeroShot | None = None
     baseline: dict[str, Numbers] = {}
+    copies: CopyClass | None = None
 
 
 class WrongImage(Struct, omit_defaults=True):

@@ -1,8 +1,12 @@
 """The judge of a pruning: does it show a reduction of shortcuts, or selection noise? Pure.
 
 Selection feeds on noise: the items that were predictable by chance are removed first, so the accuracy of the same model falls even where golds mean
-nothing. Therefore three precautions: the kept set is judged by another model class with other fold seeds; its fall is counted against matched-random
-removal; and that fall is compared with the falls of the same pruning under shuffled golds.
+nothing. Therefore three precautions: the kept set is judged by another model class, on other features and fold seeds; its fall is counted against
+random removal; and that fall is compared with the falls of the same pruning under shuffled golds.
+
+There are two kinds of random removal. One keeps the counts of each category: it sees what selection does within categories, and is blind to a
+pruning that removes whole categories. The other keeps nothing: it sees both, and takes a category that is merely easier for a shortcut. A reduction
+is claimed only where the fall is beyond noise against both.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Seed, generator
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
@@ -26,10 +32,41 @@ from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, cluster_of, lo
 from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
-ALPHA = 0.05
 
 World = Callable[[int], tuple[Places, Diagnose]]
 """A function from a seed to a world of shuffled golds: what the same pruning removes there, and the judge there."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """The comparison with one kind of random removal.
+
+    Attributes:
+        match: what the random removals keep (``MATCHES``).
+        controls: the judge's accuracy after each random removal.
+        fall: mean of ``controls`` less that on the kept items: how much more than random removal the pruning lowered the accuracy.
+        shuffled: the same fall under shuffled golds, one for each shuffle.
+        p: (1 + number of shuffled falls at least as large) / (1 + shuffles); None without shuffles.
+    """
+
+    match: str
+    controls: tuple[float, ...]
+    fall: float
+    shuffled: tuple[float, ...]
+    p: float | None
+
+    @property
+    def shows(self) -> bool:
+        """Whether the fall is more than selection on noise explains."""
+        return self.fall > 0 and self.p is not None and self.p < ALPHA
+
+    @property
+    def sentence(self) -> str:
+        """The numbers in words."""
+        kept = "unmatched" if self.match == "none" else f"matched by {self.match}"
+        span = f"shuffled golds give falls of {min(self.shuffled):+.3f} to {max(self.shuffled):+.3f}" if self.shuffled else "no golds were shuffled"
+        p = "" if self.p is None else f" (p = {self.p:.3f})"
+        return f"{np.mean(self.controls):.3f} after random removal {kept} (fall {self.fall:+.3f}; {span}{p})"
 
 
 @dataclass(frozen=True)
@@ -39,23 +76,18 @@ class Judged:
     Attributes:
         original: the judge's text-only accuracy on all items (fraction).
         kept: its accuracy on the kept items.
-        controls: its accuracy after each matched-random removal.
-        fall: mean of ``controls`` less ``kept``: how much more than random removal the pruning lowered the accuracy.
-        shuffled: the same fall under shuffled golds, one for each shuffle.
-        p: (1 + number of shuffled falls at least as large) / (1 + shuffles).
+        compared: the comparisons with random removal: matched, and unmatched where that is another one.
         baseline: the frequency baseline of the kept items (``prune.against_baseline``).
         p_above: p-value of their accuracy above the baseline.
         p_below: p-value of their accuracy below an uninformed answer.
-        verdict: ``reduction``, ``selection noise`` (no more than noise gives: small sets hide real reductions), ``over-pruned``, or ``unknown``.
+        verdict: ``reduction``, ``selection noise`` (no more than noise gives: small sets hide real reductions), ``controls disagree`` (more than
+            noise against one kind of random removal), ``over-pruned``, or ``unknown``.
         sentence: the verdict in plain words.
     """
 
     original: float
     kept: float
-    controls: tuple[float, ...]
-    fall: float
-    shuffled: tuple[float, ...]
-    p: float | None
+    compared: tuple[Control, ...]
     baseline: float | None
     p_above: float | None
     p_below: float | None
@@ -121,11 +153,11 @@ def judge(
     Args:
         items: all n items.
         removed: places of the removed items.
-        judged_by: a diagnostic of another model class than the one that selected.
+        judged_by: a diagnostic of another model class than the one that selected, on other features.
         world: the same pruning and judge under shuffled golds.
-        controls: number of matched-random removals.
+        controls: number of random removals of each kind.
         shuffles: number of shuffles; with fewer than 20 nothing can be called a reduction (p is at least 1 / (shuffles + 1)).
-        match: what random removals are matched by, see ``group_keys``.
+        match: what the matched ones are matched by, see ``group_keys``; ``none``: the category. Unmatched ones stand beside them.
         seed: of the controls and fold seeds.
         state: file that keeps every finished number, so that an interrupted call continues.
         fingerprint: what these numbers belong to.
@@ -138,19 +170,28 @@ def judge(
         raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
     gone = hashlib.sha256("/".join(sorted(items[int(i)].key for i in removed)).encode()).hexdigest()[:16]
     known = _Known(state, f"{fingerprint}/{gone}/{match}/{seed}", tell)
-    groups = group_keys(items, match)
+    groups = {name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])}
+    if len(set(next(iter(groups.values())))) == 1:  # one category of one format: matched or not is the same
+        groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
     whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
     left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of([items[i] for i in kept])))
-    random = tuple(
-        known.number(f"control {c}", lambda c=c: judged_by(np.setdiff1d(everyone, matched_random(groups, removed, seed * 7919 + c)), seeds).accuracy)  # type: ignore[misc]
-        for c in range(controls)
-    )
-    fall = float(np.mean(random) - left[0])
-    shuffled = tuple(known.number(f"shuffle {s}", lambda s=s: _shuffled_fall(world, groups, everyone, seed, s, seeds[:1])) for s in range(shuffles))  # type: ignore[misc]
-    return _verdict(whole, left, random, fall, shuffled)
+
+    def after(name: str, c: int) -> float:
+        return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
+
+    random = {name: [known.number(f"control {name} {c}", partial(after, name, c)) for c in range(controls)] for name in groups}
+    falls = [
+        known.values(f"shuffle {s}", partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1])) for s in range(shuffles)
+    ]
+    compared = []
+    for at, name in enumerate(groups):
+        fall, shuffled = float(np.mean(random[name]) - left[0]), tuple(float(one[at]) for one in falls)
+        p = (1 + sum(other >= fall for other in shuffled)) / (1 + shuffles) if shuffled else None
+        compared.append(Control(name, tuple(random[name]), fall, shuffled, p))
+    return _verdict(whole, left, tuple(compared))
 
 
 def _of_kept(found: Diagnosis, clusters: Places | None) -> list[float | None]:
@@ -158,35 +199,50 @@ def _of_kept(found: Diagnosis, clusters: Places | None) -> list[float | None]:
     return [found.accuracy, *against_baseline(found, clusters)]
 
 
-def _shuffled_fall(world: World, groups: Sequence[Hashable], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]) -> float:
+def _shuffled_falls(
+    world: World, groups: Sequence[Sequence[Hashable]], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]
+) -> list[float]:
+    """Return the fall under one shuffle of the golds against each kind of random removal."""
     removed, judged_by = world(seed * 104_729 + shuffle)
-    random = matched_random(groups, removed, seed * 7919 + 1000 + shuffle)
-    fall = judged_by(np.setdiff1d(everyone, random), seeds).accuracy - judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
-    return float(fall)
+    kept = judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
+    random = [np.setdiff1d(everyone, matched_random(own, removed, seed * 7919 + 1000 + shuffle)) for own in groups]
+    return [float(judged_by(places, seeds).accuracy - kept) for places in random]
 
 
-def _verdict(whole: float, left: Sequence[Any], random: tuple[float, ...], fall: float, shuffled: tuple[float, ...]) -> Judged:
+def _verdict(whole: float, left: Sequence[Any], compared: tuple[Control, ...]) -> Judged:
     kept, baseline, above, below = left
-    p = (1 + sum(other >= fall for other in shuffled)) / (1 + len(shuffled)) if shuffled else None
-    numbers = f"an independent judge scores {kept:.3f} on the kept items, {np.mean(random):.3f} after matched-random removal (fall {fall:+.3f})"
-    span = f"shuffled golds give falls of {min(shuffled):+.3f} to {max(shuffled):+.3f}" if shuffled else "no golds were shuffled"
+    shown = [one.shows for one in compared]
     if below is not None and below < ALPHA:
         verdict, says = "over-pruned", "the kept items are answered worse than by guessing: what is left goes against the patterns that were removed"
-    elif p is None:
+    elif compared[0].p is None:
         verdict, says = "unknown", "without shuffles nothing says how much of this is selection noise"
-    elif fall > 0 and p < ALPHA:
+    elif all(shown):
         verdict, says = "reduction", "more than selection on noise explains: a reduction of text-only shortcuts"
+    elif any(shown):
+        verdict, says = "controls disagree", _disagreement(compared)
     else:
-        least = f"only a fall above {max(shuffled):+.3f} could have been called one" if len(shuffled) >= 20 else "20 shuffles or more are needed"
-        verdict, says = "selection noise", f"no reduction is shown, which does not mean that there is no shortcut: on a set of this size {least}"
-    sentence = f"{verdict}: {numbers}; {span}" + (f" (p = {p:.3f})" if p is not None else "") + f": {says}"
-    return Judged(whole, kept, random, fall, shuffled, p, baseline, above, below, verdict, sentence)
+        least = " and ".join(f"{max(one.shuffled):+.3f}" for one in compared)
+        needed = f"only a fall above {least} could have been called one" if len(compared[0].shuffled) >= 20 else "20 shuffles or more are needed"
+        verdict, says = "selection noise", f"no reduction is shown, which does not mean that there is no shortcut: on a set of this size {needed}"
+    told = ", and ".join(one.sentence for one in compared)
+    return Judged(
+        whole, kept, compared, baseline, above, below, verdict, f"{verdict}: an independent judge scores {kept:.3f} on the kept items, {told}: {says}"
+    )
+
+
+def _disagreement(compared: Sequence[Control]) -> str:
+    """Say what either kind of random removal shows."""
+    said = []
+    for one in compared:
+        kept = "counts per category kept" if one.match == "category" else "counts per format kept" if one.match == "format" else "nothing kept"
+        said.append(f"with {kept} {'more than selection on noise explains' if one.shows else 'no more than selection on noise explains'}")
+    return f"{'; '.join(said)}; a reduction is claimed only where both show it"
 
 
 class _Numbers(Saved):
-    """The numbers of the judge by their names; of the kept items four."""
+    """The numbers of the judge by their names; of the kept items four, of a shuffle one for each kind of random removal."""
 
-    found: dict[str, Number | Annotated[list[Number | None], Meta(min_length=4, max_length=4)]]
+    found: dict[str, Number | Annotated[list[Number | None], Meta(min_length=1, max_length=4)]]
 
 
 class _Known:

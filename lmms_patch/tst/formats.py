@@ -23,10 +23,27 @@ class PrunedSettings(Struct, kw_only=True):
     floor: Annotated[float, Meta(ge=0)]
     seed: int
     fold_seeds: Annotated[int, Meta(ge=1)]
-    model: Literal["boosting", "forest"]
-    judge: Literal["boosting", "forest"]
+    model: Literal["boosting", "forest", "linear"]
+    judge: Literal["boosting", "forest", "linear"]
     folds: Annotated[int, Meta(ge=2, le=50)]
     grouping: str
+
+
+class ControlJson(Struct, kw_only=True):
+    """The comparison with one kind of random removal.
+
+    Attributes:
+        match: what the random removals keep
+        controls: the judge's accuracy after each of them
+        fall: their mean less the accuracy on the kept docs
+        shuffled: the same fall with shuffled golds
+    """
+
+    match: Literal["category", "format", "none"]
+    controls: list[Number]
+    fall: Number
+    shuffled: list[Number]
+    p: Share | None
 
 
 class JudgedJson(Struct, kw_only=True):
@@ -34,20 +51,16 @@ class JudgedJson(Struct, kw_only=True):
 
     Attributes:
         original: the judge's text-only accuracy on all docs
-        controls: on each matched-random set
-        shuffled: the same fall with shuffled golds
+        compared: with random removal: matched, and unmatched where that is another one
     """
 
     original: Number
     kept: Number
-    controls: list[Number]
-    fall: Number
-    shuffled: list[Number]
-    p: Share | None
+    compared: list[ControlJson]
     baseline: Number | None
     p_above: Share | None
     p_below: Share | None
-    verdict: Literal["reduction", "selection noise", "over-pruned", "unknown"]
+    verdict: Literal["reduction", "selection noise", "controls disagree", "over-pruned", "unknown"]
     sentence: str
 
 

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from lmms_patch import files
 from lmms_patch.errors import RecordError
+from lmms_patch.runs.numbers import ALPHA, REVERSED
 from lmms_patch.runs.typed import read_as
 from lmms_patch.stats.bounds import Number
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.results import sign_flip_p
+from lmms_patch.tst.results import sign_flip_p, withheld
 from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount
 
 Array = NDArray[np.float64]
@@ -34,7 +35,6 @@ S = TypeVar("S", bound="Saved")
 SCHEMA = 1
 ROUNDS = 5
 """The number of rounds where no batch is given."""
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ def prune(
     *,
     given: Array | None = None,
     zero_shot: Array | None = None,
+    copies: Callable[[Places], Sequence[str]] | None = None,
     state: Path | None = None,
     about: str = "",
     fresh: bool = False,
@@ -120,13 +121,15 @@ def prune(
         diagnose: called every round with the places that are left; None: ``given`` decides in a single pass.
         given: shape (n,), scores; nan: unscored, never removed.
         zero_shot: shape (n,), bias scores of the untrained model, for ``by: delta``.
+        copies: gives the classes (``copies.CLASSES``) of the docs that are left, where folds deal copies of one text apart. Pruning is refused where
+            copies are answered in reverse (``results.withheld``): what it would remove is half of each pair, and no shortcut.
         state: file that keeps every finished round; a second call with the same items and settings continues from it.
         about: what else the result depends on (the diagnostic), for the state.
         fresh: whether to start again, whatever the state says.
         tell: called with a line for every round.
 
     Raises:
-        PruneError: keys are not unique, the state belongs to other settings, or scores are missing.
+        PruneError: keys are not unique, the state belongs to other settings, scores are missing, or copies are answered in reverse.
     """
     keys = [item.key for item in items]
     if len(set(keys)) < len(keys):
@@ -140,7 +143,7 @@ def prune(
         raise PruneError(f"{len(given)} scores for {len(items)} docs")
     print_ = fingerprint(items, settings, about, given, zero_shot)
     history = [] if state is None or fresh else load_state(state, print_)
-    return _Pruning(items, settings, diagnose, given, zero_shot, history, state, print_, tell).run()
+    return _Pruning(items, settings, diagnose, given, zero_shot, copies, history, state, print_, tell).run()
 
 
 class _Pruning:
@@ -151,16 +154,18 @@ class _Pruning:
         diagnose: Diagnose | None,
         given: Array | None,
         zero_shot: Array | None,
+        copies: Callable[[Places], Sequence[str]] | None,
         history: list[Round],
         state: Path | None,
         print_: str,
         tell: Callable[[str], None],
     ) -> None:
         self.items, self.settings, self.diagnose, self.given, self.zero_shot = items, settings, diagnose, given, zero_shot
-        self.rounds, self.state, self.print, self.tell = history, state, print_, tell
+        self.rounds, self.state, self.print, self.tell, self.copies = history, state, print_, tell, copies
         self.place = {item.key: i for i, item in enumerate(items)}
         self.selector = Selector(items, settings)
         self.clusters = cluster_of(items)
+        self._reversed = ""
 
     def run(self) -> Pruned:
         budget = self.selector.budget
@@ -173,7 +178,7 @@ class _Pruning:
         stopped = ""
         while not stopped and len(gone) < budget:
             this_round, known = self._round(gone)
-            stopped = self._why_stop(this_round, known)
+            stopped = self._why_stop(this_round, known) or self._reversed
             if stopped == OVER_PRUNED:
                 return self._taken_back()
             chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
@@ -198,11 +203,21 @@ class _Pruning:
             scores, told = self.given[kept], Round(number, len(kept), None, None, None, None, None)
         else:
             diagnosis = self.diagnose(kept, self._seeds(number))
+            self._check_copies(diagnosis, kept)
             scores = self._score(diagnosis, kept)
             accuracy = diagnosis.accuracy if math.isfinite(diagnosis.accuracy) else None
             told = Round(number, len(kept), accuracy, *self._against(diagnosis, kept), None)
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return Round(**{**asdict(told), "highest": max(known.values(), default=None)}), known
+
+    def _check_copies(self, found: Diagnosis, kept: Places) -> None:
+        """Note whether copies are answered in reverse among the docs that are left; refuse the pruning where they are from the start."""
+        if self.copies is None:
+            return
+        above = np.asarray((found.scores - found.baseline).mean(axis=0))
+        self._reversed = reversed_copies(above, self.copies(kept), None if self.clusters is None else self.clusters[kept])
+        if self._reversed and not self.rounds:
+            raise PruneError(f"nothing is pruned: {self._reversed}")
 
     def _score(self, found: Diagnosis, kept: Places) -> Array:
         if self.settings.by == "s":
@@ -260,6 +275,12 @@ class _Pruning:
 
 
 OVER_PRUNED = "over-pruned: text-only answers on the kept items fell significantly below chance; the last round was taken back"
+
+
+def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None) -> str:
+    """Say why a gain over the majority answer is not a shortcut that pruning could remove; empty where it may be one."""
+    reason = withheld(above, copies, clusters)
+    return f"{REVERSED[reason]}; the set is balanced, and the pattern is no shortcut of the language" if reason else ""
 
 
 def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float | None, float | None, float | None]:

@@ -6,17 +6,19 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tabl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.runs.numbers import Category, Grouped, Stress
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, Grouped, Stress
+from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
+from lmms_patch.tst.copies import CLASSES
 
 Array = NDArray[np.float64]
+Withheld = Literal["agreeing", "conflicting"]
 
 FLIPS = 2000
 """The number of random sign flips of a permutation test."""
@@ -60,6 +62,35 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
     return (1 + at_least) / (1 + flips)
 
 
+def withheld(above: Array, copies: Sequence[str], clusters: NDArray[np.intp] | None, seed: Seed = 0) -> Withheld | None:
+    """Return why a gain over the majority answer is no shortcut of the language; None where nothing speaks against it.
+
+    A prior of the text ("a car" is mostly wrong) answers the docs whose copies have the same gold. If these fall below the majority answer while the
+    others, or all docs, rise above it, the training copies are answered in reverse: ``agreeing``. The same holds where docs with conflicting copies
+    rise above the majority answer, and all others together do not: ``conflicting``. "Above" and "below" are one-sided sign-flip tests at 5 %.
+
+    Args:
+        above: score less frequency baseline of each doc, shape (n,); nan: unscored.
+        copies: the class of each doc (``copies.CLASSES``).
+        clusters: labels of shape (n,); None: each doc alone.
+        seed: of the flips.
+    """
+    known, classes = np.isfinite(above), np.array(copies)
+
+    def beyond(values: Array, own: NDArray[np.bool_]) -> bool:
+        own = own & known
+        return bool(own.any()) and sign_flip_p(values[own], None if clusters is None else clusters[own], seed) < ALPHA
+
+    if not {"agreeing", "conflicting"} & set(copies):
+        return None
+    conflicting = classes == "conflicting"
+    rise = beyond(above, known)
+    rise_in_conflict = beyond(above, conflicting)
+    if (rise or rise_in_conflict) and beyond(-above, classes == "agreeing"):
+        return "agreeing"
+    return "conflicting" if rise and rise_in_conflict and not beyond(above, ~conflicting) else None
+
+
 class _Records:
     """The records as arrays."""
 
@@ -68,6 +99,7 @@ class _Records:
         self.tested = [record.tst for record in records if record.tst is not None]
         self.headline = self.tested[0].grouping
         self.names = list(self.tested[0].scores)
+        self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
         labels = [_cluster(r) for r in records]
         self.clusters = None if all(label is None for label in labels) else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
         self.scores = {name: self._by_seed([tested.scores[name] for tested in self.tested]) for name in self.names}
@@ -95,7 +127,29 @@ class _Records:
         clusters = None if self.clusters is None else self.clusters[known]
         p = sign_flip_p(above[known], clusters, self._options["seed"]) if known.any() else None  # type: ignore[arg-type]
         sd = float(per_seed.std(ddof=1)) if len(per_seed) > 1 and np.isfinite(per_seed).all() else None
-        return Grouped(self._mean(scores.mean(axis=0)), sd, len(scores), _known_mean(baseline.mean(axis=0)), self._mean(above, difference=True), p)
+        reason = withheld(above, self.copies, self.clusters, self._options["seed"]) if name in APART else None  # type: ignore[arg-type]
+        return Grouped(
+            self._mean(scores.mean(axis=0)),
+            sd,
+            len(scores),
+            _known_mean(baseline.mean(axis=0)),
+            self._mean(above, difference=True),
+            p,
+            self._by_class(scores.mean(axis=0), baseline.mean(axis=0)),
+            reason,
+        )
+
+    def _by_class(self, scores: Array, baseline: Array) -> dict[CopyClass, Copied] | None:
+        """Return the numbers by class of copies; None where no doc has a copy."""
+        classes = np.array(self.copies)
+        if (classes == "single").all():
+            return None
+        out: dict[CopyClass, Copied] = {}
+        for name in CLASSES:
+            own = classes == name
+            above = self._mean(scores - baseline, own, difference=True)
+            out[name] = Copied(int(own.sum()), _known_mean(scores[own]), _known_mean(baseline[own]), above)
+        return out
 
     def stress(self) -> Stress:
         head = self.scores[self.headline].mean(axis=0)

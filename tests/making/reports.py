@@ -53,7 +53,9 @@ def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
         "chance": estimate(chance),
         "ceiling": estimate(1.0),
     }
-    details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": {"p": 0.001}}}
+    ends = [to_builtins(estimate(value, 0.05)) for value in (tst, tst - majority)]
+    head = {"accuracy": ends[0], "above": ends[1], "majority": majority, "sd": 0.01, "seeds": 3, "p": 0.001}
+    details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": head}}
     return Entry(f"e-{base}-tst", "tst_rf", base, f"{base}_tst5", "tst", None, (), "acc", True, "", Part(200, measures, None), tst_details=details)
 
 

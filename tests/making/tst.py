@@ -2,10 +2,16 @@
 
 import json
 
+import numpy as np
+
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.scored import SampleRecord, ScoredView
-from tests.making.runs import mc_run, write_run
+from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.results import stress
+from lmms_patch.tst.rewards import Rewards
+from tests.making.runs import as_records, mc_run, write_run
 
 
 def record(i, source, random, majority, category):
@@ -43,6 +49,28 @@ def write_tst(folder, with_rci=False):
     data["results"]["toy_tst5"]["patch,none"]["tst_details"].update(ABOUT)
     path.write_text(json.dumps(data))
     return path
+
+
+def details_of(items, found, headline, **about):
+    """The object ``tst_details`` of cross-validations that were made without the harness.
+
+    Args:
+        items: all items.
+        found: the cross-validations by grouping.
+        headline: the name of one of them.
+        about: what a run adds.
+    """
+    copies, rewards = Copies(items), Rewards(items, lambda place, answer: float(answer in items[place].golds))
+    head, classes = found[headline], copies.classes(np.arange(len(items)), rewards)
+    records = []
+    for i, item in enumerate(items):
+        tst = {"diagnostic": "rf", "grouping": headline, "source": item.source, "s": float(head.s[i]), "chance": float(head.floor[i])}
+        by_name = {"scores": {name: one.scores[:, i].tolist() for name, one in found.items()}}
+        by_name["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
+        records.append({"doc_id": i, "fields": {"category": item.category}, "tst": {**tst, **by_name, "copies": classes[i]}})
+    texts = copies.repeats()
+    told = {"texts": {"different": texts.texts, "repeated": texts.repeated, "conflicting": texts.conflicting}}
+    return {**to_json(stress(as_records(records))), **told, **about}
 
 
 def tst_record():

@@ -225,12 +225,12 @@ SITUATIONS = {
     ),
     "a text-only model that learns, and one that does not": (
         [
-            plain("a", "tst", (0.6, 0.5, 0.7), tst=(0.6, 0.5, 0.7), tst_above=(0.3, 0.2, 0.4)),
+            plain("a", "tst", (0.6, 0.5, 0.7), tst=(0.6, 0.5, 0.7), tst_above=(0.3, 0.2, 0.4), tst_majority=(0.3,)),
             plain("b", "tst", (0.3, 0.2, 0.4), tst=(0.3, 0.2, 0.4), tst_above=(0.0, -0.1, 0.1)),
         ],
         [
-            "A text-only model, trained on other questions of the test set, answers more than chance in a (0.600, 95 % interval [0.500, 0.700], "
-            "chance 0.250); a text-only model is not shown to learn more than the most frequent answers of b."
+            "A text-only model, trained on other questions of the test set, answers more than the most frequent answers in a (0.600, "
+            "95 % interval [0.500, 0.700], most frequent answers 0.300, chance 0.250); a text-only model is not shown to learn more than the most frequent answers of b."
         ],
     ),
     "boxes of both signs": (

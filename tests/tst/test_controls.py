@@ -1,15 +1,20 @@
 """Reduction or selection noise: simulated worlds whose truth is known."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from lmms_patch.app.options import PruneArguments
+from lmms_patch.app.pruning import settings_of
 from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.selection import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
+from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+from tests.tst.worlds import rewards_of
 
 ANSWERS = ("A", "B", "C", "D")
 
@@ -56,9 +61,12 @@ def test_a_planted_shortcut_is_called_a_reduction():
     found = judge(items(), np.arange(100), probability_world(p, True), world, shuffles=20)
     assert found.verdict == "reduction"
     assert abs(found.kept - 0.25) < 0.05
-    assert abs(np.mean(found.controls) - 0.4375) < 0.05
-    assert found.p == pytest.approx(1 / 21)
+    assert [one.match for one in found.compared] == ["category", "none"]
+    for one in found.compared:
+        assert abs(np.mean(one.controls) - 0.4375) < 0.05
+        assert one.p == pytest.approx(1 / 21)
     assert found.sentence.startswith("reduction: ")
+    assert found.sentence.count("p = 0.048") == 2, "both p-values are said"
 
 
 def test_selection_noise_is_not():
@@ -81,6 +89,55 @@ def test_selection_noise_is_not():
     assert claims <= 6  # 40 x 0.05 = 2 expected; P(more than 6) < 0.01
 
 
+def flat_world(p, removed):
+    """Golds that mean nothing: every item at the mean of ``p``; the same number of items goes."""
+
+    def world(seed):
+        gone = np.random.default_rng(seed).choice(len(p), len(removed), replace=False)
+        return gone, probability_world(np.full(len(p), p.mean()), True)
+
+    return world
+
+
+def test_a_pruning_of_whole_categories_shows_in_unmatched_controls_alone():
+    """All of category x goes, whose docs are answered at 0.9, the others at 0.25: matched removals are the very same docs, so their fall is 0.
+
+    Unmatched ones leave (0.9 + 0.25) / 2 = 0.575.
+    """
+    p = np.where(np.arange(400) % 2 == 0, 0.9, 0.25)
+    removed = np.arange(0, 400, 2)
+    found = judge(items(), removed, probability_world(p, True), flat_world(p, removed))
+    matched, unmatched = found.compared
+    assert matched.fall == 0
+    assert abs(unmatched.fall - 0.325) < 0.05
+    assert (matched.shows, unmatched.shows, found.verdict) == (False, True, "controls disagree")
+    assert "with counts per category kept no more than selection on noise explains; with nothing kept more than selection on noise" in found.sentence
+    assert f"p = {matched.p:.3f}" in found.sentence
+    assert "p = 0.048" in found.sentence
+
+
+def test_a_pruning_within_a_hard_category_shows_in_matched_controls_alone():
+    """Category x is answered at 0.9. Of y the half goes that is answered at 0.6, the other is at 0.1: matched removals leave 0.35 of y.
+
+    The kept docs score (200 · 0.9 + 100 · 0.1) / 300 = 0.63, matched removals (180 + 35) / 300 = 0.72, unmatched ones 0.625.
+    """
+    p = np.where(np.arange(400) % 2 == 0, 0.9, np.where(np.arange(400) < 200, 0.6, 0.1))
+    removed = np.arange(1, 200, 2)
+    found = judge(items(), removed, probability_world(p, True), flat_world(p, removed))
+    matched, unmatched = found.compared
+    assert abs(matched.fall - 0.083) < 0.03
+    assert abs(unmatched.fall + 0.008) < 0.03
+    assert (matched.shows, unmatched.shows, found.verdict) == (True, False, "controls disagree")
+
+
+def test_one_category_has_one_kind_of_control():
+    alike = [replace(item, category="x") for item in items()]
+    p = np.where(np.arange(400) < 100, 1.0, 0.25)
+    found = judge(alike, np.arange(100), probability_world(p, True), flat_world(p, np.arange(100)))
+    assert [one.match for one in found.compared] == ["none"]
+    assert found.verdict == "reduction"
+
+
 def test_over_pruned_wins_over_everything():
     def judged_by(places, seeds):
         n = len(places)
@@ -95,7 +152,7 @@ def test_over_pruned_wins_over_everything():
 def test_without_shuffles_nothing_is_claimed():
     found = judge(items(), np.arange(100), probability_world(np.full(400, 0.4), True), lambda seed: None, shuffles=0)
     assert found.verdict == "unknown"
-    assert found.p is None
+    assert [one.p for one in found.compared] == [None, None]
 
 
 def test_an_interrupted_judgement_goes_on(tmp_path):
@@ -114,9 +171,9 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
         judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     before = len(calls)
     found = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    assert len(calls) - before == 7 - 4  # original, kept and two controls are known
+    assert len(calls) - before == 12 - 4  # two kinds of five controls; original, kept and two controls are known
     again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    assert len(calls) - before == 3
+    assert len(calls) - before == 8
     assert again == found
     for other in ({"removed": np.arange(100), "fingerprint": "other"}, {"removed": np.arange(1, 101), "fingerprint": "f"}):
         with pytest.raises(PruneError, match="of another pruning"):
@@ -152,3 +209,18 @@ def test_shuffled_golds_are_the_items_own_options():
 
 def test_groups_are_format_and_category():
     assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
+
+
+@pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])
+def test_the_judge_is_of_another_class_on_other_features(selects):
+    asked = PruneArguments(task="toy", model=selects)
+    world = [replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))]
+    train, groups = np.arange(30), np.arange(40)
+    names = [
+        {name for table in RfDiagnostic(settings_of(model)).prepare(world, rewards_of(world)).features(train, 0, groups) for name in table.names}
+        for model in (selects, asked.judge_model)
+    ]
+    assert (selects == "linear") != (asked.judge_model == "linear")
+    assert names[0]
+    assert names[1]
+    assert not names[0] & names[1]

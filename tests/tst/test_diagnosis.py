@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.errors import OptionError
-from lmms_patch.tst.diagnosis import Diagnosis, credit, deal, diagnose, frequency_baseline, in_threads, jobs_of, scored
+from lmms_patch.tst.diagnosis import Diagnosis, credit, deal, diagnose, fold_seeds, frequency_baseline, in_threads, jobs_of, scored
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Prediction
 from lmms_patch.tst.rewards import Rewards
@@ -80,6 +80,10 @@ def test_any_seed_can_be_given(seed, model):
 
     items = [mc(i, f"which {i} {i % 7} {i % 3}?", ("x", "y", f"z{i}"), i % 3) for i in range(24)]
     assert np.isfinite(cross_validate(items, k=2, seed=seed, settings=ModelSettings(model, 2)).accuracy)
+
+
+def test_few_docs_get_more_fold_seeds():
+    assert [fold_seeds(docs) for docs in (1, 4999, 5000, 10**6)] == [5, 5, 3, 3]
 
 
 def test_fold_seeds_give_seeds_of_their_own():

@@ -1,5 +1,6 @@
 """Folds: groups stay whole, classes are spread evenly, and what cannot be done says so in one line."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -9,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.errors import OptionError
-from lmms_patch.tst.folds import check_folds, folds, grouping, repeats, text_of
-from tests.tst.worlds import free, mc, number, yesno
+from lmms_patch.tst import folds as module
+from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.folds import check_folds, folds, grouping
+from tests.tst.worlds import balanced, free, mc, number, planted_yesno, rewards_of, yesno
 
 
 def alone(items):
@@ -171,14 +174,18 @@ def test_sources_of_different_types_are_different():
     assert len(set(found.groups.tolist())) == 5
 
 
-def test_texts_group_by_question_and_options_in_any_case():
-    items = [mc(0, "Which? ", ["Cat", "dog"], 0), mc(1, "which?", ["cat", "Dog"], 1), mc(2, "which?", ["dog", "cat"], 0)]
-    assert text_of(items[0]) == text_of(items[1]) != text_of(items[2])
-    assert grouping(items, "text").groups.tolist() == [0, 0, 1]
+def test_texts_group_by_question_and_options_in_any_case_and_order():
+    items = [
+        mc(0, "Which? ", ["Cat", "dog"], 0),
+        mc(1, "which", ["cat", "Dog"], 1),
+        mc(2, "which?", ["dog", "cat"], 0),
+        mc(3, "which?", ["cat", "rat"], 0),
+    ]
+    assert grouping(items, "text").groups.tolist() == [0, 0, 0, 1]
 
 
 def test_an_unknown_grouping_names_the_known_ones():
-    with pytest.raises(OptionError, match="allowed: none, source, text"):
+    with pytest.raises(OptionError, match="allowed: none, source, text, joined"):
         grouping([], "scene")
 
 
@@ -192,13 +199,107 @@ def test_check_folds_finds_a_group_in_two_folds():
         check_folds(np.array([0, 1, 1]), np.array([0, 0, 1]))
 
 
-def test_repeats_by_hand():
-    """q1 three times with the golds a, b, a (conflict: 3 items); q2 twice, both c; q3 once."""
-    items = [free(i, q, gold) for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])]
-    found = repeats(items)
-    assert (found.texts, found.repeated, found.conflicting) == (3, 5, 3)
-    no_gold = repeats([replace(items[0], golds=()), items[1]])
-    assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
-    assert repeats([]).texts == 0
-    several = [replace(items[0], golds=golds) for golds in (("a", "b"), ("a", "c"))]
-    assert repeats(several).conflicting == 0, "the first gold is the label; others are ways to say it"
+# ---- source and text together ----
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c", "d", "e"]), st.integers(0, 8)), min_size=1, max_size=25))
+def test_joined_groups_are_what_a_walk_from_doc_to_doc_reaches(rows):
+    """Brute force: from each doc, go to every doc of the same source or text, until nothing new is reached."""
+    items = [free(i, f"q{text}", "a", source=source) for i, (source, text) in enumerate(rows)]
+    groups = grouping(items, "joined").groups
+    for start in range(len(rows)):
+        reached, waiting = {start}, [start]
+        while waiting:
+            source, text = rows[waiting.pop()]
+            new = {i for i, (s, t) in enumerate(rows) if i not in reached and (t == text or (s is not None and s == source))}
+            reached |= new
+            waiting += new
+        assert set(np.flatnonzero(groups == groups[start]).tolist()) == reached
+
+
+def headline(items, k, wanted="auto"):
+    return module.headline(Copies(items), rewards_of(items), 1.0, k, wanted)
+
+
+def copies_of(rows, format_=yesno):
+    return [format_(i, f"q{text}", gold, source=source) for i, (source, text, gold) in enumerate(rows)]
+
+
+def test_the_headline_joins_source_and_text_where_copies_have_different_golds():
+    """20 scenes of two captions; caption j of scene s stands again in scene s + 1 only for even s: ten groups of four docs."""
+    rows = [(scene, f"{scene // 2} {j}", "yes" if scene % 2 else "no") for scene in range(20) for j in range(2)]
+    found, why = headline(copies_of(rows), 5)
+    assert (found.name, why) == ("joined", {})
+    assert np.bincount(found.groups).tolist() == [4] * 10
+
+
+def test_the_headline_stays_by_source_where_copies_agree():
+    rows = [(scene, f"{scene // 2} {j}", "yes" if j else "no") for scene in range(20) for j in range(2)]
+    found, why = headline(copies_of(rows), 5)
+    assert (found.name, why) == ("source", {})
+
+
+def test_the_headline_stays_by_source_where_a_chain_connects_everything():
+    found, why = headline(balanced(40, chained=True), 5)
+    assert found.name == "source"
+    assert why == {
+        "joined": "copies with different golds cannot be kept in one fold: a chain of shared sources and texts connects 80 of 80 docs, "
+        "more than a fold can hold"
+    }
+
+
+@pytest.mark.parametrize(("large", "joined"), [(6, True), (7, False)])
+def test_a_group_may_be_half_again_as_large_as_a_fold(large, joined):
+    """20 docs in 5 folds: 4 in an average fold, so that a group of 6 is kept together, and one of 7 is not."""
+    rows = [(None, 0, "yes" if i % 2 else "no") for i in range(large)] + [(None, i, "yes") for i in range(1, 21 - large)]
+    found, why = headline(copies_of(rows), 5)
+    assert (found.name == "text", bool(why)) == (joined, not joined)
+
+
+def test_without_sources_copies_with_different_golds_are_kept_together_by_text():
+    found, _ = headline([replace(item, source=None) for item in balanced(20)], 5)
+    assert (found.name, len(set(found.groups.tolist()))) == ("text", 20)
+    found, _ = headline(balanced(20), 5)
+    assert found.name == "text", "a source for every doc groups nothing"
+
+
+def test_one_text_for_all_docs_leaves_the_headline_as_it_is():
+    rows = [(scene, "?", "yes" if scene % 2 else "no") for scene in range(30)]
+    found, why = headline(copies_of(rows), 5)
+    assert found.name == "none"
+    assert why["joined"].endswith("one text is shared by 30 of 30 docs, more than a fold can hold")
+    found, why = headline(copies_of([(scene // 2, text, gold) for scene, text, gold in rows]), 5)
+    assert found.name == "source"
+
+
+def test_a_prior_of_repeated_questions_is_not_hidden():
+    """Twenty questions on 400 images; ten of them are nearly always yes, or nearly always no. Folds by text could be dealt, and would show nothing."""
+    items, _, _ = planted_yesno(400, purity=0.95)
+    found, why = headline(items, 5)
+    assert found.name == "none"
+    same, other = map(int, re.search(r"the same answer in (\d+) % of cases, two docs of a category in (\d+) %", why["joined"]).groups())
+    assert abs(same - 100 * (0.5 * (0.95**2 + 0.05**2) + 0.5 * 0.5)) < 4
+    assert abs(other - 50) < 4
+    assert headline(balanced(200), 5)[0].name == "text"
+
+
+def test_coins_have_no_prior():
+    """200 sets of pairs with the golds of a coin: copies agree more than docs of a category in one of twenty."""
+    stream = np.random.default_rng(0)
+    kept = 0
+    for _ in range(200):
+        items = copies_of([(None, i // 2, ("yes", "no")[stream.integers(2)]) for i in range(60)])
+        kept += headline(items, 5)[0].name == "none"
+    assert kept <= 19  # 10 expected; P(more than 19) < 0.003
+
+
+def test_a_grouping_that_was_asked_for_is_taken():
+    assert headline(balanced(20, chained=True), 5, "none")[0].name == "none"
+    with pytest.raises(OptionError, match="grouping joined: no grouping: the source or text is the same for all docs; allowed: auto, none"):
+        headline(balanced(20, chained=True), 5, "joined")
+
+
+def test_no_items_have_a_headline():
+    assert headline([], 5)[0].name == "none"
+    assert not grouping([], "joined").usable

@@ -221,6 +221,104 @@ def two_captions(n: int, seed: int = 0) -> tuple[list[Item], float]:
     return items, knows
 
 
+# ---- sets with copies ----
+
+
+def balanced(captions: int, *, chained: bool = False, seed: int = 0) -> list[Item]:
+    """Captions of random words, each on two images, true of one and false of the other: no text says which.
+
+    Args:
+        captions: number of captions.
+        chained: each image has the captions j and j + 1, so that a chain of images and captions connects all docs; else each has one.
+        seed: of the words, and of which image a caption is true.
+    """
+    stream = np.random.default_rng(seed)
+    items = []
+    for j in range(captions):
+        subject, other = stream.choice(OBJECTS, 2, replace=False)
+        where = ("left of", "right of", "behind", "under", "above", "near")[stream.integers(6)]
+        true_of = int(stream.integers(2))
+        for side in (0, 1):
+            image = f"image {(j + side) % captions}" if chained else f"image {j} {side}"
+            caption = f"The {subject} number {j} is {where} the {other}."
+            items.append(yesno(len(items), caption, "yes" if side == true_of else "no", source=image))
+    return items
+
+
+def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
+    """Questions whose right option is drawn at random; ``twice`` of them stand again on another image, with their options shuffled."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for j in range(questions):
+        options = [f"{OBJECTS[i]} {j * 7 + i}" for i in stream.choice(len(OBJECTS), 4, replace=False)]
+        right = options[int(stream.integers(4))]
+        for copy in range(2 if j < twice else 1):
+            shown = stream.permutation(options).tolist()
+            items.append(mc(len(items), f"Which thing is number {j}?", shown, shown.index(right), source=f"image {j} {copy}"))
+    return items
+
+
+def vsr_like(captions: int, *, images: int = 80, opposite: float = 0.85, single: int = 60, seed: int = 0) -> list[Item]:
+    """Captions on two images of a pool, true of one and false of the other but for a few, and captions that stand once; the text says nothing.
+
+    Images have many captions, so that a chain of images and captions connects nearly all docs.
+    """
+    stream = np.random.default_rng(seed)
+    items = []
+    for j in range(captions + single):
+        subject, other = stream.choice(OBJECTS, 2, replace=False)
+        where = ("left of", "right of", "behind", "under", "above", "near")[stream.integers(6)]
+        first = bool(stream.integers(2))
+        golds = [first, not first if stream.random() < opposite else first][: 2 if j < captions else 1]
+        for gold, image in zip(golds, stream.choice(images, 2, replace=False), strict=False):
+            items.append(yesno(len(items), f"The {subject} {j} is {where} the {other}.", "yes" if gold else "no", source=f"image {image}"))
+    return items
+
+
+def constant_gold(n: int, share: float = 0.7, seed: int = 0) -> list[Item]:
+    """Questions of four options whose gold is A in ``share`` of the docs, else any other; nothing else tells it."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for i in range(n):
+        options = [f"{OBJECTS[k]} {i}" for k in stream.choice(len(OBJECTS), 4, replace=False)]
+        right = 0 if stream.random() < share else int(stream.integers(1, 4))
+        items.append(mc(i, f"Which of them is number {i}?", options, right, source=f"image {i}"))
+    return items
+
+
+def named_by_category(n: int, docs: int = 5, *, alike: bool = False, seed: int = 0) -> list[Item]:
+    """Questions of four options in categories of ``docs`` docs, of which each names its gold, or has every gold alike; the question says nothing."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for i in range(n):
+        if i % docs == 0:
+            named, places = int(stream.integers(4)), stream.permutation(docs) % 4
+        options = [OBJECTS[k] for k in stream.choice(len(OBJECTS), 4, replace=False)]
+        right = int(places[i % docs]) if alike else named
+        items.append(mc(i, f"Question {i} on the {OBJECTS[stream.integers(len(OBJECTS))]}?", options, right, f"category {i // docs}", f"image {i}"))
+    return items
+
+
+def sugarcrepe_like(n: int, seed: int = 0) -> list[Item]:
+    """Two captions, the false one made from the true one by one word; the words that are put in are odd in three of seven categories, by many weak words."""
+    stream = np.random.default_rng(seed)
+    plain = [f"{a}{b}" for a in ("red", "old", "small", "open", "wet") for b in ("", "der", "ish", "est")]
+    odd = [f"{a}{b}" for a in ("floating", "glass", "frozen", "purple", "upside") for b in ("", "ly", "ish", "most")]
+    items = []
+    for i in range(n):
+        category = ("replace obj", "replace att", "replace rel", "swap obj", "swap att", "add obj", "add att")[i % 7]
+        a, b = stream.choice(OBJECTS, 2, replace=False)
+        true, other = stream.choice(plain, 2, replace=False)
+        telling = category in ("add obj", "add att", "replace att") and stream.random() < 0.7
+        false = str(stream.choice(odd)) if telling else other
+        captions = [f"a {true} {a} beside a {b}, scene {i}", f"a {false} {a} beside a {b}, scene {i}"]
+        order = stream.permutation(2)
+        items.append(
+            mc(i, "Which caption fits the picture?", [captions[k] for k in order], int(order.tolist().index(0)), category, source=f"image {i}")
+        )
+    return items
+
+
 # ---- real files ----
 
 

@@ -24,6 +24,7 @@ from lmms_patch.harness.wrap.text_only import Found, TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
+from lmms_patch.tst.null import SHUFFLES
 
 GROUPINGS = ("all", "headline")
 
@@ -33,11 +34,12 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, check: bool = False) -> None:
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, check: bool = False, shuffles: int = 0) -> None:
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        self._diagnostic, self._described, self._everything, self._check = diagnostic, described, everything, check
+        self._diagnostic, self._described = diagnostic, described
+        self._asked: dict[str, Any] = {"everything": everything, "check": check, "shuffles": shuffles}
 
     @property
     def device(self) -> Any:
@@ -59,7 +61,7 @@ class _TextOnlyModel(lmms):
         if text_only.found is None:
             try:
                 name = text_only.spec.name
-                found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), everything=self._everything, check=self._check)
+                found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), **self._asked)
                 _tell(name, found)
             except PatchError as error:
                 refuse(error)
@@ -93,7 +95,8 @@ class TstRf(_TextOnlyModel):
     """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
 
     Model arguments: ``model`` (boosting or forest), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
-    number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks).
+    number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks),
+    ``shuffles`` (cross-validations on shuffled golds, where categories are many).
     """
 
     def __init__(
@@ -104,12 +107,13 @@ class TstRf(_TextOnlyModel):
         groupings: str = "all",
         workers: int | None = None,
         check: bool = False,
+        shuffles: int = SHUFFLES,
         **other: Any,
     ) -> None:
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        allowed = ("check", "depth", "groupings", "model", "trees", "workers")
+        allowed = ("check", "depth", "groupings", "model", "shuffles", "trees", "workers")
         try:
             odd = sorted(set(other) - _FROM_HOST)
             if odd:
@@ -118,6 +122,8 @@ class TstRf(_TextOnlyModel):
             settings = ModelSettings(model, trees, depth)
             if workers is not None and (type(workers) is not int or workers < 1):
                 raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
+            if type(shuffles) is not int or shuffles < 0:
+                raise OptionError(f"shuffles must be a whole number of at least 0, not {shuffles!r}")
             if not isinstance(check, bool):
                 raise OptionError(f"check must be True or False, not {check!r}")
             diagnostic = RfDiagnostic(settings)
@@ -127,7 +133,7 @@ class TstRf(_TextOnlyModel):
             refuse(error)
         self._workers = workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(diagnostic, described, groupings == "all", check)
+        super().__init__(diagnostic, described, groupings == "all", check, shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")

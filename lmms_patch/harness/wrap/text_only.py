@@ -22,15 +22,19 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.references import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
+from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.checks import leaks
 from lmms_patch.tst.context import contexts
-from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, jobs_of, model_seed, scored
-from lmms_patch.tst.folds import GROUPINGS, Grouping, Repeats, folds, grouping, repeats
+from lmms_patch.tst.copies import Copies, Repeats
+from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, fold_seeds, jobs_of, model_seed, scored
+from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
+from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
+from lmms_patch.tst.null import has_many_categories, shuffled_null
 from lmms_patch.tst.rewards import Rewards
 
 
@@ -47,8 +51,10 @@ class Found:
         zero_shot: the untrained model's predictions, where it has any.
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
+        copies: the class of each doc among its copies.
         importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
+        null: the same on shuffled golds, where categories are many.
         seconds: how long the diagnosis took.
     """
 
@@ -58,11 +64,13 @@ class Found:
     by_grouping: Mapping[str, Diagnosis]
     unusable: Mapping[str, str]
     repeats: Repeats
+    copies: Sequence[str]
     zero_shot: Sequence[Prediction] | None = None
     zero_shot_s: Any = None
     zero_shot_scores: Any = None
     importance: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
     causes: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    null: Null | None = None
     seconds: float = 0.0
 
 
@@ -114,17 +122,26 @@ class TextOnly:
         return Rewards(self.items, self.score, costly=self.spec.options.allow_judge)
 
     @cached_property
+    def _headline(self) -> tuple[Grouping, dict[str, str]]:
+        """The grouping of the headline number, and by name why another was not taken."""
+        try:
+            return choose_headline(self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping)
+        except OptionError as error:
+            raise OptionError(f"{self.spec.name}: {error}") from None
+
+    @property
     def headline(self) -> Grouping:
         """The grouping of the headline number.
 
         Raises:
             OptionError: the grouping that the options name groups nothing.
         """
-        wanted = self.spec.options.grouping
-        groups = grouping(self.items, "source" if wanted == "auto" else wanted)
-        if not groups.usable and wanted != "auto":
-            raise OptionError(f"{self.spec.name}: grouping {wanted}: {groups.reason}; allowed: auto, none")
-        return groups if groups.usable else grouping(self.items, "none")
+        return self._headline[0]
+
+    @cached_property
+    def copies(self) -> Copies:
+        """The copies among the items."""
+        return Copies(self.items)
 
     @cached_property
     def folds(self) -> Any:
@@ -191,7 +208,7 @@ class TextOnly:
         return diagnostic.prepare(self.items, self.rewards)
 
     def diagnose(
-        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False
+        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False, shuffles: int = 0
     ) -> Found:
         """Cross-validate the task, and keep the result for the records.
 
@@ -200,6 +217,7 @@ class TextOnly:
             described: its settings, for the results file.
             runner: trains and predicts the folds.
             everything: whether to do the other groupings too, and not the headline alone.
+            shuffles: on how many sets of shuffled golds the diagnostic is cross-validated too, where categories are many (``tst.null``).
             check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
@@ -213,23 +231,26 @@ class TextOnly:
             jobs = jobs_of(np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             if check:
                 self._check(diagnostic, jobs[0])
-            by_grouping, unusable = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
+            by_grouping, others = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
             predictions, zero_shot_s, zero_shot_scores = self._zero_shot(prepared, runner)
             explain = getattr(prepared, "explain", None)
             importance = explain(jobs, headline.groups) if explain else []
-        head = by_grouping[headline.name]
+            head = by_grouping[headline.name]
+            null = self._null(diagnostic, head, runner, shuffles) if shuffles and has_many_categories(self.items) else None
         self.found = Found(
             diagnostic=diagnostic.name,
             described=described,
             headline=headline.name,
             by_grouping=by_grouping,
-            unusable=unusable,
-            repeats=repeats(self.items),
+            unusable={**self._headline[1], **others},
+            repeats=self.copies.repeats(),
+            copies=self.copies.classes(np.arange(len(self.items)), self.rewards, self.rewards.scale),
             zero_shot=predictions,
             zero_shot_s=zero_shot_s,
             zero_shot_scores=zero_shot_scores,
             importance=[dataclasses.asdict(row) for row in importance],
             causes=[dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
+            null=null,
             seconds=time.monotonic() - start,
         )
         return self.found
@@ -254,16 +275,32 @@ class TextOnly:
                     np.arange(len(self.items)),
                     groups,
                     k=self.spec.folds,
-                    seeds=range(options.fold_seed, options.fold_seed + options.fold_seeds),
+                    seeds=range(options.fold_seed, options.fold_seed + (options.fold_seeds or fold_seeds(len(self.items)))),
                     seed=options.seed,
                     runner=runner,
                 )
-                log().info(f"{self.spec.name}, {_AS[name]}: {done[name].accuracy:.3f}")
+                log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
             except OptionError as error:
                 if name == self.headline.name:
                     raise OptionError(f"{self.spec.name}: {error}") from None
                 unusable[name] = str(error)
         return done, unusable
+
+    def _null(self, diagnostic: Diagnostic, found: Diagnosis, runner: Runner, shuffles: int) -> Null:
+        """Return what the diagnostic scores on shuffled golds."""
+        spec, options = self.spec, self.spec.options
+        return shuffled_null(
+            diagnostic,
+            self.items,
+            self.rewards,
+            self.headline,
+            found,
+            k=spec.folds,
+            fold_seed=options.fold_seed,
+            seed=options.seed,
+            shuffles=shuffles,
+            runner=runner,
+        )
 
     def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
         """Check on one fold that no feature tells the golds, or the texts, of held-out docs."""
@@ -315,6 +352,7 @@ class TextOnly:
             "zero_shot": None if zero is None else {"s": zero, "score": float(found.zero_shot_scores[at])},
             "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
             "baseline": {name: d.baseline[:, at].tolist() for name, d in found.by_grouping.items()},
+            "copies": found.copies[at],
         }
 
     def about(self) -> dict[str, Any]:
@@ -331,14 +369,13 @@ class TextOnly:
             "texts": {"different": found.repeats.texts, "repeated": found.repeats.repeated, "conflicting": found.repeats.conflicting},
             "importance": list(found.importance),
             "causes": list(found.causes),
+            "shuffled": None if found.null is None else to_json(found.null),
             "seconds": round(found.seconds, 1),
         }
 
 
 _NO_ANSWER = "\N{SNOWMAN}"
 """A text that is the gold of no doc."""
-
-_AS = {"none": "random folds", "source": "folds grouped by source", "text": "folds grouped by text"}
 
 
 def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:

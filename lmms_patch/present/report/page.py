@@ -17,7 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present import look
+from lmms_patch.present import look, text_only
 from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
@@ -109,6 +109,7 @@ def environment() -> jinja2.Environment:
         "kinds": KINDS,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
+        "tst_notes": lambda details: [text_only.verdict(details).sentence, *text_only.copies(details)],
     }
     made.globals |= {"marks_of": shapes.marks, "said": reading}
     made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}

@@ -52,7 +52,7 @@ _WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cel
 
 def cases(entries: Sequence[Entry]) -> list[Case]:
     """Return the results as findings read them; a case's key is the entry's id."""
-    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.analysis, e.size) for e in entries]
+    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.analysis, e.size, tst=e.tst_details) for e in entries]
 
 
 @dataclass(frozen=True)

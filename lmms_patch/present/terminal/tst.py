@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.errors import RecordError
-from lmms_patch.present import sheets
-from lmms_patch.present.sheets import Cell, Column, number, shown
+from lmms_patch.present import sheets, text_only
+from lmms_patch.present.sheets import Cell, Column, number
 from lmms_patch.runs.run import Result
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.resample import LEVEL
 from lmms_patch.text import clean, line
 
 _NEEDED = {
@@ -23,7 +23,7 @@ _NEEDED = {
 """What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
 CELL = 40
 """The most characters of a text that a cell of these tables shows; longer texts are cut."""
-_FOLDS = {"source": "by source", "none": "random", "text": "by text"}
+_FOLDS = {"source": "by source", "none": "random", "text": "by text", "joined": "by source and text"}
 
 
 def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
@@ -75,22 +75,12 @@ def _row(result: Result) -> list[Cell]:
         f"{details['folds']} {_FOLDS[details['headline']]}",
         number(details["chance"]),
         number(head["majority"]),
-        _estimate(head["accuracy"]),
+        text_only.estimate(head["accuracy"]),
         head["sd"],
         None if head["p"] is None else f"{head['p']:.4f}",
         *(None if one is None else number(one["accuracy"]["value"]) for one in others),
         *(None if details[name] is None else number(details[name]["value"], signed=name == "delta") for name in ("zero_shot", "delta")),
     ]
-
-
-def _estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
-    """Return an estimate of the results file, as far as tables show it."""
-    return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0, given.get("level", LEVEL))
-
-
-def _said(estimate: Mapping[str, Any]) -> str:
-    """Return a difference with its interval, in a sentence."""
-    return shown(_estimate(estimate), Column("", "", signed=True))
 
 
 def categories(result: Result, most: int = 40) -> str:
@@ -100,7 +90,7 @@ def categories(result: Result, most: int = 40) -> str:
         return ""
     largest = sorted(known, key=lambda name: -known[name]["docs"])[:most]
     rows = [
-        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), _estimate(c, "accuracy"), number(c["s"])]
+        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), text_only.estimate(c, "accuracy"), number(c["s"])]
         for name, c in known.items()
         if name in largest
     ]
@@ -133,32 +123,4 @@ def causes(result: Result, most: int = 15) -> str:
 
 def notes(result: Result) -> list[str]:
     """Return what the numbers mean, one line each."""
-    details = _told(result)
-    head = details["by_grouping"][details["headline"]]
-    out = [_verdict(result.task, head)]
-    out += [f"{result.task}: folds grouped by {name}: {why}" for name, why in details["unusable"].items()]
-    leak = details["leakage"]
-    if leak is not None and leak["low"] is not None and (leak["low"] > 0 or leak["high"] < 0):
-        out.append(
-            f"{result.task}: random folds score {_said(leak)} against source-grouped ones: "
-            "that is recognising the source (source leakage), not a shortcut in the language"
-        )
-    texts = details["texts"]
-    if texts["conflicting"]:
-        out.append(
-            f"{result.task}: {texts['repeated']} docs have a text that another doc has too ({texts['different']} different texts), "
-            f"and {texts['conflicting']} of them a text with different golds: random folds can leak answers, also reversed ones"
-        )
-    return [line(one) for one in out]
-
-
-def _verdict(task: str, head: Mapping[str, Any]) -> str:
-    """Say whether a task can be answered without looking, as far as this diagnostic shows it."""
-    above = head["above"]
-    if above["low"] is None or head["p"] is None:
-        return f"{task}: too few independent docs to say whether it can be answered without looking"
-    if above["low"] > 0 and head["p"] < 0.05:
-        return f"{task}: can in part be answered without looking: {_said(above)} above the majority answer"
-    if above["high"] < 0:
-        return f"{task}: text-only answers are worse than the majority answer ({_said(above)})"
-    return f"{task}: no shortcut found by this diagnostic ({_said(above)} against the majority answer)"
+    return [line(f"{result.task}: {one}") for one in text_only.notes(_told(result))]

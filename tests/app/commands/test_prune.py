@@ -67,7 +67,7 @@ def test_words_that_are_written_out_are_those_that_are_checked():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"model": "tree"}, "model must be 'boosting' or 'forest'"),
+        ({"model": "tree"}, "model must be 'boosting', 'forest' or 'linear'"),
         ({"match": "x"}, "match must be 'category'"),
         ({"allocate": 3}, "allocate must be global, format, category, or budgets by category, such as .*, not 3"),
         ({"allocate": {"a": "much"}}, "allocate must be global"),

@@ -142,7 +142,7 @@ def test_impossible_seeds_are_one_line(harness, capsys, arguments, says):
     [
         (["--folds", "three"], "--folds must be a whole number, not 'three'"),
         (["--diagnostic", "bert"], "--diagnostic must be rf or lora, not 'bert'"),
-        (["--grouping", "image"], "--grouping must be auto, source, text or none, not 'image'"),
+        (["--grouping", "image"], "--grouping must be auto, source, text, joined or none, not 'image'"),
         (["--fold-seed", "1.5"], "--fold-seed must be a whole number, not '1.5'"),
         (["--limit", "x"], "--limit must be a whole number, not 'x'"),
     ],
@@ -175,7 +175,9 @@ def test_a_run_is_shown(harness, tmp_path, capsys):
     harness.does = lambda: write_tst(tmp_path)
     assert main(["tst", "toy", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert " ".join(printed.split()).startswith("- A text-only model, trained on other questions of the test set, answers more than chance in toy")
+    assert " ".join(printed.split()).startswith(
+        "- A text-only model, trained on other questions of the test set, answers more than the most frequent answers in toy"
+    )
     assert "toy_tst5: can in part be answered without looking" in printed
     assert "word: lamp" in printed, "features and causes are shown too"
 

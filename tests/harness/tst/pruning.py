@@ -24,8 +24,8 @@ def docs():
     for i in range(120):
         kind, thing = KINDS[i % 3], OBJECTS[i // 3 % 4]
         there = thing in ("lamp", "chair") if kind == "planted" else i // 12 % 2 == 0
-        question = {"planted": f"Is there a {thing}?", "plain": f"Is the {thing} red?", "size": f"Is the {thing} large?"}[kind]
-        row = {"image": toys.coded_image(i), "question": question, "answer": "yes" if there else "no", "kind": kind}
+        question = {"planted": f"Is there a {thing}", "plain": f"Is the {thing} red", "size": f"Is the {thing} large"}[kind]
+        row = {"image": toys.coded_image(i), "question": f"{question} in picture {i}?", "answer": "yes" if there else "no", "kind": kind}
         out.append({**row, "known": kind == "planted", "name": f"doc-{i:03}", "same": i // 2})
     return out
 

@@ -56,7 +56,7 @@ def write_vsi(folder):
         "process_results": "FUNCTION utils.score",
         "generation_kwargs": {"max_new_tokens": 8},
         "metric_list": [{"metric": "marks", "aggregation": "mean", "higher_is_better": True}],
-        "metadata": {"version": 1.0, "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices"}},
+        "metadata": {"version": 1.0, "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices", "fold_seeds": 3}},
     }
     (folder / "vsi.yaml").write_text(yaml.safe_dump(task).replace("FUNCTION", "!function"))
     return rows

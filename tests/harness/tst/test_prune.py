@@ -66,11 +66,13 @@ def test_the_category_table_adds_up(real):
 def test_two_shuffles_are_too_few_to_claim_a_reduction(real):
     out, printed = real
     judged = pruned(out)["judged"]
-    assert (len(judged["controls"]), len(judged["shuffled"])) == (2, 2)
-    assert judged["p"] >= 1 / 3
+    assert [one["match"] for one in judged["compared"]] == ["category", "none"]
+    for one in judged["compared"]:
+        assert (len(one["controls"]), len(one["shuffled"])) == (2, 2)
+        assert one["p"] >= 1 / 3
+        assert one["fall"] == pytest.approx(sum(one["controls"]) / 2 - judged["kept"])
     assert judged["verdict"] in ("selection noise", "over-pruned")
     assert judged["sentence"] in printed
-    assert judged["fall"] == pytest.approx(sum(judged["controls"]) / 2 - judged["kept"])
 
 
 def test_the_removed_docs_are_compared_with_a_field(real):
@@ -148,13 +150,14 @@ def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
     """First without shuffles, which say how much is noise; then with them: only these, and the last round, are still to do."""
     assert command(tasks, tmp_path, *BATCHES) == 0
     before = pruned(tmp_path)
-    assert (before["judged"]["verdict"], before["judged"]["p"]) == ("unknown", None)
+    assert (before["judged"]["verdict"], [one["p"] for one in before["judged"]["compared"]]) == ("unknown", [None, None])
     knows.docs.clear()
     assert command(tasks, tmp_path, *BATCHES, "--shuffles", "2") == 0
     assert knows.docs[:2] == [90, 120], "no round, and neither original, kept nor control"
     after = pruned(tmp_path)
-    assert len(after["judged"]["shuffled"]) == 2
-    assert (after["kept"], after["judged"]["controls"]) == (before["kept"], before["judged"]["controls"])
+    assert [len(one["shuffled"]) for one in after["judged"]["compared"]] == [2, 2]
+    assert after["kept"] == before["kept"]
+    assert [one["controls"] for one in after["judged"]["compared"]] == [one["controls"] for one in before["judged"]["compared"]]
 
 
 def test_other_settings_in_the_same_folder_need_fresh(tasks, tmp_path, knows, capsys):

@@ -35,7 +35,7 @@ def test_a_finished_cross_validation_gives_the_order(runs, tasks, tmp_path, know
     assert len(gone) == 30
     assert [scores[i] for i in gone] == sorted(scores.values(), reverse=True)[:30]
     assert [len(done["removed"]) for done in json.loads((tmp_path / "history.json").read_text())["rounds"]] == [30]
-    assert knows.docs == [120, 90, 90], "the judge: all, the kept, one control"
+    assert knows.docs == [120, 90, 90, 90], "the judge: all, the kept, a matched and an unmatched control"
     assert {KINDS[i % 3] for i in gone} == {"planted"}
 
 

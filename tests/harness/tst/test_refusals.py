@@ -61,7 +61,7 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
 @pytest.mark.parametrize(
     ("model", "given", "says"),
     [
-        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, groupings, model, trees, workers"),
+        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, groupings, model, shuffles, trees, workers"),
         (TstRf, {"model": "bad"}, "model 'bad' is not known; allowed: boosting, forest"),
         (TstRf, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
@@ -84,7 +84,7 @@ def test_model_arguments(model, given, says):
 @pytest.mark.parametrize(
     ("profile", "says"),
     [
-        ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none' or 'text', not 'scene'"),
+        ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none', 'text' or 'joined', not 'scene'"),
         ({"fold_seeds": 0}, "fold_seeds must be a whole number of at least 1, and at most 1000, not 0"),
         ({"fold_seed": -1}, "fold_seed must be a whole number of at least 0, not -1"),
         ({"group": "place"}, "option group names the field 'place', which its docs do not have; allowed: question, choices"),

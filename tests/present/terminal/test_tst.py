@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lmms_patch.app.cli import main
+from lmms_patch.present import text_only
 from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
 from lmms_patch.runs.run import Result, Run, read
 from tests.making.tst import write_tst
@@ -72,11 +73,14 @@ def test_notes_of_a_written_run(tmp_path):
     """Text answers 31/40, the majority answer 10/40; and random folds 39/40: 0.2 from recognising the source."""
     (result,) = read(write_tst(tmp_path)).results
     verdict, unusable, leak, texts = notes(result)
-    assert re.fullmatch(r"toy_tst5: can in part be answered without looking: \+0\.525 \[\+?0\.\d+, \+?0\.\d+\] above the majority answer", verdict)
-    assert unusable == "toy_tst5: folds grouped by text: no grouping: the text is different for every doc"
+    assert re.fullmatch(
+        r"toy_tst5: can in part be answered without looking: \+0\.525 \[\+?0\.\d+, \+?0\.\d+\] above the most frequent answer of each category, which alone gets 0\.250 where a guess gets 0\.250",
+        verdict,
+    )
+    assert unusable == "toy_tst5: folds by text: no grouping: the text is different for every doc"
     assert leak.startswith("toy_tst5: random folds score +0.200 [+0.")
     assert "source leakage" in leak
-    assert texts.startswith("toy_tst5: 2 docs have a text that another doc has too (39 different texts), and 2 of them a text with different golds")
+    assert texts == "toy_tst5: 5 % of the questions stand more than once (39 different texts), 5 % with different answers"
 
 
 def test_show_prints_both_kinds_of_tasks(tmp_path, capsys):
@@ -128,7 +132,7 @@ def test_zero_shot_and_delta_of_a_language_model():
 
 
 def test_folds_are_told_in_words():
-    for headline, said in (("source", "10 by source"), ("none", "10 random"), ("text", "10 by text")):
+    for headline, said in (("source", "10 by source"), ("none", "10 random"), ("text", "10 by text"), ("joined", "10 by source and text")):
         table = stress_table([task_of(headline=headline, by_grouping={headline: grouped()}, folds=10)])
         assert column(table, "folds") == said
         assert column(table, "random folds") == ("0.500" if headline == "none" else "")
@@ -141,17 +145,21 @@ def test_one_category_needs_no_table_nor_does_a_diagnostic_without_features():
 
 # --- verdicts -----------------------------------------------------------------------------------
 
+NAMED = {"docs": 50, "chance": 0.25, "majority": 1.0, "accuracy": 1.0, "low": 0.9, "high": 1.0, "s": 0.9}
+"""A category that names the gold."""
+ALONE = "which alone gets 0.375 where a guess gets 0.250"
+
 
 @pytest.mark.parametrize(
     ("above", "p", "says"),
     [
         (estimate(0.2), 0.001, "too few independent docs to say whether it can be answered without looking"),
         (NOTHING, None, "too few independent docs to say whether it can be answered without looking"),
-        (estimate(0.2, 0.1, 0.3), 0.001, "can in part be answered without looking: +0.200 [+0.100, +0.300] above the majority answer"),
-        (estimate(0.2, 0.1, 0.3), 0.05, "no shortcut found by this diagnostic (+0.200 [+0.100, +0.300] against the majority answer)"),
-        (estimate(0.1, 0.0, 0.2), 0.001, "no shortcut found by this diagnostic (+0.100 [0.000, +0.200] against the majority answer)"),
-        (estimate(-0.1, -0.2, 0.0), 0.99, "no shortcut found by this diagnostic (-0.100 [-0.200, 0.000] against the majority answer)"),
-        (estimate(-0.2, -0.3, -0.1), 0.99, "text-only answers are worse than the majority answer (-0.200 [-0.300, -0.100])"),
+        (estimate(0.2, 0.1, 0.3), 0.001, f"can in part be answered without looking: +0.200 [+0.100, +0.300] above the constant answer, {ALONE}"),
+        (estimate(0.2, 0.1, 0.3), 0.05, f"no text shortcut beyond the constant answer, {ALONE} (+0.200 [+0.100, +0.300])"),
+        (estimate(0.1, 0.0, 0.2), 0.001, f"no text shortcut beyond the constant answer, {ALONE} (+0.100 [0.000, +0.200])"),
+        (estimate(-0.1, -0.2, 0.0), 0.99, f"no text shortcut beyond the constant answer, {ALONE} (-0.100 [-0.200, 0.000])"),
+        (estimate(-0.2, -0.3, -0.1), 0.99, f"text-only answers are worse than the constant answer, {ALONE} (-0.200 [-0.300, -0.100])"),
     ],
 )
 def test_verdicts(above, p, says):
@@ -174,10 +182,105 @@ def test_leakage_is_told_where_it_is_no_noise(leak, told):
     assert len(found) == 1 + told
 
 
-def test_conflicting_texts_are_told():
-    (_, line) = notes(task_of(texts={"different": 60, "repeated": 70, "conflicting": 41}))
-    assert line.startswith("toy_tst5: 70 docs have a text that another doc has too (60 different texts), and 41 of them a text with different golds")
-    assert len(notes(task_of(texts={"different": 60, "repeated": 70, "conflicting": 0}))) == 1
+@pytest.mark.parametrize(
+    ("details", "state", "says"),
+    [
+        (
+            {"categories": {"a": NAMED, "b": NAMED}}
+            | {"by_grouping": {"none": grouped(estimate(1.0, 0.96, 1.0), estimate(0.0, 0.0, 0.0), 1.0, majority=1.0)}},
+            "not learned",
+            "no text shortcut beyond the most frequent answer of each category, which alone gets 1.000 where a guess gets 0.250 (0.000)",
+        ),
+        (
+            {"by_grouping": {"none": grouped(estimate(0.25, 0.2, 0.3), estimate(0.2, 0.1, 0.3), 0.001, majority=0.05)}},
+            "not learned",
+            "no text shortcut: more than the constant answer (0.050), but not more than a guess (0.250 [0.200, 0.300], where a guess gets 0.250)",
+        ),
+        (
+            {"by_grouping": {"none": {**grouped(estimate(0.6, 0.5, 0.7), estimate(0.2, 0.1, 0.3), 0.001), "withheld": "agreeing"}}},
+            "withheld",
+            f"the verdict is withheld (+0.200 [+0.100, +0.300] against the constant answer, {ALONE}): docs whose copies have the same answer fall "
+            "below the constant answer: the training copies are answered in reverse, which is no shortcut of the language",
+        ),
+    ],
+)
+def test_verdicts_against_a_guess_and_a_constant(details, state, says):
+    task = task_of(**details)
+    assert notes(task) == [f"toy_tst5: {says}"]
+    assert text_only.verdict(task.details["tst_details"]).state == state
+
+
+def test_a_gain_that_needs_copies_is_told():
+    texts = {"different": 60, "repeated": 38, "conflicting": 0}
+    both = {"none": grouped(above=estimate(0.2, 0.1, 0.3), p=0.001)}
+    for low, needed in ((-0.05, True), (0.05, False)):
+        task = task_of(texts=texts, by_grouping={**both, "text": grouped(0.4, estimate(0.1, low, 0.3))})
+        assert notes(task)[0].endswith("; only where a copy of the question is among the training docs") is needed
+
+
+def test_with_many_categories_shuffled_golds_are_the_null():
+    """The gain over the constant answer is large in one case and small in the other; only the shuffles decide."""
+    null = {"own": 0.4, "shuffled": [0.22, 0.31], "p": 0.048, "majority": 0.36, "majority_shuffled": [0.33, 0.37]}
+    groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.05, -0.02, 0.12), 0.1, majority=0.36)}
+    categories = {f"c{i}": NAMED for i in range(12)}
+    found = text_only.verdict(task_of(shuffled=null, by_grouping=groups, categories=categories).details["tst_details"])
+    assert found.state == "learned"
+    assert found.sentence == (
+        "can in part be answered without looking: 0.400 where golds shuffled within the categories get 0.220 to 0.310 (p = 0.048); beyond the most frequent "
+        "answer of each category, which alone gets 0.360 where a guess gets 0.250, and 0.330 to 0.370 with golds shuffled over all docs"
+    )
+    groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.3, 0.2, 0.4), 0.0005, majority=0.11)}
+    found = text_only.verdict(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).details["tst_details"])
+    assert found.state == "not learned"
+    assert found.sentence.startswith(
+        "no text shortcut beyond the most frequent answer of each category, which alone gets 0.110 where a guess gets 0.250"
+    )
+    assert found.sentence.endswith("(0.400 where golds shuffled within the categories get 0.220 to 0.310 (p = 0.600))")
+
+
+def classes(agreeing, conflicting, single=(0, None, None)):
+    """By class: docs, accuracy, gain with its lower end; the constant answer gets 0.5."""
+    names = zip(("agreeing", "conflicting", "single"), (agreeing, conflicting, single), strict=True)
+    return {
+        name: {
+            "docs": docs,
+            "accuracy": score,
+            "majority": None if score is None else 0.5,
+            "above": estimate(None if score is None else score - 0.5, low),
+        }
+        for name, (docs, score, low) in names
+    }
+
+
+def test_copies_are_told():
+    texts = {"different": 60, "repeated": 38, "conflicting": 0}
+    (_, one) = notes(task_of(texts=texts))
+    assert one == "toy_tst5: 38 % of the questions stand more than once (60 different texts)"
+    (_, one) = notes(task_of(texts=texts, by_grouping={"none": grouped(), "text": grouped(0.42)}))
+    assert one.endswith("(60 different texts); without copies of a question in the training folds: 0.420")
+    head = {**grouped(), "copies": classes((20, 0.8, 0.2), (30, 0.25, -0.4), (50, 0.5, None))}
+    (_, first, second) = notes(task_of(texts={**texts, "conflicting": 30}, by_grouping={"none": head}))
+    assert first == "toy_tst5: 38 % of the questions stand more than once (60 different texts), 30 % with different answers"
+    assert second == (
+        "toy_tst5: random folds, docs by what their copies suggest: agreeing 0.800 (20 docs, constant answer 0.500), "
+        "conflicting 0.250 (30 docs, constant answer 0.500), single 0.500 (50 docs, constant answer 0.500)"
+    )
+
+
+def test_what_folds_that_part_copies_say_where_the_headline_keeps_them_together():
+    texts = {"different": 50, "repeated": 100, "conflicting": 100}
+    reverse = {**grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001), "copies": classes((0, None, None), (100, 0.7, 0.1)), "withheld": "conflicting"}
+    told = notes(task_of(texts=texts, headline="text", by_grouping={"text": grouped(0.5, estimate(0.0, -0.1, 0.1)), "none": reverse}))
+    assert told[-1] == (
+        "toy_tst5: random folds are +0.200 [+0.100, +0.300] above the constant answer, which is no finding: only docs whose copies have another answer "
+        "rise above the constant answer: the training copies are answered in reverse"
+    )
+    prior = {**grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001), "copies": classes((70, 0.9, 0.3), (30, 0.2, -0.4)), "withheld": None}
+    told = notes(task_of(texts=texts, headline="joined", by_grouping={"joined": grouped(0.5, estimate(0.0, -0.1, 0.1)), "source": prior}))
+    assert told[-1].startswith(
+        "toy_tst5: folds by source are +0.200 [+0.100, +0.300] above the constant answer, and docs whose copies agree carry it"
+    )
+    assert "prior of the repeated questions" in told[-1]
 
 
 # --- importances and causes ---------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""What a text-only cross-validation says, in sentences: terminal, page and findings say the same. Pure.
+
+Everything is read from ``tst_details`` (docs/records.md), of which files of earlier versions lack some keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lmms_patch.present.sheets import Column, number, shown
+from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, REVERSED
+from lmms_patch.stats.resample import LEVEL, Estimate
+
+State = Literal["learned", "not learned", "worse", "withheld", "unknown"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the headline number says.
+
+    Attributes:
+        state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does, by copies in reverse.
+        sentence: the same in words, without the name of the task.
+    """
+
+    state: State
+    sentence: str
+
+
+def verdict(details: Mapping[str, Any]) -> Verdict:
+    """Return what the headline of a cross-validation says, against a guess and against the constant answer.
+
+    A shortcut is claimed where the score lies above both: above a guess by its interval, and above the constant answer by its interval and p. Where
+    categories are many, the constant answer of a category knows too much or too little (``tst.null``), and shuffled golds take its place.
+    """
+    head = details["by_grouping"][details["headline"]]
+    accuracy, above, chance, p, null = head["accuracy"], head["above"], details.get("chance"), head["p"], _null(details)
+    constant = "the most frequent answer of each category" if len(details.get("categories") or ()) > 1 else "the constant answer"
+    alone = f"which alone gets {number(head['majority'])} where a guess gets {number(chance)}"
+    if above["low"] is None or p is None:
+        return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
+    if null:
+        alone += f", and {_span(null['majority_shuffled'])} with golds shuffled over all docs"
+    if head.get("withheld"):
+        against, why = f"{said(above)} against {constant}, {alone}", REVERSED[head["withheld"]]
+        return Verdict("withheld", f"the verdict is withheld ({against}): {why}, which is no shortcut of the language")
+    beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
+    if beyond and chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
+        least = f"{shown(estimate(accuracy))}, where a guess gets {number(chance)}"
+        return Verdict("not learned", f"no text shortcut: more than {constant} ({number(head['majority'])}), but not more than a guess ({least})")
+    if null:
+        gets = f"{number(null['own'])} where golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
+        if beyond:
+            return Verdict("learned", f"can in part be answered without looking: {gets}; beyond {constant}, {alone}{_by_copies(details)}")
+        return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({gets})")
+    if beyond:
+        return Verdict("learned", f"can in part be answered without looking: {said(above)} above {constant}, {alone}{_by_copies(details)}")
+    if above["high"] < 0:
+        return Verdict("worse", f"text-only answers are worse than {constant}, {alone} ({said(above)})")
+    return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({said(above)})")
+
+
+def _null(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the comparison with shuffled golds; None where there is none."""
+    found: Mapping[str, Any] | None = details.get("shuffled")
+    return found if found and found["shuffled"] and found["majority_shuffled"] else None
+
+
+def _by_copies(details: Mapping[str, Any]) -> str:
+    """Say that a gain needs copies in the training folds; empty where it does not, or that is not known."""
+    together = details["by_grouping"].get("text")
+    lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
+    return "; only where a copy of the question is among the training docs" if lost and (details.get("texts") or {}).get("repeated") else ""
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def copies(details: Mapping[str, Any]) -> list[str]:
+    """Return what copies (docs of one text) do to the numbers, one sentence each; empty where no text stands more than once."""
+    texts, by_grouping, headline = details.get("texts") or {}, details["by_grouping"], details["headline"]
+    if not texts.get("repeated"):
+        return []
+    together = next((by_grouping[name] for name in ("joined", "text") if name in by_grouping), None)
+    apart = next((name for name in (headline, *APART) if name in APART and name in by_grouping), None)
+    classes: Mapping[str, Any] = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
+    docs = sum(one["docs"] for one in classes.values()) or by_grouping[headline]["accuracy"]["n"]
+    first = f"{_percent(texts['repeated'], docs)} of the questions stand more than once ({texts['different']} different texts)"
+    first += f", {_percent(texts['conflicting'], docs)} with different answers" if texts["conflicting"] else ""
+    first += f"; without copies of a question in the training folds: {number(together['accuracy']['value'])}" if together else ""
+    out = [first]
+    if apart is None or not by_grouping[apart].get("copies"):
+        return out
+    found = by_grouping[apart]
+    told = [
+        f"{name} {number(one['accuracy'])} ({one['docs']} docs, constant answer {number(one['majority'])})"
+        for name, one in found["copies"].items()
+        if one["docs"]
+    ]
+    out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(told)}")
+    if apart != headline:
+        out += _of_folds_that_part_copies(apart, found)
+    return out
+
+
+def _of_folds_that_part_copies(name: str, found: Mapping[str, Any]) -> list[str]:
+    """Return what folds that part copies say where the headline keeps copies together."""
+    above, agreeing = found["above"], (found["copies"].get("agreeing") or {}).get("above")
+    if found.get("withheld"):
+        return [f"{FOLDS[name]} are {said(above)} above the constant answer, which is no finding: {REVERSED[found['withheld']]}"]
+    if above["low"] is not None and above["low"] > 0 and agreeing and agreeing["low"] is not None and agreeing["low"] > 0:
+        return [
+            f"{FOLDS[name]} are {said(above)} above the constant answer, and docs whose copies agree carry it: "
+            "a prior of the repeated questions, which folds that keep copies together cannot see"
+        ]
+    return []
+
+
+def said(difference: Mapping[str, Any]) -> str:
+    """Return a difference with its interval, in a sentence."""
+    return shown(estimate(difference), Column("", "", signed=True))
+
+
+def notes(details: Mapping[str, Any]) -> list[str]:
+    """Return what the numbers mean, one sentence each, without the name of the task."""
+    out = [verdict(details).sentence]
+    out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (details.get("unusable") or {}).items()]
+    leak = details.get("leakage")
+    if leak is not None and leak["low"] is not None and (leak["low"] > 0 or leak["high"] < 0):
+        out.append(
+            f"random folds score {said(leak)} against source-grouped ones: "
+            "that is recognising the source (source leakage), not a shortcut in the language"
+        )
+    return out + copies(details)
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.0f} %"
+
+
+def estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
+    """Return an estimate of the results file, as far as tables and sentences show it."""
+    return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0, given.get("level", LEVEL))

@@ -1,0 +1,213 @@
+"""Copies: items that ask the same question, whatever they show. Pure.
+
+A copy in the training folds tells a diagnostic something about the held-out item. There are two cases, and accuracy alone does not tell them apart.
+Where copies mostly have the *same* gold ("a car" is mostly wrong), the text has a prior, and who answers by it uses a shortcut of the language.
+Where a benchmark is balanced, so that copies have *opposite* golds, the training copy gives the held-out answer away in reverse. That is a property
+of the set's design: nobody who sees one question can use it.
+
+Items are copies if they have the same words. Two that differ by a typo or a synonym are not recognised.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.answers import as_number
+from lmms_patch.runs.record import CopyClass
+from lmms_patch.tst.items import AnswerScores, Item, Places
+from lmms_patch.tst.rewards import values_of
+
+CLASSES: tuple[CopyClass, ...] = get_args(CopyClass)
+"""``agreeing``: the other copies suggest an answer that is right for this item too. ``conflicting``: what they suggest is wrong for it.
+``single``: there is no other copy, or they suggest both."""
+
+_BEYOND = 1.645
+"""Standard errors."""
+_TOKENS = re.compile(r"(?P<number>(?:(?<![\w.])[-+\u2212])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?)|[^\W_]+|[^\w\s]")
+_APOSTROPHES = re.compile(r"(?<=\w)['\N{RIGHT SINGLE QUOTATION MARK}](?=\w)")
+_TELLING = "%#&@*/\\"
+"""Punctuation that changes what a text says; symbols such as + and < are no punctuation in Unicode, and are kept as well."""
+
+
+@lru_cache(maxsize=2**16)
+def normal(text: str) -> str:
+    """Return a text without what does not change its meaning: case, white space, punctuation, Unicode form, spelling of numbers.
+
+    >>> normal("  Is it 1,000.0 m - or LESS? "), normal("x < -2"), normal("don't")
+    ('is it 1000 m or less', 'x < -2', 'dont')
+    """
+    plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    out = []
+    for match in _TOKENS.finditer(plain):
+        token = match[0]
+        if match["number"]:
+            out.append(_by_value(token))
+        elif token in _TELLING or not unicodedata.category(token[0]).startswith("P"):
+            out.append(token)
+    return " ".join(out) or " ".join(text.split()).casefold()
+
+
+def _by_value(number: str) -> str:
+    """Return a number as copies compare it: without thousands commas, a plus, or zeros at the end."""
+    value = Decimal(number.replace(",", "").replace("\N{MINUS SIGN}", "-")).normalize()
+    return f"{value + 0:f}"
+
+
+def text_of(item: Item) -> str:
+    """Return the text by which items count as copies: question, options in any order, and the words of the rest of the prompt in any order.
+
+    The rest of the prompt (a passage, a hint) belongs to the text, because the same question about another passage is another question. Its words
+    count without their order, because the prompt lists the options in the order of the item.
+    """
+    options = sorted(normal(option) for option in item.options)
+    return "\n".join((normal(item.question), *options, " ".join(sorted(normal(item.prompt).split()))))
+
+
+def gold_of(item: Item) -> str | None:
+    """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text; None without a gold."""
+    if not item.golds:
+        return None
+    gold = item.golds[0]
+    if item.is_choice and item.right is not None:
+        gold = item.options[item.right]
+    value = as_number(gold)
+    return normal(gold) if value is None else repr(value + 0.0)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies among items.
+
+    Attributes:
+        items: all items.
+    """
+
+    items: Sequence[Item]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The text of every item."""
+        return [text_of(item) for item in self.items]
+
+    @cached_property
+    def golds(self) -> list[str | None]:
+        """The gold of every item, as copies are compared by it."""
+        return [gold_of(item) for item in self.items]
+
+    def repeats(self) -> Repeats:
+        """Count copies, and those among them with different golds."""
+        counts = Counter(self.texts)
+        golds: dict[str, set[str]] = defaultdict(set)
+        for text, gold in zip(self.texts, self.golds, strict=True):
+            golds[text] |= set() if gold is None else {gold}
+        repeated = sum(counts[text] > 1 for text in self.texts)
+        return Repeats(len(counts), repeated, sum(len(golds[text]) > 1 for text in self.texts))
+
+    def classes(self, places: Places, rewards: AnswerScores, full_marks: float = 1.0) -> list[CopyClass]:
+        """Return the class of each item among some items, without looking at the item's own gold to find out what its copies suggest.
+
+        Copies suggest the gold that most of them have; for numbers the value that the native scorer rewards most on their golds. A suggestion is
+        right where it is the item's gold, or for numbers where it earns at least half of the full marks. Where several answers are suggested alike,
+        some right and some wrong, the copies suggest nothing.
+
+        Args:
+            places: the items that take part, shape (n,).
+            rewards: the native scores, for numbers.
+            full_marks: what a gold scores.
+
+        Returns:
+            One of ``CLASSES`` for each of ``places``.
+        """
+        out: list[CopyClass] = ["single"] * len(places)
+        at = {int(place): i for i, place in enumerate(places)}
+        for own in _members(self.texts, [place for place in at if self.golds[place] is not None]).values():
+            if len(own) > 1:
+                for place, said in zip(own, self._suggested(own, rewards, full_marks), strict=True):
+                    out[at[place]] = said
+        return out
+
+    def _suggested(self, own: Sequence[int], rewards: AnswerScores, full_marks: float) -> list[CopyClass]:
+        """Return the class of each of the copies of one text."""
+        if self._are_numbers(own):
+            values = values_of(rewards, np.array(own, np.intp))
+            gains = values.reward @ np.bincount(values.place, minlength=len(values.texts))
+            right = values.reward >= full_marks / 2
+            suggested = [right[(gains - earned) >= (gains - earned).max() - 1e-9, v] for v, earned in enumerate(values.reward.T)]
+            by_value: list[CopyClass] = ["agreeing" if one.all() else "single" if one.any() else "conflicting" for one in suggested]
+            return [by_value[value] for value in values.place]
+        counts = Counter(self.golds[i] for i in own)
+        (first, most), (_, second) = [*counts.most_common(2), (None, 0)][:2]
+        out: list[CopyClass] = []
+        for gold in (self.golds[i] for i in own):
+            same, other = counts[gold] - 1, second if gold == first else most
+            out.append("agreeing" if same > other else "single" if same == other else "conflicting")
+        return out
+
+    def _are_numbers(self, own: Sequence[int]) -> bool:
+        return all(self.items[i].format == "number" and as_number(self.items[i].golds[0]) is not None for i in own)
+
+    def prior(self, rewards: AnswerScores, full_marks: float = 1.0) -> tuple[float, float] | None:
+        """Return how often two copies have the same answer, and two docs of one category, where copies do so more often; else None.
+
+        Both are means over the docs that have copies, of the share of the others that agree with the doc: so coins agree alike in both, however
+        many copies there are. More often: by more than 1.645 standard errors over texts, which is a one-sided test at 5 %. Numbers agree where one
+        earns at least half of the full marks as answer to the other.
+        """
+        kinds = [f"{item.category}\n{item.format}\n{len(item.answers)}" for item in self.items]
+        places = [str(item.right) if item.is_choice and item.right is not None else gold for item, gold in zip(self.items, self.golds, strict=True)]
+        of_text, of_kind = (self._agreement(keys, golds, rewards, full_marks) for keys, golds in ((self.texts, self.golds), (kinds, places)))
+        known = np.flatnonzero(np.isfinite(of_text) & np.isfinite(of_kind))
+        if not len(known):
+            return None
+        _, text = np.unique([self.texts[i] for i in known], return_inverse=True)
+        gain = np.bincount(text, (of_text - of_kind)[known])
+        more = gain.sum() > _BEYOND * float(np.sqrt((gain**2).sum()))
+        return (float(of_text[known].mean()), float(of_kind[known].mean())) if more else None
+
+    def _agreement(self, keys: Sequence[str], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float) -> NDArray[np.float64]:
+        """Return the share of the other items of the same key that agree with each item, shape (n,); nan where there is no other."""
+        out = np.full(len(self.items), np.nan)
+        for own in _members(keys, [i for i, gold in enumerate(golds) if gold is not None]).values():
+            if len(own) < 2:
+                continue
+            if self._are_numbers(own):
+                values = values_of(rewards, np.array(own, np.intp))
+                alike = (np.bincount(values.place, minlength=len(values.texts)) @ (values.reward >= full_marks / 2))[values.place]
+            else:
+                counts = Counter(golds[i] for i in own)
+                alike = np.array([counts[golds[i]] for i in own])
+            out[own] = (alike - 1) / (len(own) - 1)
+        return out
+
+
+def _members(keys: Sequence[str], places: Sequence[int]) -> dict[str, list[int]]:
+    """Return the places of each key."""
+    out: dict[str, list[int]] = defaultdict(list)
+    for place in places:
+        out[keys[place]].append(place)
+    return out
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Counts of repeated texts.
+
+    Attributes:
+        texts: number of different texts.
+        repeated: number of items whose text another item has too.
+        conflicting: number of items whose text occurs with different golds.
+    """
+
+    texts: int
+    repeated: int
+    conflicting: int

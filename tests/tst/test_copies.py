@@ -1,0 +1,287 @@
+"""Copies: which docs count as the same question, what the others of them suggest, and where a gain over the majority is only their reverse."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_patch.present import text_only
+from lmms_patch.tst.copies import Copies, gold_of, normal, text_of
+from lmms_patch.tst.diagnosis import Diagnosis
+from lmms_patch.tst.folds import headline
+from lmms_patch.tst.prune import prune
+from lmms_patch.tst.results import withheld
+from lmms_patch.tst.selection import PruneError, PruneSettings
+from lmms_patch.tst.trees import ModelSettings
+from tests.making.tst import details_of
+from tests.tst.worlds import balanced, constant_gold, cross_validate, duplicates, free, mc, number, planted_yesno, rewards_of, vsr_like, yesno
+
+
+def classes(items):
+    return Copies(items).classes(np.arange(len(items)), rewards_of(items))
+
+
+# --- the same text ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Is there a Car?", "is  there a car"),
+        ("Is it 1,000 m?", "Is it 1000.0 m"),
+        ("a well-known place", "a well known place"),
+        ("don't", "don\N{RIGHT SINGLE QUOTATION MARK}t"),
+        ("\N{FULLWIDTH DIGIT FIVE} m", "5 m"),
+        ("\N{LATIN SMALL LIGATURE FI}ne", "fine"),
+        ("'red', (blue) ...", "red blue"),
+        ("STRASSE", "straße"),
+        ("\N{MINUS SIGN}3", "-3.0"),
+    ],
+)
+def test_what_does_not_change_a_text(one, other):
+    assert normal(one) == normal(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x < 2", "x > 2"),
+        ("-3", "3"),
+        ("3-4", "34"),
+        ("50 %", "50"),
+        ("C++", "C"),
+        ("1.5", "15"),
+        ("?", "!"),
+        ("a car", "a cart"),
+        ("1,2", "12"),
+        ("", "?"),
+    ],
+)
+def test_what_does(one, other):
+    assert normal(one) != normal(other)
+
+
+def test_options_count_in_any_order_and_the_rest_of_the_prompt_too():
+    one, other = mc(0, "Which?", ["a cat", "A dog."], 0), mc(1, "which", ["a dog", "a cat"], 1)
+    assert text_of(one) == text_of(other)
+    assert gold_of(one) == gold_of(other), "the option's text, not its letter"
+    told = [replace(item, prompt=f"Hint: it barks. {item.prompt}") for item in (one, other)]
+    assert text_of(told[0]) == text_of(told[1]) != text_of(one), "another passage makes another question"
+
+
+def test_golds_are_compared_by_text_and_by_value():
+    assert gold_of(number(0, "q", "1,000")) == gold_of(number(1, "q", "1000.0")) != gold_of(number(2, "q", 100))
+    assert gold_of(free(0, "q", "Red.")) == gold_of(free(1, "q", "red", "crimson"))
+    assert gold_of(yesno(0, "q", None)) is None
+
+
+def test_a_typo_makes_another_text():
+    """Near-duplicates are not claimed."""
+    assert Copies([free(0, "a red car", "x"), free(1, "a read car", "y")]).repeats().repeated == 0
+
+
+def test_repeats_by_hand():
+    """q1 three times with the golds a, b, a (conflict: 3 items); q2 twice, both c; q3 once."""
+    items = [free(i, q, gold) for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])]
+    found = Copies(items).repeats()
+    assert (found.texts, found.repeated, found.conflicting) == (3, 5, 3)
+    no_gold = Copies([replace(items[0], golds=()), items[1]]).repeats()
+    assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
+    assert Copies([]).repeats().texts == 0
+    several = [replace(items[0], golds=golds) for golds in (("a", "b"), ("a", "c"))]
+    assert Copies(several).repeats().conflicting == 0, "the first gold is the label; others are ways to say it"
+
+
+# --- what the others suggest ------------------------------------------------------------------------
+
+
+def test_classes_by_hand():
+    """q1: yes yes no. Of a yes the others tie, of the no they say yes. q2: both say yes. q3: alone; q4: the only one with a gold."""
+    rows = [("q1", "yes"), ("q1", "yes"), ("q1", "no"), ("q2", "yes"), ("q2", "yes"), ("q3", "no"), ("q4", "no"), ("q4", None)]
+    assert classes([yesno(i, q, gold) for i, (q, gold) in enumerate(rows)]) == [
+        *("single", "single", "conflicting"),
+        *("agreeing", "agreeing"),
+        *("single", "single", "single"),
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from(["red", "blue", "green"])), max_size=14))
+def test_classes_are_those_of_a_count_of_the_others(rows):
+    """Brute force, doc by doc: the golds that most others have; all of them right, none, or both."""
+    found = classes([free(i, text, gold) for i, (text, gold) in enumerate(rows)])
+    for i, (text, gold) in enumerate(rows):
+        others = Counter(g for j, (t, g) in enumerate(rows) if j != i and t == text)
+        top = {g for g, count in others.items() if count == max(others.values())}
+        assert found[i] == ("single" if not top or (gold in top and len(top) > 1) else "agreeing" if top == {gold} else "conflicting")
+
+
+def test_only_the_docs_that_are_left_count():
+    items = [yesno(i, "q", gold) for i, gold in enumerate(["yes", "no", "no"])]
+    assert Copies(items).classes(np.array([1, 2]), rewards_of(items)) == ["agreeing", "agreeing"]
+    assert Copies(items).classes(np.array([0]), rewards_of(items)) == ["single"]
+
+
+def test_numbers_agree_where_the_scorer_gives_half_of_the_marks():
+    """Golds 100, 110, 115 and 300 of one text. Without itself, 110 is best for each of the first three: within 25 %, so half of the thresholds.
+
+    For 300 it earns nothing. Under an exact scorer no two agree.
+    """
+    items = [number(i, "How long?", gold) for i, gold in enumerate([100, 110, 115, 300])]
+    assert classes(items) == ["agreeing", "agreeing", "agreeing", "conflicting"]
+    exact = [replace(item, format="open") for item in items]
+    assert classes(exact) == ["conflicting"] * 4
+    same = [number(i, "How many?", gold) for i, gold in enumerate(["1,000", "1000", 2])]
+    assert classes(same) == ["single", "single", "conflicting"], "each 1000 sees one 1000 and one 2: a tie"
+
+
+def test_letters_of_shuffled_options_agree_by_their_texts():
+    items = [mc(0, "q", ["cat", "dog"], 0), mc(1, "q", ["dog", "cat"], 1)]
+    assert classes(items) == ["agreeing", "agreeing"]
+
+
+# --- a gain that is no shortcut -----------------------------------------------------------------------
+
+
+def test_the_reverse_of_copies_by_hand():
+    """40 docs of each class. Score less majority: +1 right where the majority is wrong, -1 the other way."""
+    names = ["agreeing"] * 40 + ["conflicting"] * 40 + ["single"] * 40
+    gain = {name: np.repeat(values, 40) for name, values in {"reverse": (-1, 1, 0.0), "prior": (1, -1, 0.0), "single": (0.0, 0, 1)}.items()}
+    assert withheld(gain["reverse"], names, None) == "agreeing"
+    assert withheld(gain["prior"], names, None) is None
+    assert withheld(gain["single"], names, None) is None
+    only = np.repeat([0.0, 1, 0], 40)
+    assert withheld(only, names, None) == "conflicting"
+    assert withheld(only, ["single"] * 120, None) is None, "without copies there is nothing to reverse"
+    assert withheld(-only, names, None) is None
+    assert withheld(np.full(120, np.nan), names, None) is None
+    assert withheld(gain["reverse"], names, np.repeat([0, 1, 2], 40)) is None, "three sources are no evidence"
+
+
+def test_meaningless_answers_are_seldom_withheld():
+    """300 sets of 100 pairs whose golds and answers are coins: 5 % rise above the majority by luck, and few of those by copies alone."""
+    stream = np.random.default_rng(0)
+    fired = 0
+    for seed in range(300):
+        golds = stream.integers(0, 2, (100, 2))
+        names = np.repeat(np.where(golds[:, 0] == golds[:, 1], "agreeing", "conflicting"), 2).tolist()
+        fired += withheld(stream.choice([-1.0, 0.0, 0.0, 1.0], 200), names, None, seed) is not None
+    assert fired <= 22  # 0.05 x 300 = 15; P(more than 22) < 0.03 for 15 expected, and less are expected
+
+
+def judged(items, by, **options):
+    found = cross_validate(items, by, seeds=(0, 1), **options)
+    return found, withheld((found.scores - found.baseline).mean(axis=0), classes(items), None)
+
+
+def test_balanced_copies_are_no_shortcut():
+    """No text says of which image it is true. Folds by source answer the reverse of the training copy, far above one half; folds by text cannot."""
+    items = balanced(120, chained=True)
+    found, why = judged(items, "source")
+    assert found.accuracy > 0.8
+    assert why == "conflicting"
+    assert abs(judged(balanced(120), "text")[0].accuracy - 0.5) < 3 * np.sqrt(0.25 / 240)
+
+
+def notes_of(items, *names, headline, seeds=(0, 1)):
+    found = {name: cross_validate(items, name, seeds=seeds, settings=ModelSettings("boosting", 40, beside=False)) for name in names}
+    details = details_of(items, found, headline)
+    return text_only.verdict(details), text_only.copies(details)
+
+
+def test_captions_on_two_images_of_many_captions_are_withheld():
+    """As VSR: 85 % of the pairs are opposite, and the images connect all. By source the number is far above one half, and only the reverse makes it so."""
+    items = vsr_like(150)
+    found, why = headline(Copies(items), rewards_of(items), 1.0, 5)
+    assert (found.name, "a chain of shared sources and texts connects" in why["joined"]) == ("source", True)
+    said, more = notes_of(items, "source", "text", headline="source")
+    assert said.state == "withheld"
+    assert "the training copies are answered in reverse, which is no shortcut of the language" in said.sentence
+    scores = {name: float(score) for name, score in re.findall(r"(agreeing|conflicting|single) (\d\.\d+)", more[1])}
+    assert scores["agreeing"] < 0.35 < 0.65 < scores["conflicting"]
+    assert abs(scores["single"] - 0.5) < 0.2
+
+
+def test_a_constant_gold_is_no_text_shortcut_and_both_numbers_are_said():
+    said, more = notes_of(constant_gold(300), "none", headline="none")
+    assert said.state == "not learned"
+    majority = re.fullmatch(
+        r"no text shortcut beyond the constant answer, which alone gets (0\.\d+) where a guess gets 0\.250 \(.*\)", said.sentence
+    )[1]
+    assert abs(float(majority) - 0.7) < 0.06
+    assert more == []
+
+
+def test_duplicates_get_a_sentence():
+    _, (said, _) = notes_of(duplicates(100, 40), "none", "text", headline="none")
+    without = re.fullmatch(
+        r"57 % of the questions stand more than once \(100 different texts\); without copies of a question in the training folds: (0\.\d+)", said
+    )[1]
+    assert float(without) < 0.36
+
+
+def test_a_prior_of_repeated_questions_stands():
+    """Twenty questions, each on twenty images, ten of them mostly yes or mostly no: docs whose copies agree are answered, and nothing is withheld."""
+    items, best, _ = planted_yesno(400, purity=0.95)
+    found, why = judged(items, "none")
+    assert found.accuracy > best - 0.08
+    assert why is None
+    names = np.array(classes(items))
+    scores = found.scores.mean(axis=0)
+    assert scores[names == "agreeing"].mean() > 0.7 > scores[names == "conflicting"].mean() + 0.1
+
+
+def test_duplicates_with_shuffled_options_are_found():
+    """100 questions whose right option is a draw, 40 of them twice: only the copies are answered, and by folds of whole texts none is."""
+    items = duplicates(100, 40)
+    assert Copies(items).repeats().repeated == 80
+    assert Counter(classes(items)) == {"agreeing": 80, "single": 60}
+    names = np.array(classes(items))
+    scores = cross_validate(items, "none", seeds=(0, 1)).scores.mean(axis=0)
+    assert scores[names == "agreeing"].mean() > 0.6 > 0.45 > scores[names == "single"].mean()
+    assert cross_validate(items, "text").accuracy < 0.25 + 3 * np.sqrt(0.1875 / 140)
+
+
+def pruning(items, by, **options):
+    copies = Copies(items)
+    rewards = rewards_of(items)
+    return prune(
+        items,
+        PruneSettings(budget=0.2, batch=0.2),
+        lambda places, seeds: cross_validate(items, by, places=places, seeds=seeds[:1]),
+        copies=lambda places: copies.classes(places, rewards),
+        **options,
+    )
+
+
+def test_pruning_refuses_the_reverse_of_copies(tmp_path):
+    items = balanced(100, chained=True)
+    with pytest.raises(PruneError, match=r"^nothing is pruned: only docs whose copies have another answer rise above the constant answer") as error:
+        pruning(items, "source", state=tmp_path / "history.json")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "history.json").exists()
+
+
+def test_pruning_stops_where_what_is_left_is_answered_in_reverse():
+    """A made diagnostic: 60 docs with a rule are right at first, 60 of balanced pairs always; without the first, only the pairs rise."""
+    items = [*(yesno(i, f"q{i}", "yes") for i in range(60)), *balanced(30)]
+    items = [replace(item, key=f"k{i}", source=None, cluster=None) for i, item in enumerate(items)]
+    copies, rewards = Copies(items), rewards_of(items)
+
+    def diagnose(places, seeds):
+        right = np.ones((1, len(places)))
+        return Diagnosis(np.where(places < 60, 0.9, 0.6), np.full(len(places), 0.5), right, right / 2)
+
+    settings = PruneSettings(budget=90, batch=60)
+    done = prune(items, settings, diagnose, copies=lambda places: copies.classes(places, rewards))
+    assert sorted(done.removed.tolist()) == list(range(60))
+    assert done.stopped.startswith("only docs whose copies have another answer rise above the constant answer")
+
+
+def test_pruning_a_prior_is_not_refused():
+    items, _, _ = planted_yesno(300, purity=0.95)
+    assert len(pruning(items, "none").removed) == 60

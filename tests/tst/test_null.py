@@ -1,0 +1,126 @@
+"""Shuffled golds: they keep what a category says of its golds, and nothing else; and the verdict that they give where categories are many."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from lmms_patch.tst.diagnosis import diagnose
+from lmms_patch.tst.folds import grouping
+from lmms_patch.tst.items import Item, Prediction
+from lmms_patch.tst.null import has_many_categories, shuffled_null
+from lmms_patch.tst.shuffle import permute_golds
+from tests.tst.worlds import OBJECTS, free, mc, rewards_of, yesno
+
+
+def world(kind, categories=30, docs=6, seed=0):
+    """Questions of four options in many categories: golds that are coins, that the category names, or of which each category has every place alike."""
+    stream = np.random.default_rng(seed)
+    items = []
+    for c in range(categories):
+        named, places = int(stream.integers(4)), stream.permutation(docs) % 4
+        for j in range(docs):
+            right = {"coins": int(stream.integers(4)), "named": named, "balanced": int(places[j]), "told": int(stream.integers(4))}[kind]
+            options = [OBJECTS[k] for k in stream.choice(len(OBJECTS), 4, replace=False)]
+            told = options[right] if kind == "told" and j % 2 else "thing"
+            items.append(mc(len(items), f"Question {len(items)} on the {told}?", options, right, category=f"category {c}"))
+    return items
+
+
+def counts(items):
+    return Counter((item.category, item.golds) for item in items)
+
+
+def test_golds_stay_in_their_category_and_as_often_as_they_were():
+    items = world("coins")
+    within, over_all = permute_golds(items, 1), permute_golds(items, 1, within_category=False)
+    assert counts(within) == counts(items) != counts(over_all)
+    assert Counter(item.golds for item in over_all) == Counter(item.golds for item in items)
+    assert [item.golds for item in within] != [item.golds for item in items]
+    assert permute_golds(items, 1) == within
+
+
+def test_a_gold_is_handed_on_by_its_text_where_all_have_the_same_options():
+    """Gold texts a a b b of shuffled options a, b: the texts stay as often as they were, whatever the letters. Of other options the places do."""
+    shown = [("a", "b"), ("b", "a"), ("a", "b"), ("b", "a")]
+    items = [mc(i, "q", options, options.index("aabb"[i])) for i, options in enumerate(shown)]
+    for seed in range(10):
+        assert sorted(item.options[item.right] for item in permute_golds(items, seed)) == ["a", "a", "b", "b"]
+    other = [mc(i, "q", [f"{i}", f"{i} b"], int(i == 0)) for i in range(4)]
+    for seed in range(10):
+        assert sorted(item.right for item in permute_golds(other, seed)) == [0, 0, 0, 1]
+
+
+def test_items_without_a_gold_and_open_ones():
+    items = [free(0, "q", "a", "b"), free(1, "q", "c"), yesno(2, "q", None), yesno(3, "q", "no")]
+    made = [permute_golds(items, seed) for seed in range(20)]
+    assert {tuple(item.golds for item in one) for one in made} == {(("a", "b"), ("c",), (), ("no",)), (("c",), ("a", "b"), (), ("no",))}
+
+
+def test_when_categories_are_many():
+    assert has_many_categories(world("coins"))
+    assert not has_many_categories(world("coins", 9)), "9 categories"
+    assert not has_many_categories(world("coins", 10, 100)), "100 docs each"
+
+
+@dataclass
+class Counting:
+    """A diagnostic that counts golds: it answers the option that the question names, else the place that is most (or least) frequent in the category."""
+
+    least: bool = False
+    name: str = "counting"
+
+    def prepare(self, items, rewards):
+        return replace(self, items=items)
+
+    items: Sequence[Item] = ()
+
+    def predict(self, train, test, *, seed, groups):
+        seen = Counter((self.items[i].category, self.items[i].right) for i in train)
+
+        def answer(item):
+            told = [place for place, option in enumerate(item.options) if option in item.question]
+            rank = [(place in told, (-1 if self.least else 1) * seen[item.category, place]) for place in range(4)]
+            return item.answers[rank.index(max(rank))]
+
+        return [Prediction(answer(self.items[i]), self.items[i].answers, np.full(4, 0.25)) for i in test]
+
+
+def null_of(kind, least=False, **size):
+    items, diagnostic = world(kind, **size), Counting(least)
+    rewards, by = rewards_of(items), grouping(items, "none")
+    found = diagnose(diagnostic.prepare(items, rewards), items, rewards, np.arange(len(items)), by, seeds=(0, 1))
+    return found, shuffled_null(diagnostic, items, rewards, by, found, k=5, fold_seed=0)
+
+
+def test_coins_are_no_finding_whatever_the_category_counts_say():
+    """The most frequent of four coins among six docs stands on half of them: the constant answer seems to know more than a guess, also on shuffled golds."""
+    found, null = null_of("coins", categories=100)
+    assert null.own == found.scores[0].mean()
+    assert len(null.shuffled) == len(null.majority_shuffled) == 20
+    assert null.p == (1 + sum(one >= null.own for one in null.shuffled)) / 21 > 0.05
+    assert np.mean(null.majority_shuffled) > 0.27
+    assert min(null.majority_shuffled) <= null.majority <= max(null.majority_shuffled)
+
+
+def test_a_category_that_names_the_gold_is_its_constant_answer_and_no_more():
+    _, null = null_of("named")
+    assert null.own == null.majority == 1.0
+    assert set(null.shuffled) == {1.0}
+    assert null.p == 1
+    assert max(null.majority_shuffled) < 0.5
+
+
+def test_categories_with_every_gold_alike_are_no_finding():
+    """What the training folds lack is right: always far above a guess and the constant answer, and so it is with shuffled golds."""
+    found, null = null_of("balanced", least=True, docs=4)
+    assert found.accuracy > 0.7 > 0.1 > found.baseline.mean()
+    assert null.p > 0.05
+
+
+def test_a_question_that_names_the_gold_is_one():
+    _, null = null_of("told")
+    assert null.own > 0.55 > max(null.shuffled)
+    assert null.p == pytest.approx(1 / 21)
