@@ -82,7 +82,13 @@ def code_of(function: Callable[..., Any]) -> str:
     Comments and line breaks do not count.
     """
     place = _source_of(function)
-    return "" if place is None else "\n".join(ast.unparse(node) for _, node in _reached(*place))
+    return "" if place is None else _code_in(*place)
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_in(path: str, name: str) -> str:
+    """Return the code that a top-level name of a module can reach. The tasks of a suite share most of theirs, so it is kept."""
+    return "\n".join(ast.unparse(node) for _, node in _reached(path, name))
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
