@@ -14,8 +14,6 @@ from lmms_patch.runs.run import read
 from tests.harness import warm
 
 BIN = Path(sys.executable).parent
-FAMILIES = ("local", "center", "count", "sum", "same", "larger", "text")
-"""The families of questions of the embedded benchmark."""
 
 
 def environment(**extra):

@@ -1,7 +1,7 @@
 """The real command lines of the harness and of lmms-patch without the 10 s of their start: a process that has imported the harness is forked for each.
 
 A forked process is one of its own: it reads its arguments, environment and folder as the command does, and ends with the command's exit status.
-What it cannot show is the start itself; ``tests/harness/test_cli.py`` and ``test_readme.py`` have runs of the installed commands for that.
+What it cannot show is the start itself; ``tests/harness/test_planted.py`` and ``test_readme.py`` have runs of the installed commands for that.
 """
 
 from __future__ import annotations

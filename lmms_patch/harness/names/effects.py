@@ -85,10 +85,12 @@ def code_of(function: Callable[..., Any]) -> str:
     return "" if place is None else _code_in(*place)
 
 
-@functools.lru_cache(maxsize=4096)
 def _code_in(path: str, name: str) -> str:
-    """Return the code that a top-level name of a module can reach. The tasks of a suite share most of theirs, so it is kept."""
-    return "\n".join(ast.unparse(node) for _, node in _reached(path, name))
+    """Return the code that a top-level name of a module can reach. The module keeps it, because the tasks of a suite share most of theirs."""
+    known = _Module.of(path).code
+    if name not in known:
+        known[name] = "\n".join(ast.unparse(node) for _, node in _reached(path, name))
+    return known[name]
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
@@ -244,6 +246,7 @@ class _Module:
         self.path = Path(path)
         self.defined: dict[str, list[ast.AST]] = {}
         self.imported: dict[str, str] = {}
+        self.code: dict[str, str] = {}
         for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self.defined.setdefault(node.name, []).append(node)
