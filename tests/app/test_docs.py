@@ -44,6 +44,7 @@ def with_commands():
     return sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if "\n```console\n" in path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.usefixtures("indexed")
 @pytest.mark.parametrize("page", with_commands())
 def test_commands_print_what_the_page_shows(page, folder):
     outputs = import_module("outputs")

@@ -1,4 +1,4 @@
-"""Indexing the host's 1,700 task files takes seconds: done once for all in-process tests."""
+"""What all tests of the harness share: the host's models are loaded, its tasks are indexed once; and MAGIC items on disk."""
 
 import json
 
@@ -6,14 +6,11 @@ import pytest
 from lmms_eval import models  # noqa: F401 - loads the entry points, as every way of running the host does
 
 from tests.harness.magic.items import picture
-from tests.harness.warm import index_once
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _index_once():
-    undo = index_once()
-    yield
-    undo()
+def _index_once(indexed):
+    """Index the host's tasks once for all tests here."""
 
 
 @pytest.fixture

@@ -1,13 +1,14 @@
 """The real command lines of the harness and of lmms-patch without the 10 s of their start: a process that has imported the harness is forked for each.
 
 A forked process is one of its own: it reads its arguments, environment and folder as the command does, and ends with the command's exit status.
-What it cannot show is the start itself; ``tests/harness/test_cli.py`` and ``test_readme.py`` have runs of the installed commands for that.
+What it cannot show is the start itself; ``tests/harness/test_planted.py`` and ``test_readme.py`` have runs of the installed commands for that.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import select
@@ -23,6 +24,9 @@ from typing import Any
 from tests.places import ROOT
 
 BIN = Path(sys.executable).parent
+
+LATER = ("lmms_patch.harness.models.mosaic_vlm", "lmms_patch.harness.wrap.task", "nltk", "pytablewriter", "sklearn.ensemble")
+"""What nearly every run imports after its start: a forked process that finds them imported saves a second of processor time."""
 
 _server: list[subprocess.Popen[str]] = []
 
@@ -118,11 +122,15 @@ def serve() -> Callable[[], Any]:
     import lmms_eval.__main__  # noqa: F401 - what takes long
     from lmms_eval.cli import dispatch
     from lmms_eval.tasks import TaskManager
+    from transformers import conversion_mapping
 
     from lmms_patch.app import cli
 
     index_once()
     TaskManager("ERROR")
+    for module in LATER:
+        importlib.import_module(module)
+    conversion_mapping.get_checkpoint_conversion_mapping("any")  # compiles patterns for every model that transformers knows, once
     gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
     atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
     for line in sys.stdin:

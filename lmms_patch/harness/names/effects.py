@@ -82,7 +82,15 @@ def code_of(function: Callable[..., Any]) -> str:
     Comments and line breaks do not count.
     """
     place = _source_of(function)
-    return "" if place is None else "\n".join(ast.unparse(node) for _, node in _reached(*place))
+    return "" if place is None else _code_in(*place)
+
+
+def _code_in(path: str, name: str) -> str:
+    """Return the code that a top-level name of a module can reach. The module keeps it, because the tasks of a suite share most of theirs."""
+    known = _Module.of(path).code
+    if name not in known:
+        known[name] = "\n".join(ast.unparse(node) for _, node in _reached(path, name))
+    return known[name]
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
@@ -238,6 +246,7 @@ class _Module:
         self.path = Path(path)
         self.defined: dict[str, list[ast.AST]] = {}
         self.imported: dict[str, str] = {}
+        self.code: dict[str, str] = {}
         for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self.defined.setdefault(node.name, []).append(node)

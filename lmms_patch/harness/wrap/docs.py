@@ -219,6 +219,7 @@ class VariantDocs:
         """Says whose images replace a doc's own; None where no doc is asked on a wrong image."""
         self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
+        self._twice = (*self.views, *swapped(self.views))
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._sights: dict[int, str] = {}
@@ -233,7 +234,9 @@ class VariantDocs:
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
         own = self.own_views_of(doc_id)
-        return own if self.wrong_image_of(doc_id) is None or self._all_swapped else (*own, *swapped(own))
+        if self.wrong_image_of(doc_id) is None or self._all_swapped:
+            return own
+        return self._twice if own is self.views else (*own, *swapped(own))
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc, without those on a wrong image.

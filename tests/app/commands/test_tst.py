@@ -160,6 +160,7 @@ def test_options_beside_an_include_path_are_refused_with_a_way_out(tmp_path, arg
         command(tmp_path, "gqa", "--include-path", "tasks", *arguments)
 
 
+@pytest.mark.usefixtures("indexed")
 def test_the_way_out_is_one(tmp_path):
     """Options in the task's own metadata, as the refusal says, reach its cross-validation."""
     inline = {"fold_seed": 7, "fold_seeds": 1, "grouping": "none"}
