@@ -1,6 +1,6 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table shuffles claims] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims] [--names vsi_bench pope_coco ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``).
 
@@ -10,6 +10,7 @@ letters as classes, numbers by regression), and its forest on our features; then
 **prune**: Iterative Bias Pruning with the default settings, 30 % of VSI-Bench.
 **memory**: one process cross-validates 100,000 made-up items of 4 options, another 100,000 numbers; the peak of each.
 **table**, **shuffles**: the numbers of docs/tst.md.
+**rivals**: plain pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
@@ -56,6 +57,7 @@ from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.making.tst import details_of
+from tests.tst.rivals import RIVALS, rival_scores
 from tests.tst.worlds import (
     balanced,
     constant_gold,
@@ -66,7 +68,9 @@ from tests.tst.worlds import (
     number,
     rewards_of,
     sugarcrepe_like,
+    two_captions,
     vsr_like,
+    weak_yesno,
 )
 
 NAMES = ("vsi_bench", "pope_coco", "scienceqa_test", "scienceqa_img", "videomme", "nlvr")
@@ -331,6 +335,26 @@ def shuffles(names: Sequence[str], count: int = 20) -> list[str]:
     return []
 
 
+def rivals(names: Sequence[str]) -> list[str]:
+    """Ours less each rival, paired by doc, with the standard error of the difference; sources are resampled whole."""
+    sets: dict[str, list[Item]] = {name: items_of(name) for name in names}
+    sets |= {"AMBER-like": weak_yesno(3000)[0], "SugarCrepe-like": two_captions(1500)[0]}
+    failures = []
+    for name, items in sets.items():
+        grouped = source_of(items)
+        ours = cross_validation(items, ModelSettings(), grouped).scores[0]
+        print(f"{name}: ours {100 * np.nanmean(ours):.1f}", flush=True)
+        for rival in RIVALS:
+            theirs = rival_scores(items, rival, grouped, SEEDS[0])
+            labels = cluster_numbers([(i,) if item.source is None else item.source for i, item in enumerate(items)])
+            sums = np.bincount(labels, np.nan_to_num(ours - theirs))
+            error = float(np.sqrt(((sums - sums.mean()) ** 2).sum()) / len(items))
+            less = float(np.nanmean(ours - theirs))
+            print(f"    {rival}: {100 * np.nanmean(theirs):.1f}, ours less this {100 * less:+.1f} (SE {100 * error:.1f})", flush=True)
+            failures += [f"{name}: {rival} is {-less / error:.1f} SE better"] if less < -error else []
+    return failures
+
+
 # --- what is claimed ----------------------------------------------------------------------------------
 
 
@@ -388,7 +412,7 @@ def judged_prunings(docs: int = 600) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "shuffles": shuffles, "claims": claims}
+PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
 
 
 def main() -> int:

@@ -4,37 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 
 from lmms_patch.ask.answers import as_number
-from lmms_patch.tst.diagnosis import deal, diagnose
+from lmms_patch.tst.diagnosis import diagnose
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.rewards import Rewards, rewards_nearness
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
+from tests.tst.rivals import rival_scores
 from tests.tst.worlds import FEW_TREES, OBJECTS, cross_validate, free, mc, mra, number, rewards_of, two_captions, weak_yesno, yesno
 
 ALONE = replace(FEW_TREES, beside=False)
-
-
-def regression(items):
-    """The score of each item by logistic regression on character n-grams, on the folds of seed 0: of yes/no questions, or of option texts."""
-    fold = deal(items, np.arange(len(items)), grouping(items, "none"), 5, 0)
-    out = np.zeros(len(items))
-    rows = [(i, place) for i, item in enumerate(items) for place in range(len(item.options))]
-    texts = [f"{items[i].question} {items[i].answers[place]}" if items[i].format == "yesno" else items[i].options[place] for i, place in rows]
-    if items[0].format == "yesno":  # one row for each item: is it yes?
-        rows, texts = [(i, 0) for i in range(len(items))], [item.question for item in items]
-    owner, right = np.array([i for i, _ in rows]), np.array([items[i].right == place for i, place in rows])
-    for k in range(5):
-        read, known = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True), fold[owner] != k
-        model = LogisticRegression(max_iter=300).fit(read.fit_transform([t for t, one in zip(texts, known, strict=True) if one]), right[known])
-        chance = model.predict_proba(read.transform([t for t, one in zip(texts, known, strict=True) if not one]))[:, 1]
-        for i in np.flatnonzero(fold == k):
-            own = chance[owner[~known] == i]
-            out[i] = items[i].right == (int(own[0] < 0.5) if len(own) == 1 else int(own.argmax()))
-    return out
 
 
 @pytest.mark.parametrize("world", [weak_yesno, two_captions])
@@ -42,7 +22,7 @@ def test_a_shortcut_of_many_weak_words_is_found(world):
     """A character n-gram regression never beats it by more than one SE of the paired difference. Trees alone do not get there."""
     items, knows = world(1200)
     ours, trees = (cross_validate(items, settings=settings).scores[0] for settings in (FEW_TREES, ALONE))
-    rival = regression(items)
+    rival = rival_scores(items, "character n-gram regression", grouping(items, "none"))
     error = (ours - rival).std(ddof=1) / len(items) ** 0.5
     assert ours.mean() > rival.mean() - error
     assert ours.mean() - trees.mean() > 2 * (ours - trees).std(ddof=1) / len(items) ** 0.5
