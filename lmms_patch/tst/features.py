@@ -248,6 +248,9 @@ class OptionTable:
         out.append(Family("word of the option", word_row, mix(8, category[word_row], word)))
         out.append(Family("word of the option, any category", word_row, mix(9, word)))
         out.append(self._words_and_options("word of the question and option", 10, self.questions, self.hashes))
+        for number, (name, values) in enumerate(_extras(self.items).items()):
+            code = mix(35, number, np.nan_to_num(values, nan=-1e300).view(np.uint64))
+            out.append(Family(name, every, mix(36, code[self.owner], self.hashes), single=True))
         if any(self._contexts):
             beside = Texts.of(self._contexts)
             out.append(self._words_and_options("word of the context and option", 33, beside, self.hashes))

@@ -149,7 +149,7 @@ def test_all_faults_of_a_mapping_are_told_at_once():
         Options.from_mapping({"grouping": "sorce", "seed": -1, "metrik": "acc"}, "here")
     assert str(caught.value) == (
         "here: 3 faults: (1) seed must be a whole number of at least 0, not -1; "
-        "(2) grouping must be 'auto', 'source', 'none' or 'text', not 'sorce'; did you mean source?; "
+        "(2) grouping must be 'auto', 'source', 'none', 'text' or 'joined', not 'sorce'; did you mean source?; "
         "(3) unknown option 'metrik'; did you mean metric?"
     )
 

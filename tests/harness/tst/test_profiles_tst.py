@@ -9,6 +9,7 @@ from datasets import List
 
 from lmms_patch.harness.load import text_only
 from lmms_patch.tst.diagnosis import in_threads
+from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.harness.standins import TEXT, StandIn
@@ -81,7 +82,8 @@ def test_vsibench_is_read_as_it_is(monkeypatch):
         assert item.options == tuple(text[3:] for text in row["options"] or ())
         assert row["question"] in item.question
     scenes = {(row["dataset"], row["scene_name"]) for row in rows}
-    assert (task.headline.name, int(task.headline.groups.max()) + 1) == ("source", len(scenes))
+    assert int(grouping(task.items, "source").groups.max()) + 1 == len(scenes)
+    assert task.headline.name == "joined"  # of all docs, not of every 40th, a chain of scenes and texts connects nearly all: then by source
 
 
 def test_vsibench_scores_are_those_of_its_definition(monkeypatch):
