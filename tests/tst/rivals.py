@@ -19,7 +19,12 @@ from tests.tst.worlds import rewards_of
 QUIET = {"verbose": -1, "n_jobs": 1, "random_state": 0}
 RIVALS = {
     "character n-gram regression": ("char_wb", (2, 5), lambda: LogisticRegression(max_iter=300), lambda: Ridge()),
-    "TF-IDF forest": ("word", (1, 2), lambda: RandomForestClassifier(100, max_depth=30, n_jobs=-1, random_state=0), lambda: RandomForestRegressor(100, max_depth=30, max_features=0.3, n_jobs=-1, random_state=0)),
+    "TF-IDF forest": (
+        "word",
+        (1, 2),
+        lambda: RandomForestClassifier(100, max_depth=30, n_jobs=-1, random_state=0),
+        lambda: RandomForestRegressor(100, max_depth=30, max_features=0.3, n_jobs=-1, random_state=0),
+    ),
     "TF-IDF boosting": ("word", (1, 2), lambda: LGBMClassifier(**QUIET), lambda: LGBMRegressor(**QUIET)),
 }
 
