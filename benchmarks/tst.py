@@ -359,7 +359,7 @@ def rivals(names: Sequence[str]) -> list[str]:
 
 
 def claims(names: Sequence[str]) -> list[str]:
-    """Sentences on sets with a known truth: none of them has a shortcut in the language."""
+    """Print what is said of made-up sets, before and now. No question of theirs gives its answer away, so to claim a shortcut is wrong."""
     sets = {
         "balanced captions": balanced(300),
         "balanced captions, each image with two": balanced(300, chained=True),

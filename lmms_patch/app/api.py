@@ -270,7 +270,7 @@ def newest_wrapped(folder: str | Path) -> Taken:
 
 
 def export(run: str | Path, task: str | None = None, *, to: str | None = None, output: str | Path | None = None) -> tuple[Path, int]:
-    """Write the docs of a finished run as a file, and return its path and its number of rows.
+    """Write a file with the answers of a finished run, one row per doc and view, and return its path and its number of rows.
 
     Args:
         run: as in ``samples``.

@@ -24,7 +24,7 @@ from lmms_patch.tst.copies import Copies, text_of
 from lmms_patch.tst.items import AnswerScores, Item, Places
 
 GROUPINGS = ("none", "source", "text")
-"""The groupings whose cross-validations are shown side by side."""
+"""What folds keep together, one cross-validation each: nothing, a source, a text. A report shows these three beside each other."""
 ALLOWED = (*GROUPINGS, "joined")
 LARGEST_FOLD = 1.5
 """The largest group that may be kept in one fold, in folds of average size."""

@@ -95,7 +95,8 @@ class _Records:
     """The records as arrays."""
 
     def __init__(self, records: Sequence[Record], draws: int, level: float, seed: int) -> None:
-        self.records, self._options = records, {"draws": draws, "level": level, "seed": seed}
+        self.records = records
+        self._options: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
         self.tested = [record.tst for record in records if record.tst is not None]
         self.headline = self.tested[0].grouping
         self.names = list(self.tested[0].scores)
@@ -125,9 +126,9 @@ class _Records:
         above = scores.mean(axis=0) - baseline.mean(axis=0)
         known = np.isfinite(above)
         clusters = None if self.clusters is None else self.clusters[known]
-        p = sign_flip_p(above[known], clusters, self._options["seed"]) if known.any() else None  # type: ignore[arg-type]
+        p = sign_flip_p(above[known], clusters, self._options["seed"]) if known.any() else None
         sd = float(per_seed.std(ddof=1)) if len(per_seed) > 1 and np.isfinite(per_seed).all() else None
-        reason = withheld(above, self.copies, self.clusters, self._options["seed"]) if name in APART else None  # type: ignore[arg-type]
+        reason = withheld(above, self.copies, self.clusters, self._options["seed"]) if name in APART else None
         return Grouped(
             self._mean(scores.mean(axis=0)),
             sd,

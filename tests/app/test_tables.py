@@ -1,4 +1,4 @@
-"""Finished runs as tables: what pandas, polars and DuckDB get of them, and what a notebook shows."""
+"""Check the tables that ``lmms_patch.samples`` and ``results`` return: read by pandas, polars and DuckDB, and shown in a notebook."""
 
 import csv
 import json

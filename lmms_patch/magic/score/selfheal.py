@@ -254,9 +254,9 @@ class Sentence:
 
 
 def claims(corrections: Sequence[str], wrong: Sequence[str], question: str = "") -> tuple[Claim, ...]:
-    """Return what corrections claim against the wrong steps. A correction that says nothing but words of its step and the question claims nothing.
+    """Return, for each correction, the words that show that a response took it up: those that neither the wrong step nor the question has.
 
-    The question's words do not count, because a response that only repeats the question would else heal: "Is the digit a 5?" holds the correction
+    A correction without such words is left out. The question's words do not count, because a response that only repeats the question would else heal: "Is the digit a 5?" holds the correction
     "The digit is a 5".
 
     Args:

@@ -186,7 +186,7 @@ class Explorer:
     # --- what the page asks for ---------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """Return what there is: models and tasks, and how far it is read."""
+        """Return the models and the tasks with their numbers of docs, and of each task whether all of its docs are read yet."""
         return {
             "title": line(self.title, NAME),
             "models": self.models,

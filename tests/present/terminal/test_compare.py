@@ -113,7 +113,7 @@ def test_the_table_fits_80_columns_and_wide_has_all():
 
 
 def test_wide_characters_fit_80_columns():
-    """Each of these characters takes two cells of the terminal. Intervals stay whole."""
+    """Lines of Chinese text are at most 80 cells wide, where each character takes two cells, and no interval is broken across lines."""
     name = "这个模型不需要整张图片就能回答一半以上的问题因此它的分数不能说明它看了图"
     given = comparison(task(name, BETTER), task("gqa", WORSE), models=(f"甲{name}", f"乙{name}"))
     shown = compare.text(given, most=80).splitlines()

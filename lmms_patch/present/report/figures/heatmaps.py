@@ -320,7 +320,7 @@ def model_looks(models: Sequence[str]) -> tuple[Any, Any]:
 
 
 def model_marks(models: Sequence[str], room: float = 2.6) -> list[Mark]:
-    """Return the legend of models, where there are several, and few."""
+    """Return the legend that names each model's colour; empty for one model, and for more models than there are marks."""
     known = once(models)
     if not 1 < len(known) <= len(palette.MARKERS):
         return []
