@@ -256,8 +256,8 @@ class Sentence:
 def claims(corrections: Sequence[str], wrong: Sequence[str], question: str = "") -> tuple[Claim, ...]:
     """Return, for each correction, the words that show that a response took it up: those that neither the wrong step nor the question has.
 
-    A correction without such words is left out. The question's words do not count, because a response that only repeats the question would else heal: "Is the digit a 5?" holds the correction
-    "The digit is a 5".
+    A correction without such words is left out. The question's words do not count, because a response that only repeats the question would else
+    heal: "Is the digit a 5?" holds the correction "The digit is a 5".
 
     Args:
         corrections: what annotators wrote.
