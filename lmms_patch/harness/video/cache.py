@@ -1,0 +1,142 @@
+"""A folder of written clips that never takes more of the disk than allowed."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from lmms_patch import files
+from lmms_patch.errors import OptionError
+
+LIMIT = "LMMS_PATCH_VIDEO_CACHE"
+"""Gigabytes of disk that the clips of a run may take."""
+DEFAULT = 5.0
+_RANKS = ("LOCAL_WORLD_SIZE", "WORLD_SIZE")
+"""How many processes of a run share this machine, as torchrun and accelerate say it; the first that is set counts."""
+
+
+def limit(env: Mapping[str, str] | None = None) -> int:
+    """Return how many bytes of clips this process may hold: its equal share of ``LMMS_PATCH_VIDEO_CACHE``.
+
+    Each of the run's processes on this machine has its own folder and its own share, so that none waits for another.
+
+    Raises:
+        OptionError: the variable is no number above 0.
+    """
+    env = os.environ if env is None else env
+    text = env.get(LIMIT, "").strip() or str(DEFAULT)
+    try:
+        gigabytes = float(text)
+    except ValueError:
+        gigabytes = math.nan
+    if not 0 < gigabytes < math.inf:
+        raise OptionError(f"environment variable {LIMIT} must be a number of gigabytes above 0, not {text[:40]!r}; type, for example, {LIMIT}=5")
+    ranks = next((int(said) for name in _RANKS if (said := env.get(name, "")).isdecimal() and int(said)), 1)
+    return int(gigabytes * 1e9 / ranks)
+
+
+class Cache:
+    """The written clips of a process, in a temporary folder that is removed when the process ends.
+
+    Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until room is needed, and the one that
+    was asked for least recently goes first: the limit has to hold the clips that an adapter opens together.
+    """
+
+    def __init__(self, most: int | None = None, folder: Path | None = None) -> None:
+        """Make the folder.
+
+        Args:
+            most: bytes; by default the share of this process (``limit``).
+            folder: where to make it; by default where the system keeps temporary files.
+
+        Raises:
+            OptionError: ``LMMS_PATCH_VIDEO_CACHE`` is no number above 0.
+        """
+        self._most = limit() if most is None else most
+        parent = Path(tempfile.gettempdir() if folder is None else folder)
+        files.sweep(parent)
+        self.folder = files.temporary(parent)
+        self.folder.mkdir(mode=0o700)
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[Hashable, Hashable], tuple[Path, int]] = OrderedDict()
+        self._making: dict[tuple[Hashable, Hashable], Future[Path]] = {}
+        self._written = 0
+        self._used = 0
+        weakref.finalize(self, _remove, self.folder, os.getpid())
+
+    @property
+    def used(self) -> int:
+        """Bytes of all clips that are held."""
+        return self._used
+
+    def path_of(self, doc: Hashable, view: Hashable, make: Callable[[], bytes]) -> Path:
+        """Return the file of a clip; ``make`` is called where there is none yet. Paths are never used a second time for other bytes.
+
+        Where several threads ask for a clip at once, one makes it and the others wait.
+
+        Raises:
+            OptionError: the clip alone is larger than the limit.
+            RecordError: the file cannot be written.
+        """
+        key = (doc, view)
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][0]
+            waiting = self._making.get(key)
+            if waiting is None:
+                mine = self._making[key] = Future()
+        if waiting is not None:
+            return waiting.result()
+        try:
+            path = self._store(key, make())
+        except BaseException as error:
+            with self._lock:
+                del self._making[key]
+            mine.set_exception(error)
+            raise
+        mine.set_result(path)
+        return path
+
+    def drop(self, doc: Hashable) -> None:
+        """Remove the clips of a doc."""
+        with self._lock:
+            for key in [key for key in self._held if key[0] == doc]:
+                self._forget(key)
+
+    def _store(self, key: tuple[Hashable, Hashable], data: bytes) -> Path:
+        """Write a clip after making room for it."""
+        if len(data) > self._most:
+            raise OptionError(
+                f"a clip takes {len(data) / 1e9:.3f} GB, and the clips of this process may take {self._most / 1e9:.3f}; "
+                f"type a larger number of gigabytes: {LIMIT}={math.ceil(len(data) / self._most * DEFAULT)}"
+            )
+        with self._lock:
+            while self._used + len(data) > self._most:
+                self._forget(next(iter(self._held)))
+            self._written += 1
+            path = self.folder / f"{self._written}.mp4"
+            files.write(path, data)
+            self._held[key] = (path, len(data))
+            self._used += len(data)
+            del self._making[key]
+        return path
+
+    def _forget(self, key: tuple[Hashable, Hashable]) -> None:
+        path, size = self._held.pop(key)
+        path.unlink(missing_ok=True)
+        self._used -= size
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove a folder, unless this is a child that a process made with fork: the folder is its parent's."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,368 @@
+"""Reads the uniform frames of a video, exactly: what counts is the frames that a decoder gives, never what the file's header claims.
+
+Frames are turned as the file says, as OpenCV and decord show them (measured; PyAV leaves that to its caller). Their colours are PyAV's ``rgb24``, as in
+lmms-eval's own reader.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bisect
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.video.clip import Clip, Frames, Sampling, Seconds
+from lmms_patch.harness.wrap import media
+
+if TYPE_CHECKING:
+    import av
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+_KEYS = ("bytes", "path", "video", "video_url", "url")
+_FORMATS = {"mov", "mp4", "matroska", "webm"}
+_CODECS = {"h264", "hevc", "vp9", "av1"}
+"""Codecs that put exactly one shown frame into a packet in one of ``_FORMATS``. VP8, for one, has packets that show nothing."""
+
+
+def read(medium: Any, sampling: Sampling | None = None) -> Clip:
+    """Return the uniform frames of a video.
+
+    Args:
+        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images, which count as one frame per second.
+        sampling: which frames to take; by default 32 uniform ones.
+
+    Raises:
+        UnreadableError: the file is missing, damaged at any place that is decoded, cut short, or without a picture; a frame is not an image.
+        CannotWrapError: the medium is a web address, or nothing that holds a video; the frames of a list differ in size.
+    """
+    sampling = sampling or Sampling()
+    if isinstance(medium, (list, tuple)):
+        return _of_images(medium, sampling)
+    source = source_of(medium)
+    name = "the video" if isinstance(source, bytes) else f"the video {source}"
+    try:
+        _check_whole(source)
+        return _read(source, sampling)
+    except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise media.UnreadableError(f"{name} cannot be read: {' '.join(reason.split())}") from None
+
+
+def source_of(medium: Any) -> str | bytes:
+    """Return the absolute path or the bytes of a video.
+
+    Raises:
+        UnreadableError: there is no such file.
+        CannotWrapError: the medium is a web address, or nothing that holds a video.
+    """
+    if isinstance(medium, Mapping):
+        inside = next((medium[key] for key in _KEYS if medium.get(key) is not None), None)
+        if inside is not None:
+            return source_of(inside)
+    if isinstance(medium, (bytes, bytearray)):
+        return bytes(medium)
+    if not isinstance(medium, (str, os.PathLike)):
+        raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of a video; give a path, bytes, or a list of images")
+    path = os.fspath(medium)
+    if path.startswith("data:"):
+        try:
+            return base64.b64decode(path.partition(",")[2], validate=True)
+        except binascii.Error:
+            raise media.UnreadableError("the video cannot be read: its data URL is not base64") from None
+    path = path.removeprefix("file://")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise CannotWrapError(f"the video {path[:80]!r} is a web address; download it first")
+    if not os.path.isfile(path):
+        raise media.UnreadableError(f"the video {path} cannot be read: there is no such file")
+    return os.path.abspath(path)  # a path from the root: FFmpeg takes "concat:..." and the like for instructions
+
+
+def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
+    """Return the clip of a list of images, one frame per second."""
+    if not images:
+        raise media.UnreadableError("the video cannot be read: its list of images is empty")
+    total = len(images)
+    pictures = [media.decode(images[i]).convert("RGB") for i in sampling.indices(total, total)]
+    sizes = sorted({picture.size for picture in pictures})
+    if len(sizes) > 1:
+        raise CannotWrapError(f"the frames of a video must have one size, not {len(sizes)}: {sizes[0]}, {sizes[1]}, ...")
+    return _clip(np.stack([np.asarray(picture) for picture in pictures]), np.arange(total, dtype=float), Fraction(total), sampling)
+
+
+def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling, **rest: Any) -> Clip:
+    """Return a clip.
+
+    Args:
+        frames: the frames that are shown.
+        clock: seconds from the first frame of the video to each of its frames, shape (total,).
+        duration: of the video, in seconds.
+        sampling: which frames of the video these are.
+        rest: other fields of the clip.
+    """
+    total, count = len(clock), len(frames)
+    # the stretches hold equally many of the video's frames; a border between two frames is interpolated
+    edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
+    spans = np.stack([edges[:-1], edges[1:]], axis=1)
+    milliseconds = max(1, round(duration * 1000))  # keeps the numbers of the rate small enough for an mp4
+    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, Fraction(count * 1000, milliseconds), total, **rest)
+
+
+# --- whole files -----------------------------------------------------------------------------------
+
+
+def _check_whole(source: str | bytes) -> None:
+    """Refuse a file that is shorter than it says. Some demuxers end such a file without an error.
+
+    Raises:
+        ValueError: the file is empty or was cut short.
+    """
+    with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
+        head = file.read(64)
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - 64))
+        tail = file.read()
+    if not length:
+        raise ValueError("it is empty")
+    said = None
+    if head.startswith(b"RIFF"):
+        size = int.from_bytes(head[4:8], "little")
+        said = 8 + size if 0 < size < 0xFFFFFFFF else None  # a stream does not know its size
+    elif head.startswith(b"\x1a\x45\xdf\xa3"):
+        said = _matroska_length(head)
+    elif head.startswith(b"GIF8") and not tail.rstrip(b"\0").endswith(b";"):
+        said = length + 1
+    if said is not None and said > length:
+        raise ValueError("it is cut short")
+
+
+def _matroska_length(head: bytes) -> int | None:
+    """Return the length in bytes that a Matroska or WebM file says it has; None where it does not say, as in a stream.
+
+    Two elements follow each other: the header, then the segment, which holds the rest. Each has a name, its size, and its content.
+    """
+    header, start = _matroska_size(head, 4)
+    if header is None or head[start + header : start + header + 4] != b"\x18\x53\x80\x67":
+        return None
+    size, start = _matroska_size(head, start + header + 4)
+    return None if size is None else start + size
+
+
+def _matroska_size(head: bytes, at: int) -> tuple[int | None, int]:
+    """Return the size that stands at an offset, None for "unknown"; and the offset behind it. The first bits say how many bytes it takes."""
+    if at >= len(head) or not head[at]:
+        return None, at
+    width = 9 - head[at].bit_length()
+    bits = (1 << 7 * width) - 1
+    size = int.from_bytes(head[at : at + width], "big") & bits
+    return (None if size == bits else size), at + width
+
+
+# --- decoding --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Packets:
+    """The coded frames of a video in the order of the file, none of them decoded.
+
+    Attributes:
+        pts: when each is shown, in ticks; None where the file does not say.
+        keys: positions of those from which decoding can start.
+        one_each: whether each of them is shown as one frame for certain.
+    """
+
+    pts: list[int | None] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    one_each: bool = True
+
+
+@contextlib.contextmanager
+def opened(source: str | bytes) -> Iterator[InputContainer]:
+    """Open a video for reading."""
+    import av
+
+    with av.open(io.BytesIO(source) if isinstance(source, bytes) else source, metadata_errors="replace") as container:
+        yield container
+
+
+def _picture(container: InputContainer) -> VideoStream:
+    """Return the first video track that is no cover of an album.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for stream in container.streams.video:
+        if not stream.disposition & stream.disposition.attached_pic:
+            stream.thread_type = "AUTO"
+            return stream
+    raise ValueError("it holds no video")
+
+
+def _read(source: str | bytes, sampling: Sampling) -> Clip:
+    """Return the clip of a file.
+
+    The packets are counted first. As a rule they are as many as the frames: then one pass over the video finds all that is wanted, however long the
+    video is, and only the wanted frames are held. Where decoding shows another number, a second pass follows.
+    """
+    with opened(source) as container:
+        stream = _picture(container)
+        packets = _packets(container, stream)
+        rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
+        base = stream.time_base or 1 / rate
+        sound = bool(container.streams.audio)
+    pts: Sequence[int | None] = sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
+    clock, duration = _clock(pts, base, rate)
+    wanted = sampling.indices(len(pts), float(duration)).tolist() if pts else []
+    frames = _by_seeking(source, packets, wanted)
+    while frames is None:
+        frames, pts = _in_order(source, wanted)
+        clock, duration = _clock(pts, base, rate)
+        true = sampling.indices(len(pts), float(duration)).tolist()
+        if true != wanted:
+            frames, wanted = None, true
+    return _clip(frames, clock, duration, sampling, start=float((pts[0] or 0) * base), sound=sound, source=source)
+
+
+def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
+    """Return the coded frames of a video.
+
+    Raises:
+        ValueError: one of them is not complete.
+    """
+    packets = _Packets()
+    for packet in container.demux(stream):
+        if packet.is_corrupt:
+            raise ValueError("it is cut short or damaged")
+        if not packet.size:
+            continue  # the mark of the end
+        if packet.is_keyframe:
+            packets.keys.append(len(packets.pts))
+        packets.pts.append(packet.pts)
+        packets.one_each = packets.one_each and not packet.is_discard
+    packets.one_each = (
+        packets.one_each
+        and bool(_FORMATS & set(container.format.name.split(",")))
+        and stream.codec_context.name in _CODECS
+        and stream.frames in (0, len(packets.pts))
+        and None not in packets.pts
+        and len(set(packets.pts)) == len(packets.pts)
+        and packets.keys[:1] == [0]
+    )
+    return packets
+
+
+def _clock(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> tuple[Seconds, Fraction]:
+    """Return when each frame is shown, in seconds from the first, and the duration of all.
+
+    The last frame is shown as long as the frames before it are on average: what the file says of it may be anything. Where the times do not rise
+    from frame to frame, the rate that the file claims decides.
+    """
+    total = len(pts)
+    ticks = [tick for tick in pts if tick is not None]
+    if len(ticks) < total or any(after <= before for before, after in zip(ticks, ticks[1:], strict=False)):
+        return np.arange(total) / float(rate), total / rate
+    if total == 1:
+        return np.zeros(1), 1 / max(rate, Fraction(1))
+    seconds = (np.array(ticks) - ticks[0]) * float(base) if ticks else np.zeros(0)
+    return seconds, (ticks[-1] - ticks[0]) * base * Fraction(total, total - 1) if ticks else Fraction(0)
+
+
+def _in_order(source: str | bytes, wanted: Sequence[int]) -> tuple[Frames, list[int | None]]:
+    """Decode a whole video, and return its frames number ``wanted`` (rising) with the times in ticks of all frames.
+
+    Raises:
+        ValueError: a frame is damaged, or there is none.
+    """
+    pts: list[int | None] = []
+    kept = _Kept(len(wanted))
+    places = {number: place for place, number in enumerate(wanted)}
+    with opened(source) as container:
+        for frame in container.decode(_picture(container)):
+            if frame.is_corrupt:
+                raise ValueError(f"frame {len(pts) + 1} is damaged")
+            if len(pts) in places:
+                kept.put(places[len(pts)], frame)
+            pts.append(frame.pts)
+    if not pts:
+        raise ValueError("it holds no frame")
+    return kept.frames, pts
+
+
+def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -> Frames | None:
+    """Return the frames number ``wanted``, decoding only what leads to them.
+
+    Returns:
+        None where that would save less than half of the decoding, or where a decoder might number the frames in another way.
+    """
+    if not packets.one_each or not wanted:
+        return None
+    pts = [tick for tick in packets.pts if tick is not None]
+    in_order = sorted(range(len(pts)), key=pts.__getitem__)
+    groups: dict[int, list[int]] = {}
+    for number in wanted:
+        groups.setdefault(_key_before(packets.keys, pts, in_order[number]), []).append(number)
+    cost = sum(max(in_order[number] for number in numbers) - key + 1 for key, numbers in groups.items())
+    if 2 * cost > len(pts):
+        return None
+    ticks = [pts[position] for position in in_order]
+    kept = _Kept(len(wanted))
+    places = {number: place for place, number in enumerate(wanted)}
+    with opened(source) as container:
+        stream = _picture(container)
+        for key, numbers in groups.items():
+            decoded = _from_key(container, stream, pts[key])
+            for number in range(bisect.bisect_left(ticks, pts[key]), numbers[-1] + 1):
+                frame = next(decoded, None)
+                if frame is None or frame.pts != ticks[number]:
+                    return None
+                if frame.is_corrupt:
+                    raise ValueError(f"frame {number + 1} is damaged")
+                if number in places:
+                    kept.put(places[number], frame)
+    return kept.frames
+
+
+def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
+    """Return the position of the last key frame that is both stored and shown no later than a packet."""
+    last = bisect.bisect_right(keys, position) - 1
+    return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
+
+
+def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[av.VideoFrame]:
+    """Yield the frames that are shown from the key frame of this time on."""
+    container.seek(pts, stream=stream)
+    started = False
+    for packet in container.demux(stream):
+        started = started or packet.pts == pts and packet.is_keyframe
+        if started:
+            yield from (frame for frame in packet.decode() if frame.pts is not None and frame.pts >= pts)
+
+
+class _Kept:
+    """Decoded frames in one array, which is made for the size of the first."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.frames: Frames = np.empty((0, 0, 0, 3), np.uint8)
+
+    def put(self, place: int, frame: av.VideoFrame) -> None:
+        """Store a frame, turned as its file says. A frame of another size than the first is scaled to it."""
+        turns = frame.rotation // 90 % 4
+        if len(self.frames):
+            height, width = self.frames.shape[1:3] if turns % 2 == 0 else self.frames.shape[2:0:-1]
+        else:
+            height, width = frame.height, frame.width
+        picture = np.rot90(frame.to_ndarray(format="rgb24", width=width, height=height), turns)
+        if not len(self.frames):
+            self.frames = np.empty((self._count, *picture.shape), np.uint8)
+        self.frames[place] = picture
