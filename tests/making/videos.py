@@ -104,7 +104,9 @@ def make(
             out.mux(video.encode(frame))
         out.mux(video.encode())
         if heard is not None:
-            samples = av.AudioFrame.from_ndarray(tone(len(pictures) / Fraction(rate), channels), format="fltp", layout="mono" if channels == 1 else "stereo")
+            samples = av.AudioFrame.from_ndarray(
+                tone(len(pictures) / Fraction(rate), channels), format="fltp", layout="mono" if channels == 1 else "stereo"
+            )
             samples.sample_rate, samples.pts, samples.time_base = RATE, 0, Fraction(1, RATE)
             out.mux(heard.encode(samples))
             out.mux(heard.encode())

@@ -33,7 +33,7 @@ class Sampling:
     fps: float | None = None
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1 or self.fps is not None and not 0 < self.fps < math.inf:
+        if (self.count is not None and self.count < 1) or (self.fps is not None and not 0 < self.fps < math.inf):
             raise ValueError(f"a clip has at least 1 frame and a positive rate, not {self}")
 
     def indices(self, total: int, duration: float) -> NDArray[np.int_]:
@@ -104,11 +104,11 @@ def segment(count: int, k: int, number: int) -> slice:
 def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     """Return the clip that a view shows.
 
-    Views in time: ``segment`` (number ``view.col`` of ``view.n``), ``frame`` (the middle frame), ``frames`` (``view.n`` uniform frames over the same
-    duration; one frame is the middle one), ``tshuffle`` (``view.n`` segments, none left in its place) and ``treverse``. All but ``frames`` keep the rate.
-    Every other view is cut from each frame as ``ask.views.cut`` does, with the same seed.
+    Views in time: ``segment`` (number ``view.col`` of ``view.n``), ``frame`` (the middle frame), ``frames`` (``view.n`` uniform frames over the
+    same duration; a single one is the middle frame), ``tshuffle`` (``view.n`` segments, none left in its place) and ``treverse``. All but ``frames``
+    keep the rate. Any other view is cut from each frame as ``ask.views.cut`` does, with the same seed.
 
-    The sound follows the frames: a segment has its own sound, ``tshuffle`` permutes it, ``treverse`` plays it backwards, views in space keep it. A
+    The sound follows the frames: a segment has its own sound, ``tshuffle`` permutes it, ``treverse`` plays it backwards, views in space keep it.
     ``frame`` and ``frames`` are stills without sound.
 
     Args:
@@ -127,7 +127,7 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
         raise CannotWrapError(f"the clip has {len(clip)} frame{'s' * (len(clip) > 1)}: too few for {view.n}")
     if view.kind == "segment":
         return clip.take(segment(len(clip), view.n, view.col))
-    if view.kind == "frame" or view.kind == "frames" and view.n == 1:
+    if view.kind == "frame" or (view.kind == "frames" and view.n == 1):
         return dataclasses.replace(clip.take(slice(len(clip) // 2, len(clip) // 2 + 1)), sound=False)
     if view.kind == "frames":
         taken = clip.take(np.linspace(0, len(clip) - 1, view.n, dtype=int))

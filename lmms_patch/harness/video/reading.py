@@ -1,7 +1,7 @@
 """Reads the uniform frames of a video, exactly: what counts is the frames that a decoder gives, never what the file's header claims.
 
-Frames are turned as the file says, as OpenCV and decord show them (measured; PyAV leaves that to its caller). Their colours are PyAV's ``rgb24``, as in
-lmms-eval's own reader.
+Frames are turned as the file says. OpenCV and decord show them so (measured); PyAV leaves that to its caller. Their colours are PyAV's ``rgb24``, as
+in lmms-eval's own reader.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import binascii
 import bisect
 import contextlib
 import io
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.video import whole
 from lmms_patch.harness.video.clip import Clip, Frames, Sampling, Seconds
 from lmms_patch.harness.wrap import media
 
 if TYPE_CHECKING:
-    import av
     from av.container import InputContainer
+    from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
 _KEYS = ("bytes", "path", "video", "video_url", "url")
@@ -39,7 +41,8 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     """Return the uniform frames of a video.
 
     Args:
-        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images, which count as one frame per second.
+        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images. These count as one frame per
+            second.
         sampling: which frames to take; by default 32 uniform ones.
 
     Raises:
@@ -52,7 +55,7 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     source = source_of(medium)
     name = "the video" if isinstance(source, bytes) else f"the video {source}"
     try:
-        _check_whole(source)
+        whole.check(source)
         return _read(source, sampling)
     except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -114,58 +117,8 @@ def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling
     # the stretches hold equally many of the video's frames; a border between two frames is interpolated
     edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
     spans = np.stack([edges[:-1], edges[1:]], axis=1)
-    milliseconds = max(1, round(duration * 1000))  # keeps the numbers of the rate small enough for an mp4
-    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, Fraction(count * 1000, milliseconds), total, **rest)
-
-
-# --- whole files -----------------------------------------------------------------------------------
-
-
-def _check_whole(source: str | bytes) -> None:
-    """Refuse a file that is shorter than it says. Some demuxers end such a file without an error.
-
-    Raises:
-        ValueError: the file is empty or was cut short.
-    """
-    with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
-        head = file.read(64)
-        length = file.seek(0, os.SEEK_END)
-        file.seek(max(0, length - 64))
-        tail = file.read()
-    if not length:
-        raise ValueError("it is empty")
-    said = None
-    if head.startswith(b"RIFF"):
-        size = int.from_bytes(head[4:8], "little")
-        said = 8 + size if 0 < size < 0xFFFFFFFF else None  # a stream does not know its size
-    elif head.startswith(b"\x1a\x45\xdf\xa3"):
-        said = _matroska_length(head)
-    elif head.startswith(b"GIF8") and not tail.rstrip(b"\0").endswith(b";"):
-        said = length + 1
-    if said is not None and said > length:
-        raise ValueError("it is cut short")
-
-
-def _matroska_length(head: bytes) -> int | None:
-    """Return the length in bytes that a Matroska or WebM file says it has; None where it does not say, as in a stream.
-
-    Two elements follow each other: the header, then the segment, which holds the rest. Each has a name, its size, and its content.
-    """
-    header, start = _matroska_size(head, 4)
-    if header is None or head[start + header : start + header + 4] != b"\x18\x53\x80\x67":
-        return None
-    size, start = _matroska_size(head, start + header + 4)
-    return None if size is None else start + size
-
-
-def _matroska_size(head: bytes, at: int) -> tuple[int | None, int]:
-    """Return the size that stands at an offset, None for "unknown"; and the offset behind it. The first bits say how many bytes it takes."""
-    if at >= len(head) or not head[at]:
-        return None, at
-    width = 9 - head[at].bit_length()
-    bits = (1 << 7 * width) - 1
-    size = int.from_bytes(head[at : at + width], "big") & bits
-    return (None if size == bits else size), at + width
+    rate = (count / duration).limit_denominator(1_000_000)  # an mp4 file has 32 bits for either number
+    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, **rest)
 
 
 # --- decoding --------------------------------------------------------------------------------------
@@ -191,7 +144,7 @@ def opened(source: str | bytes) -> Iterator[InputContainer]:
     """Open a video for reading."""
     import av
 
-    with av.open(io.BytesIO(source) if isinstance(source, bytes) else source, metadata_errors="replace") as container:
+    with av.open(io.BytesIO(source) if isinstance(source, bytes) else source, "r", metadata_errors="replace") as container:
         yield container
 
 
@@ -269,7 +222,7 @@ def _clock(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> tuple[S
     """
     total = len(pts)
     ticks = [tick for tick in pts if tick is not None]
-    if len(ticks) < total or any(after <= before for before, after in zip(ticks, ticks[1:], strict=False)):
+    if len(ticks) < total or any(after <= before for before, after in itertools.pairwise(ticks)):
         return np.arange(total) / float(rate), total / rate
     if total == 1:
         return np.zeros(1), 1 / max(rate, Fraction(1))
@@ -338,14 +291,14 @@ def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
     return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
 
 
-def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[av.VideoFrame]:
+def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[VideoFrame]:
     """Yield the frames that are shown from the key frame of this time on."""
     container.seek(pts, stream=stream)
     started = False
     for packet in container.demux(stream):
-        started = started or packet.pts == pts and packet.is_keyframe
+        started = started or (packet.pts == pts and packet.is_keyframe)
         if started:
-            yield from (frame for frame in packet.decode() if frame.pts is not None and frame.pts >= pts)
+            yield from (frame for frame in stream.decode(packet) if frame.pts is not None and frame.pts >= pts)
 
 
 class _Kept:
@@ -355,7 +308,7 @@ class _Kept:
         self._count = count
         self.frames: Frames = np.empty((0, 0, 0, 3), np.uint8)
 
-    def put(self, place: int, frame: av.VideoFrame) -> None:
+    def put(self, place: int, frame: VideoFrame) -> None:
         """Store a frame, turned as its file says. A frame of another size than the first is scaled to it."""
         turns = frame.rotation // 90 % 4
         if len(self.frames):

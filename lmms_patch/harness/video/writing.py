@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,8 @@ from lmms_patch import files
 from lmms_patch.harness.video.clip import Clip, Seconds
 from lmms_patch.harness.video.reading import opened
 
-if TYPE_CHECKING:
-    from av.container import OutputContainer
-
+Samples = NDArray[np.float32]
+"""A sound of shape (channels, samples)."""
 _VIDEO = {"qp": "0", "preset": "ultrafast"}
 """Lossless. The preset uses no B-frames, so frames are stored as they are shown, and the file needs no edit list."""
 _RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)
@@ -76,34 +77,41 @@ def _encode(clip: Clip, sound: bool) -> bytes:
     return buffer.getvalue()
 
 
-def _put(out: OutputContainer, clip: Clip, sound: bool) -> None:
-    """Write the frames of a clip, and its sound where ``sound``, into a file."""
-    import av
-
+def _put(out: Any, clip: Clip, sound: bool) -> None:
+    """Write the frames of a clip, and its sound where ``sound``, into an open container."""
     video = out.add_stream("libx264rgb", rate=clip.rate, options=_VIDEO)
     video.width, video.height = clip.size
     video.pix_fmt = "rgb24"
     video.codec_context.time_base = 1 / clip.rate
     heard = _heard(clip) if sound else None
-    rate, channels, pieces = heard if heard else (0, 0, iter(()))
-    layout = "mono" if channels == 1 else "stereo"
-    audio = out.add_stream("aac", rate=rate, layout=layout) if heard else None
+    audio = out.add_stream("aac", rate=heard.rate, layout=heard.layout) if heard else None  # all tracks come before the first packet
+    _put_frames(out, video, clip)
+    if heard:
+        _put_sound(out, audio, heard)
+
+
+def _put_frames(out: Any, video: Any, clip: Clip) -> None:
+    import av
+
+    def put(packets: Any) -> None:
+        for packet in packets:
+            packet.duration = 1  # otherwise the last frame has no duration, and the rate comes out too high
+            out.mux(packet)
 
     for number, picture in enumerate(clip.frames):
         frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
         frame.pts, frame.time_base = number, 1 / clip.rate
-        for packet in video.encode(frame):
-            packet.duration = 1  # otherwise the last frame has no duration, and the rate comes out too high
-            out.mux(packet)
-    for packet in video.encode():
-        packet.duration = 1
-        out.mux(packet)
-    if audio is None:
-        return
+        put(video.encode(frame))
+    put(video.encode())
+
+
+def _put_sound(out: Any, audio: Any, heard: _Heard) -> None:
+    import av
+
     done = 0
-    for piece in pieces:
-        samples = av.AudioFrame.from_ndarray(piece, format="fltp", layout=layout)
-        samples.sample_rate, samples.pts, samples.time_base = rate, done, Fraction(1, rate)
+    for piece in heard.pieces:
+        samples = av.AudioFrame.from_ndarray(piece, format="fltp", layout=heard.layout)
+        samples.sample_rate, samples.pts, samples.time_base = heard.rate, done, Fraction(1, heard.rate)
         done += piece.shape[1]
         out.mux(audio.encode(samples))
     out.mux(audio.encode())
@@ -126,20 +134,29 @@ def stretches(spans: Seconds) -> list[tuple[float, float]]:
     return joined
 
 
-def _heard(clip: Clip) -> tuple[int, int, Iterator[NDArray[np.float32]]]:
-    """Return samples per second, number of channels (1 or 2), and the sound of a clip in pieces of shape (channels, samples).
+@dataclass(frozen=True)
+class _Heard:
+    """The sound of a clip: samples per second, ``mono`` or ``stereo``, and pieces of shape (channels, samples) as they are decoded."""
+
+    rate: int
+    layout: str
+    pieces: Iterator[Samples]
+
+
+def _heard(clip: Clip) -> _Heard:
+    """Return the sound of a clip.
 
     Raises:
-        _SoundError: the sound cannot be decoded. The iterator raises it too.
+        _SoundError: it cannot be decoded. The iterator over its pieces raises it too.
     """
     try:
         with opened(_source(clip)) as container:
             context = container.streams.audio[0].codec_context
             rate = min(_RATES, key=lambda known: abs(known - context.sample_rate))
-            channels = min(2, context.channels)
+            layout = "mono" if context.channels == 1 else "stereo"
     except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
         raise _SoundError(_word(error)) from None
-    return rate, channels, _pieces(clip, rate, channels)
+    return _Heard(rate, layout, _pieces(clip, rate, layout))
 
 
 def _source(clip: Clip) -> str | bytes:
@@ -152,34 +169,34 @@ def _word(error: Exception) -> str:
     return f"the sound cannot be decoded: {' '.join((getattr(error, 'strerror', None) or str(error)).split())}"
 
 
-def _pieces(clip: Clip, rate: int, channels: int) -> Iterator[NDArray[np.float32]]:
+def _pieces(clip: Clip, rate: int, layout: str) -> Iterator[Samples]:
     """Yield the sound of a clip's stretches one after the other; what is shown backwards is heard backwards."""
     try:
         with opened(_source(clip)) as container:
             for begin, end in stretches(clip.spans):
-                count = max(1, int(np.ceil(abs(end - begin) / _PIECE)))
-                for edge in range(count):
-                    low, high = (begin + (end - begin) * part / count for part in (edge, edge + 1))
-                    piece = _samples(container, clip.start + min(low, high), clip.start + max(low, high), rate, channels)
-                    yield np.ascontiguousarray(piece if begin <= end else piece[:, ::-1])
+                edges = np.linspace(begin, end, max(1, math.ceil(abs(end - begin) / _PIECE)) + 1).tolist()
+                for low, high in itertools.pairwise(edges):
+                    piece = _samples(container, clip.start + min(low, high), clip.start + max(low, high), rate, layout)
+                    yield np.ascontiguousarray(piece if low <= high else piece[:, ::-1])
     except Exception as error:
         raise _SoundError(_word(error)) from None
 
 
-def _samples(container: Any, begin: float, end: float, rate: int, channels: int) -> NDArray[np.float32]:
+def _samples(container: Any, begin: float, end: float, rate: int, layout: str) -> Samples:
     """Return the sound between two times of the file's clock, in seconds; silence where the file has none."""
     import av
 
     stream = container.streams.audio[0]
-    convert = av.AudioResampler("fltp", "mono" if channels == 1 else "stereo", rate)
-    out = np.zeros((channels, round(end * rate) - round(begin * rate)), np.float32)
+    convert = av.AudioResampler("fltp", layout, rate)
+    first = round(begin * rate)
+    out = np.zeros((1 if layout == "mono" else 2, round(end * rate) - first), np.float32)
     container.seek(int(max(0.0, begin - _LEAD) / stream.time_base), stream=stream)
     for decoded in container.decode(stream):
         if decoded.time is not None and decoded.time > end:
             break
         for frame in convert.resample(decoded):
             block = frame.to_ndarray()
-            at = round(frame.pts * frame.time_base * rate) - round(begin * rate)
+            at = round((frame.time or 0.0) * rate) - first
             low, high = max(0, at), min(out.shape[1], at + block.shape[1])
             if low < high:
                 out[:, low:high] = block[:, low - at : high - at]

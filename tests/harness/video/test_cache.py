@@ -1,0 +1,183 @@
+"""The folder of clips: never above its limit, the least recently used first, nothing left behind."""
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_patch import files
+from lmms_patch.errors import OptionError
+from lmms_patch.harness.video.cache import Cache, limit
+
+
+def on_disk(cache):
+    return sum(path.stat().st_size for path in cache.folder.iterdir())
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(100, tmp_path)
+
+
+def test_a_clip_is_made_once(cache):
+    calls = []
+    paths = [cache.path_of("doc", "full", lambda: calls.append(1) or b"x" * 10) for _ in range(3)]
+    assert len(calls) == 1
+    assert len(set(paths)) == 1
+    assert paths[0].read_bytes() == b"x" * 10
+    assert paths[0].suffix == ".mp4"
+    assert cache.path_of("doc", "blank", lambda: b"y") != paths[0] != cache.path_of("other", "full", lambda: b"z")
+
+
+def test_the_least_recently_used_goes_first(cache):
+    a, b, c = (cache.path_of("doc", name, lambda: bytes(30)) for name in "abc")
+    assert cache.path_of("doc", "a", lambda: 1 / 0) == a  # asked for again: b is the oldest now
+    d = cache.path_of("doc", "d", lambda: bytes(30))
+    assert [path.exists() for path in (a, b, c, d)] == [True, False, True, True]
+    again = cache.path_of("doc", "b", lambda: bytes(30))
+    assert again != b, "a path that once held other bytes is not used again"
+    assert not c.exists()
+
+
+def test_a_doc_is_dropped(cache):
+    kept = cache.path_of(1, "a", lambda: bytes(10))
+    gone = [cache.path_of(2, name, lambda: bytes(10)) for name in "ab"]
+    cache.drop(2)
+    cache.drop(3)
+    assert kept.exists()
+    assert not any(path.exists() for path in gone)
+    assert cache.used == on_disk(cache) == 10
+
+
+def test_a_clip_larger_than_the_limit(cache):
+    cache.path_of(1, "a", lambda: bytes(10))
+    with pytest.raises(OptionError, match=r"type a larger number of gigabytes: LMMS_PATCH_VIDEO_CACHE=6"):
+        cache.path_of(1, "b", lambda: bytes(101))
+    assert on_disk(cache) == 10
+    assert cache.path_of(1, "b", lambda: bytes(5)).exists(), "the failure is not kept"
+
+
+@given(asked=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 60)), max_size=40))
+def test_never_above_the_limit(tmp_path_factory, asked):
+    """Against a plain list of what was asked for last."""
+    cache = Cache(100, tmp_path_factory.mktemp("cache"))
+    recent = []  # (doc, view, size), oldest first
+    for doc, view, size in asked:
+        if size == 60:
+            cache.drop(doc)
+            recent = [one for one in recent if one[0] != doc]
+            continue
+        known = next((one for one in recent if one[:2] == (doc, view)), None)
+        path = cache.path_of(doc, view, lambda size=size: bytes(size))
+        recent = [one for one in recent if one is not known] + [known or (doc, view, size)]
+        while sum(one[2] for one in recent) > 100:
+            recent.pop(0)
+        assert path.stat().st_size == recent[-1][2]
+        assert on_disk(cache) == cache.used == sum(one[2] for one in recent) <= 100
+
+
+def test_threads_make_a_clip_once_and_stay_below_the_limit(tmp_path):
+    cache, made, most = Cache(1000, tmp_path), [], []
+    both = threading.Barrier(8)
+
+    def work(number):
+        both.wait()
+        for i in range(60):
+            key = (number + i) % 12
+            path = cache.path_of(key, "full", lambda key=key: made.append(key) or bytes([key]) * 50)
+            assert path.read_bytes() == bytes([key]) * 50
+            most.append(on_disk(cache))
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work, number) for number in range(8)]:
+            done.result()
+    assert sorted(made) == list(range(12)), "12 clips of 50 bytes have room: each is made once"
+    assert max(most) <= 600
+
+
+def test_a_failure_reaches_every_thread_that_waits(cache):
+    started, go = threading.Event(), threading.Event()
+
+    def fail():
+        started.set()
+        go.wait(10)
+        raise ValueError("no such frame")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cache.path_of, 1, "a", fail)
+        started.wait(10)
+        second = pool.submit(cache.path_of, 1, "a", lambda: b"late")
+        go.set()
+        with pytest.raises(ValueError, match="no such frame"):
+            first.result()
+        assert isinstance(second.exception(), ValueError) or second.result().read_bytes() == b"late"
+    assert cache.path_of(1, "b", lambda: b"x").exists()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from lmms_patch.harness.video.cache import Cache
+cache = Cache(100, Path(sys.argv[1]))
+cache.path_of(1, "a", lambda: b"x")
+print(cache.folder, flush=True)
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    "end", ["", "raise RuntimeError", "sys.exit(3)", "import os\nif os.fork() == 0: sys.exit()\nos.wait(); assert cache.folder.exists()"]
+)
+def test_nothing_is_left_at_the_end(tmp_path, end):
+    done = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end), str(tmp_path)], capture_output=True, text=True)
+    assert str(tmp_path) in done.stdout
+    assert "AssertionError" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    end = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    done = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end), str(tmp_path)], capture_output=True, text=True)
+    left = done.stdout.strip()
+    assert os.path.isdir(left)
+    (tmp_path / "mine").mkdir()
+    alive = files.temporary(tmp_path)
+    alive.mkdir()
+    cache = Cache(100, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", alive.name, cache.folder.name}
+
+
+def test_the_folder_goes_with_the_cache(tmp_path):
+    cache = Cache(100, tmp_path)
+    folder = cache.folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    del cache
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, 5_000_000_000),
+        ({"LMMS_PATCH_VIDEO_CACHE": "0.5"}, 500_000_000),
+        ({"LMMS_PATCH_VIDEO_CACHE": " 12 "}, 12_000_000_000),
+        ({"LMMS_PATCH_VIDEO_CACHE": "", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "16"}, 2_500_000_000),
+        ({"WORLD_SIZE": "4"}, 1_250_000_000),
+        ({"WORLD_SIZE": "many", "LOCAL_WORLD_SIZE": "0"}, 5_000_000_000),
+    ],
+)
+def test_the_share_of_a_process(env, expected):
+    assert limit(env) == expected
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "5 GB", "five"])
+def test_a_limit_that_is_no_number(text):
+    with pytest.raises(
+        OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not .*; type, for example,"
+    ):
+        limit({"LMMS_PATCH_VIDEO_CACHE": text})

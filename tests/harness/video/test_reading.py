@@ -1,0 +1,401 @@
+"""Reading: the frames that a decoder gives, whatever the file's header claims; damaged files are refused in one line."""
+
+import base64
+import math
+import struct
+import tracemalloc
+from fractions import Fraction
+
+import av
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.video import reading
+from lmms_patch.harness.video.clip import Sampling
+from lmms_patch.harness.video.reading import read
+from lmms_patch.harness.wrap.media import UnreadableError
+from tests.making.videos import make, number_of, numbered, numbers_of, tone
+
+EVERY = Sampling(None)
+
+
+def uniform(total, count):
+    return np.linspace(0, total - 1, min(total, count), dtype=int).tolist()
+
+
+CONTAINERS = {
+    "mp4": ("v.mp4", "libx264", {"bf": "3", "g": "15"}),
+    "mp4 with the index first": ("v.mp4", "libx264", {"g": "10", "container": {"movflags": "+faststart"}}),
+    "mp4 in fragments": ("v.mp4", "libx264", {"g": "10", "container": {"movflags": "frag_keyframe+empty_moov"}}),
+    "mp4, open groups": ("v.mp4", "libx264", {"g": "12", "bf": "2", "x264-params": "open-gop=1:scenecut=0"}),
+    "hevc": ("v.mp4", "libx265", {"x265-params": "log-level=none:keyint=12:pools=none"}),
+    "mov": ("v.mov", "mpeg4", {"bf": "2"}),
+    "mkv": ("v.mkv", "libx264", {"bf": "3"}),
+    "mkv without length": ("v.mkv", "libx264", {"container": {"live": "1"}}),
+    "webm vp8": ("v.webm", "libvpx", {"g": "20"}),
+    "webm vp9 with hidden frames": ("v.webm", "libvpx-vp9", {"deadline": "good", "auto-alt-ref": "1", "lag-in-frames": "16", "g": "20"}),
+    "avi": ("v.avi", "mpeg4", {}),
+    "avi with b-frames": ("v.avi", "mpeg4", {"bf": "2"}),
+    "avi mjpeg": ("v.avi", "mjpeg", {}),
+    "gif": ("v.gif", "gif", {}),
+    "transport stream": ("v.ts", "libx264", {"bf": "2"}),
+    "h264 alone, without times": ("v.h264", "libx264", {"bf": "2"}),
+}
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """The path of a video of each container, 60 numbered frames at 10 per second."""
+    made = {}
+
+    def path_of(name):
+        if name not in made:
+            file, codec, options = CONTAINERS[name]
+            made[name] = make(tmp_path_factory.mktemp("v") / file, 60, codec=codec, **options)
+        return made[name]
+
+    return path_of
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_every_container_gives_its_frames(videos, name):
+    path = videos(name)
+    whole = read(path, EVERY)
+    assert numbers_of(whole.frames) == list(range(60))
+    assert whole.total == len(whole) == 60
+    if name != "h264 alone, without times":  # its rate is a guess
+        np.testing.assert_allclose(whole.times, np.arange(60) / 10, atol=1e-3)
+        assert float(whole.rate) == pytest.approx(10, rel=1e-3)
+    for count in (1, 2, 7, 32, 59, 60, 500):
+        clip = read(path, Sampling(count))
+        assert numbers_of(clip.frames) == uniform(60, count)
+        assert (clip.total, clip.size) == (60, (160, 120))
+        np.testing.assert_array_equal(clip.frames, whole.frames[uniform(60, count)])
+        assert clip.duration == pytest.approx(whole.duration, abs=2e-3)
+        np.testing.assert_array_equal(clip.times, whole.times[uniform(60, count)])
+        assert clip.spans[0, 0] == 0
+        assert clip.spans[-1, 1] == pytest.approx(whole.duration, abs=2e-3)
+        np.testing.assert_array_equal(clip.spans[1:, 0], clip.spans[:-1, 1])
+
+
+def remuxed(source, path, change):
+    """Write the packets of a video again; ``change`` may alter each, given its number and its bytes, and returns the bytes."""
+    with av.open(str(source)) as coded, av.open(str(path), "w") as out:
+        track = out.add_stream_from_template(coded.streams.video[0])
+        for number, packet in enumerate(packet for packet in coded.demux(video=0) if packet.size):
+            new = av.Packet(change(number, packet, bytes(packet)))
+            new.pts, new.dts, new.time_base, new.duration, new.is_keyframe = (
+                packet.pts,
+                packet.dts,
+                packet.time_base,
+                packet.duration,
+                packet.is_keyframe,
+            )
+            new.stream = track
+            out.mux(new)
+    return path
+
+
+def test_hidden_frames_are_not_counted(videos, tmp_path):
+    """VP8 stores frames that are never shown. Bit 4 of a frame's first byte says that it is shown (RFC 6386, 9.1)."""
+    hidden = {7, 30, 31, 59}
+    path = remuxed(videos("webm vp8"), tmp_path / "v.webm", lambda number, _, data: bytes([data[0] & ~(0x10 * (number in hidden))]) + data[1:])
+    left = [number for number in range(60) if number not in hidden]
+    clip = read(path, EVERY)
+    assert (numbers_of(clip.frames), clip.total) == (left, 56)
+    assert numbers_of(read(path, Sampling(10)).frames) == [left[i] for i in uniform(56, 10)]
+
+
+def test_frames_per_second_of_the_adapter(videos):
+    for fps, count in ((1, 6), (2.5, 15), (0.01, 1), (100, 60)):
+        assert numbers_of(read(videos("mp4"), Sampling(None, fps)).frames) == uniform(60, count)
+    assert len(read(videos("mp4"), Sampling(4, 2.0))) == 4
+
+
+@pytest.mark.parametrize("size", [(161, 121), (33, 47)])
+@pytest.mark.parametrize(("file", "codec"), [("v.mp4", "libx264rgb"), ("v.webm", "libvpx-vp9"), ("v.avi", "mjpeg")])
+def test_odd_sizes(tmp_path, size, file, codec):
+    clip = read(make(tmp_path / file, 12, size=size, codec=codec), Sampling(5))
+    assert clip.size == size
+    assert numbers_of(clip.frames) == uniform(12, 5)
+
+
+@pytest.mark.parametrize("file", ["v.mp4", "v.mkv", "v.webm"])
+def test_one_frame(tmp_path, file):
+    clip = read(make(tmp_path / file, [numbered(5)], codec="libvpx-vp9" if file == "v.webm" else "libx264"))
+    assert (numbers_of(clip.frames), clip.total, clip.times.tolist()) == ([5], 1, [0])
+    assert 0 < clip.duration <= 1
+
+
+@pytest.mark.parametrize("file", ["v.mp4", "v.mkv"])
+def test_variable_rate(tmp_path, file):
+    ticks = np.cumsum(np.random.default_rng(3).choice([17, 40, 900], 50)).tolist()
+    path = make(tmp_path / file, 50, ticks=ticks)
+    seconds = (np.array(ticks) - ticks[0]) / 1000
+    clip = read(path, Sampling(8))
+    assert numbers_of(clip.frames) == uniform(50, 8)
+    np.testing.assert_allclose(clip.times, seconds[uniform(50, 8)], atol=1e-3)
+    duration = seconds[-1] * 50 / 49  # the last frame lasts as long as the others on average
+    assert clip.duration == pytest.approx(duration, abs=2e-3)
+    borders = [np.interp(i * 50 / 8, range(51), [*seconds, duration]) for i in range(9)]  # each span holds 50 / 8 frames
+    np.testing.assert_allclose(clip.spans, np.stack([borders[:-1], borders[1:]], 1), atol=2e-3)
+
+
+def patched(path, changes):
+    """Write other bytes into a file: a list of (mark, offset behind the start of the mark, bytes); every place of the mark is changed."""
+    data = bytearray(path.read_bytes())
+    for mark, offset, new in changes:
+        at = data.find(mark)
+        assert at >= 0, mark
+        while at >= 0:
+            data[at + offset : at + offset + len(new)] = new
+            at = data.find(mark, at + 1)
+    path.write_bytes(data)
+    return path
+
+
+def test_a_header_that_claims_three_hours(tmp_path):
+    def last_for_hours(number, packet, data):
+        packet.duration = packet.duration * 10 * 3 * 3600 if number == 19 else packet.duration
+        return data
+
+    mp4 = remuxed(make(tmp_path / "short.mp4", 20, bf="0"), tmp_path / "v.mp4", last_for_hours)
+    mkv = patched(make(tmp_path / "v.mkv", 20), [(b"\x44\x89\x88", 3, struct.pack(">d", 3 * 3600 * 1000.0))])
+    avi = make(tmp_path / "v.avi", 20, codec="mpeg4")
+    patched(avi, [(b"avih", 24, struct.pack("<I", 108_000)), (b"strh", 40, struct.pack("<I", 108_000))])
+    for path in (mp4, mkv, avi):
+        with av.open(str(path)) as container:
+            assert container.duration > 10_000 * 10**6, f"{path} claims nothing"
+        clip = read(path, Sampling(8))
+        assert numbers_of(clip.frames) == uniform(20, 8)
+        assert clip.total == 20
+        assert clip.duration == pytest.approx(2, abs=2e-3)
+
+
+def test_an_edit_list_leaves_frames_out(tmp_path):
+    """The list says that the film begins 2 seconds into the coded frames, between two key frames."""
+    path = make(tmp_path / "v.mp4", 60, bf="0", g="12")
+    elst = path.read_bytes().find(b"elst")
+    with av.open(str(path)) as container:
+        ticks = int(2 / container.streams.video[0].time_base)
+    if elst < 0:
+        pytest.skip("this FFmpeg writes no edit list where none is needed")
+    patched(path, [(b"elst", 12, struct.pack(">Ii", 4000, ticks))])
+    capture, seen = cv2.VideoCapture(str(path)), []
+    while (frame := capture.read())[0]:
+        seen.append(number_of(frame[1]))
+    assert seen == list(range(20, 60)), "what OpenCV shows"
+    assert numbers_of(read(path, EVERY).frames) == seen
+    assert numbers_of(read(path, Sampling(5)).frames) == [20 + i for i in uniform(40, 5)]
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, 270])
+def test_turned_as_opencv_shows_it(tmp_path, degrees):
+    cos, sin = round(math.cos(math.radians(degrees))), round(math.sin(math.radians(degrees)))
+    matrix = struct.pack(">9i", cos << 16, sin << 16, 0, -sin << 16, cos << 16, 0, 0, 0, 1 << 30)
+    path = patched(make(tmp_path / "v.mp4", 40), [(b"tkhd", 44, matrix)])
+    clip = read(path, Sampling(3))
+    assert numbers_of(np.rot90(clip.frames, degrees // 90, axes=(1, 2))) == uniform(40, 3)  # the file turns clockwise, rot90 back
+    assert clip.size == ((160, 120) if degrees % 180 == 0 else (120, 160))
+    capture, seen = cv2.VideoCapture(str(path)), []
+    while (frame := capture.read())[0]:
+        seen.append(frame[1][..., ::-1])
+    np.testing.assert_allclose(clip.frames.astype(int), np.array(seen, int)[uniform(40, 3)], atol=4)
+
+
+# --- jumping to key frames ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "codec", "options"),
+    [
+        ("v.mp4", "libx264", {"g": "12", "bf": "3"}),
+        ("v.mp4", "libx264", {"g": "12", "bf": "3", "x264-params": "open-gop=1:scenecut=0"}),
+        ("v.mkv", "libx264", {"g": "12", "bf": "2"}),
+        ("v.mp4", "libx265", {"x265-params": "log-level=none:keyint=12:pools=none:open-gop=1:bframes=3"}),
+        ("v.webm", "libvpx-vp9", {"g": "12"}),
+    ],
+    ids=["mp4", "open groups", "mkv", "hevc", "vp9"],
+)
+def test_jumping_gives_the_same_frames(tmp_path, monkeypatch, file, codec, options):
+    path = str(make(tmp_path / file, 240, codec=codec, **options))
+    whole = read(path, EVERY)
+    assert numbers_of(whole.frames) == list(range(240))
+    monkeypatch.setattr(reading, "_in_order", None)  # to call it is an error
+    for count in (1, 2, 3, 5, 8):
+        clip = read(path, Sampling(count))
+        np.testing.assert_array_equal(clip.frames, whole.frames[uniform(240, count)])
+        assert clip.duration == whole.duration
+    with reading.opened(path) as container:
+        packets = reading._packets(container, reading._picture(container))
+    stream = np.random.default_rng(1)
+    for _ in range(20):
+        wanted = sorted(stream.choice(240, 4, replace=False).tolist())
+        np.testing.assert_array_equal(reading._by_seeking(path, packets, wanted), whole.frames[wanted])
+
+
+def test_jumping_is_given_up_where_frames_are_numbered_otherwise(tmp_path):
+    """The packets seem to be one more than the frames: then only decoding all of them can tell."""
+    path = str(make(tmp_path / "v.mp4", 100, g="10", bf="0"))
+    with reading.opened(path) as container:
+        packets = reading._packets(container, reading._picture(container))
+    assert packets.one_each
+    assert number_of(reading._by_seeking(path, packets, [55])[0]) == 55
+    step = packets.pts[1] - packets.pts[0]
+    packets.pts.insert(53, packets.pts[52] + step // 2)
+    packets.keys = [key + (key > 52) for key in packets.keys]
+    assert reading._by_seeking(path, packets, [56]) is None
+
+
+def test_a_long_video_is_not_held(tmp_path):
+    path = make(tmp_path / "v.mp4", 300, size=(320, 240))  # 69 MB of pixels
+    tracemalloc.start()
+    clip = read(path, Sampling(8))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert numbers_of(clip.frames) == uniform(300, 8)
+    assert peak < 2 * clip.frames.nbytes  # 3.7 MB
+
+
+# --- what can hold a video ---------------------------------------------------------------------------
+
+
+def test_forms_of_a_medium(videos):
+    path = videos("mp4")
+    data = path.read_bytes()
+    expected = read(path)
+    url = "data:video/mp4;base64," + base64.b64encode(data).decode()
+    for medium in (
+        str(path),
+        f"file://{path}",
+        data,
+        bytearray(data),
+        {"path": str(path), "bytes": None},
+        {"bytes": data},
+        {"video": str(path)},
+        url,
+    ):
+        np.testing.assert_array_equal(read(medium).frames, expected.frames)
+
+
+def test_a_relative_path_that_ffmpeg_would_take_for_an_instruction(videos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "concat:a.mp4").write_bytes(videos("mp4").read_bytes())
+    assert read("concat:a.mp4").total == 60
+
+
+def test_a_list_of_images_is_one_frame_per_second(tmp_path):
+    images = [Image.fromarray(numbered(i)) for i in range(10)]
+    images[3].save(tmp_path / "3.png")
+    clip = read([*images[:3], str(tmp_path / "3.png"), *images[4:]], EVERY)
+    assert numbers_of(clip.frames) == list(range(10))
+    assert (clip.rate, clip.duration, clip.times.tolist(), clip.source, clip.sound) == (1, 10, list(range(10)), None, False)
+    assert numbers_of(read(images, Sampling(4)).frames) == uniform(10, 4)
+    with pytest.raises(CannotWrapError, match=r"one size, not 2: \(160, 120\), \(160, 121\)"):
+        read([images[0], Image.new("RGB", (160, 121))])
+    with pytest.raises(UnreadableError, match="list of images is empty"):
+        read([])
+
+
+def refusal(medium):
+    """Return the line that refuses a medium."""
+    with pytest.raises(UnreadableError) as caught:
+        read(medium)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert line.startswith("the video")
+    return line
+
+
+def test_no_file(tmp_path):
+    assert refusal(str(tmp_path / "none.mp4")) == f"the video {tmp_path}/none.mp4 cannot be read: there is no such file"
+    assert "there is no such file" in refusal(str(tmp_path))
+
+
+def test_nothing_in_it(tmp_path):
+    (tmp_path / "v.mp4").write_bytes(b"")
+    assert refusal(str(tmp_path / "v.mp4")) == f"the video {tmp_path}/v.mp4 cannot be read: it is empty"
+    assert "it is empty" in refusal(b"")
+    assert "base64" in refusal("data:video/mp4;base64,???")
+
+
+@pytest.mark.parametrize("content", [b"no video " * 50, bytes(5000), b"RIFF", b"\x1a\x45\xdf\xa3", b"GIF89a"])
+def test_no_video_in_it(tmp_path, content):
+    (tmp_path / "v.mp4").write_bytes(content)
+    refusal(str(tmp_path / "v.mp4"))
+    refusal(content)
+
+
+def test_sound_alone(tmp_path):
+    path = tmp_path / "v.mp4"
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("aac", rate=44100, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tone(1), format="fltp", layout="mono")
+        frame.sample_rate, frame.pts, frame.time_base = 44100, 0, Fraction(1, 44100)
+        out.mux(stream.encode(frame))
+        out.mux(stream.encode())
+    assert refusal(path).endswith("it holds no video")
+
+
+@pytest.mark.parametrize("address", ["https://example.com/v.mp4", "http://x/v.mp4", "rtsp://x/v", "s3://bucket/v.mp4"])
+def test_web_addresses(address):
+    with pytest.raises(CannotWrapError, match="is a web address; download it first"):
+        read(address)
+    with pytest.raises(CannotWrapError, match="is a web address; download it first"):
+        read({"url": address})
+
+
+@pytest.mark.parametrize("medium", [3, None, {"question": "?"}])
+def test_nothing_that_holds_a_video(medium):
+    with pytest.raises(CannotWrapError, match="in place of a video; give a path, bytes, or a list of images"):
+        read(medium)
+
+
+WHOLE = [name for name in CONTAINERS if name not in ("transport stream", "h264 alone, without times", "hevc")]
+"""Containers that say how long they are. The others are streams: whatever there is of them is all there is; ``hevc`` is an mp4 as others are."""
+
+
+@pytest.mark.parametrize("part", [0.02, 0.3, 0.55, 0.8, 0.97])
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_file_that_is_cut_short(videos, tmp_path, name, part):
+    path = videos(name)
+    data = path.read_bytes()
+    short = tmp_path / path.name
+    short.write_bytes(data[: int(len(data) * part)])
+    assert str(short) in refusal(short)
+
+
+@pytest.mark.parametrize("name", ["mp4", "mp4 with the index first", "avi", "mkv"])
+@pytest.mark.parametrize("padding", [bytes(1000), b"made by a program that says so at the end" * 3], ids=["zeros", "text"])
+def test_padding_behind_the_end(videos, name, padding):
+    assert read(videos(name).read_bytes() + padding).total == 60
+
+
+@pytest.mark.parametrize("name", ["avi", "mov", "webm vp9 with hidden frames"])
+def test_a_file_that_breaks_in_the_middle(videos, tmp_path, name):
+    path = videos(name)
+    data = bytearray(path.read_bytes())
+    middle = slice(len(data) * 4 // 10, len(data) * 6 // 10)
+    data[middle] = np.random.default_rng(0).integers(0, 256, len(data[middle]), dtype=np.uint8).tobytes()
+    broken = tmp_path / path.name
+    broken.write_bytes(data)
+    refusal(broken)
+
+
+def test_random_damage_is_a_line_or_a_clip(videos, tmp_path):
+    """Damage that a decoder cannot see is read as it is; nothing but one line may come out otherwise."""
+    stream = np.random.default_rng(5)
+    for name in ("mp4", "mkv", "avi", "gif"):
+        path = videos(name)
+        for _ in range(15):
+            data = bytearray(path.read_bytes())
+            for at in stream.integers(0, len(data), 5):
+                data[at] = stream.integers(256)
+            try:
+                line = str(read(bytes(data), Sampling(4)).size)
+            except UnreadableError as error:
+                line = str(error)
+            assert "\n" not in line

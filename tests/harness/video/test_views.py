@@ -1,0 +1,150 @@
+"""Views of a clip: which frames they hold, in which order, and for which stretch of the video they stand."""
+
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from lmms_patch.ask.views import View, cut
+from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.video.clip import Clip, Sampling, segment, shown
+
+
+def clip_of(count, size=(6, 4), rate=Fraction(2), **rest):
+    """Return a clip whose frame i is filled with i, and stands for second i / rate to (i + 1) / rate."""
+    frames = np.tile(np.arange(count, dtype=np.uint8)[:, None, None, None], (1, size[1], size[0], 3))
+    edges = np.arange(count + 1) / float(rate)
+    return Clip(frames, edges[:-1], np.stack([edges[:-1], edges[1:]], axis=1), rate, total=count, **rest)
+
+
+def order(clip):
+    return clip.frames[:, 0, 0, 0].tolist()
+
+
+@given(count=st.integers(1, 300), k=st.integers(1, 9))
+def test_segments_cover_the_frames_exactly(count, k):
+    parts = [list(range(count))[segment(count, k, i)] for i in range(k)]
+    assert [frame for part in parts for frame in part] == list(range(count))
+    if count >= k:
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+        assert min(map(len, parts)) >= 1
+
+
+@pytest.mark.parametrize("k", range(2, 10))
+def test_a_segment_keeps_rate_and_times(k):
+    clip = clip_of(32, sound=True)
+    parts = [shown(clip, View("segment", k, 0, i)) for i in range(k)]
+    assert [frame for part in parts for frame in order(part)] == list(range(32))
+    assert {part.rate for part in parts} == {clip.rate}
+    assert sum(part.duration for part in parts) == pytest.approx(clip.duration)
+    np.testing.assert_array_equal(np.concatenate([part.spans for part in parts]), clip.spans)
+    np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), clip.times)
+    assert all(part.sound for part in parts)
+    assert all(np.shares_memory(part.frames, clip.frames) for part in parts), "no copy of the frames"
+
+
+@pytest.mark.parametrize(("count", "middle"), [(1, 0), (2, 1), (3, 1), (32, 16), (33, 16)])
+def test_the_middle_frame(count, middle):
+    for view in (View("frame"), View("frames", 1)):
+        alone = shown(clip_of(count, sound=True), view)
+        assert order(alone) == [middle]
+        assert (alone.rate, alone.sound) == (2, False)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(2, [0, 31]), (4, [0, 10, 20, 31]), (8, [0, 4, 8, 13, 17, 22, 26, 31])])
+def test_uniform_frames_run_over_the_same_duration(k, expected):
+    clip = clip_of(32, sound=True)
+    few = shown(clip, View("frames", k))  # 31 i / (k - 1), rounded down
+    assert order(few) == expected
+    assert few.duration == clip.duration
+    assert not few.sound
+
+
+@pytest.mark.parametrize("k", range(2, 10))
+def test_segments_permuted_none_in_its_place(k):
+    clip = clip_of(20)
+    mixed = shown(clip, View("tshuffle", k), seed="doc 3")
+    parts = [order(clip)[segment(20, k, i)] for i in range(k)]
+    left, found = order(mixed), []
+    while left:  # what begins with the first frame of a segment must hold all of it
+        part = next(number for number, one in enumerate(parts) if one[0] == left[0])
+        assert left[: len(parts[part])] == parts[part]
+        left = left[len(parts[part]) :]
+        found.append(part)
+    assert sorted(found) == list(range(k))
+    assert all(part != place for place, part in enumerate(found))
+    assert mixed.rate == clip.rate
+    assert order(shown(clip, View("tshuffle", k), seed="doc 3")) == order(mixed)
+    np.testing.assert_array_equal(mixed.spans, clip.spans[order(mixed)])
+
+
+def test_the_seed_decides_the_permutation():
+    assert len({tuple(order(shown(clip_of(20), View("tshuffle", 5), seed=str(i)))) for i in range(40)}) > 20  # there are 44
+
+
+def test_reversed():
+    clip = clip_of(5, sound=True)
+    back = shown(clip, View("treverse"))
+    assert order(back) == [4, 3, 2, 1, 0]
+    assert back.spans.tolist() == [[2.5, 2.0], [2.0, 1.5], [1.5, 1.0], [1.0, 0.5], [0.5, 0.0]]
+    assert back.sound
+    assert back.rate == clip.rate
+
+
+@pytest.mark.parametrize(
+    "view", [View("cell", 3, 1, 2), View("shuffle", 2), View("occlude", 2, 0, 1), View("blank")], ids=["cell", "shuffle", "occlude", "blank"]
+)
+def test_views_in_space_are_cut_from_every_frame(view):
+    frames = np.random.default_rng(0).integers(0, 256, (4, 31, 41, 3), dtype=np.uint8)
+    clip = Clip(frames, np.arange(4.0), np.zeros((4, 2)), Fraction(1), total=4, sound=True)
+    part = shown(clip, view, min_cell=28, seed="s")
+    for frame, source in zip(part.frames, frames, strict=True):
+        np.testing.assert_array_equal(frame, np.asarray(cut(Image.fromarray(source), view, min_cell=28, seed="s")))
+    assert (part.rate, part.sound, len(part)) == (1, True, 4)
+
+
+def test_full_is_the_clip_and_blind_has_none():
+    clip = clip_of(3)
+    assert shown(clip, View("full")) is clip
+    with pytest.raises(ValueError, match="not an image"):
+        shown(clip, View("blind"))
+
+
+@pytest.mark.parametrize("kind", ["segment", "tshuffle", "frames"])
+def test_too_few_frames(kind):
+    with pytest.raises(CannotWrapError, match=r"^the clip has 3 frames: too few for 4$"):
+        shown(clip_of(3), View(kind, 4))
+    assert len(shown(clip_of(4), View(kind, 4))) == (1 if kind == "segment" else 4)
+
+
+def test_a_view_in_time_holds_no_second_copy():
+    clip = clip_of(100, size=(100, 100))  # 3 MB
+    tracemalloc.start()
+    shown(clip, View("segment", 2, 0, 1))
+    shown(clip, View("treverse"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+@given(
+    total=st.integers(1, 5000), count=st.integers(1, 64) | st.none(), fps=st.floats(0.01, 60) | st.none(), rate=st.sampled_from([1, 23.976, 25, 60])
+)
+def test_indices_are_those_of_the_host(total, count, fps, rate):
+    """The host's own rule (load_video_stream), spelled out."""
+    most = min(total, count or total)
+    if fps is not None:
+        most = max(1, min(most, int(total / rate * fps + 1e-6)))
+    indices = Sampling(count, fps).indices(total, total / rate)
+    assert indices.tolist() == np.linspace(0, total - 1, most, dtype=int).tolist()
+    assert len(set(indices.tolist())) == len(indices)
+
+
+@pytest.mark.parametrize("bad", [{"count": 0}, {"fps": 0}, {"fps": float("nan")}, {"fps": float("inf")}])
+def test_a_sampling_that_takes_nothing(bad):
+    with pytest.raises(ValueError, match="at least 1 frame and a positive rate"):
+        Sampling(**bad)

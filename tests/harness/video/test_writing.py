@@ -1,0 +1,240 @@
+"""Written clips, read back by every reader that is installed: their frames, bit for bit, in order, at their rate."""
+
+import importlib
+import importlib.util
+from fractions import Fraction
+
+import av
+import cv2
+import numpy as np
+import pytest
+from lmms_eval.models.model_utils import load_video as host
+
+from lmms_patch.ask.views import View
+from lmms_patch.errors import RecordError
+from lmms_patch.harness.video import writing
+from lmms_patch.harness.video.clip import Clip, Sampling, segment, shown
+from lmms_patch.harness.video.reading import read
+from tests.making.videos import make, numbers_of
+
+# --- readers: each takes a path and how many frames to ask for -----------------------------------------
+
+
+def by_pyav(path, count):
+    with av.open(path) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def by_opencv(path, count):
+    capture, frames = cv2.VideoCapture(path), []
+    assert capture.get(cv2.CAP_PROP_FRAME_COUNT) == count
+    while (frame := capture.read())[0]:
+        frames.append(frame[1][..., ::-1])
+    return frames
+
+
+def by_opencv_jumping(path, count):
+    """As adapters do that set the position of each frame."""
+    capture, frames = cv2.VideoCapture(path), {}
+    for i in reversed(range(count)):
+        capture.set(cv2.CAP_PROP_POS_FRAMES, i)
+        frames[i] = capture.read()[1][..., ::-1]
+    return [frames[i] for i in range(count)]
+
+
+def by_decord(path, count):
+    decord = pytest.importorskip("decord", reason="decord is not installed; lmms-eval's extra video-legacy brings it")
+    reader = decord.VideoReader(path)
+    assert len(reader) == count
+    return reader.get_batch(list(range(count))).asnumpy()
+
+
+def by_torchcodec(path, count):
+    decoders = pytest.importorskip("torchcodec.decoders", reason="torchcodec is not installed", exc_type=ImportError)
+    reader = decoders.VideoDecoder(path, dimension_order="NHWC")
+    assert len(reader) == count
+    return np.array([frame.numpy() for frame in reader])
+
+
+def by_torchvision(path, count):
+    io = importlib.import_module("torchvision.io")
+    if not hasattr(io, "read_video"):
+        pytest.skip("this torchvision has no video reader")
+    return io.read_video(path, pts_unit="sec", output_format="THWC")[0].numpy()
+
+
+def by_host(path, count):
+    return host.read_video(path, num_frm=count)
+
+
+def by_host_stream(path, count):
+    with av.open(path) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in host.load_video_stream(container, count)]
+
+
+def by_host_packet(path, count):
+    with av.open(path) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in host.load_video_packet(container, count)]
+
+
+def by_host_decord(path, count):
+    pytest.importorskip("decord", reason="decord is not installed; lmms-eval's extra video-legacy brings it")
+    return host.load_video_decord(path, count)
+
+
+READERS = [
+    by_pyav, by_opencv, by_opencv_jumping, by_decord, by_torchcodec, by_torchvision, by_host, by_host_stream, by_host_packet, by_host_decord,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Write a view of a clip of 32 of 60 frames once; give its path, the clip of the view, and the numbers of its frames."""
+    folder = tmp_path_factory.mktemp("views")
+    full = read(make(folder / "source.mp4", 60, rate=10))
+    numbers = np.linspace(0, 59, 32, dtype=int).tolist()
+    assert numbers_of(full.frames) == numbers
+    made = {}
+
+    def view(which):
+        if which not in made:
+            path, clip = folder / f"{len(made)}.mp4", shown(full, which, seed="s")
+            assert writing.write(clip, path) is None
+            made[which] = (str(path), clip)
+        return made[which]
+
+    return view, numbers
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_segment_holds_its_frames_in_order(written, reader):
+    view, numbers = written
+    path, full = view(View("full"))
+    np.testing.assert_array_equal(reader(path, 32), full.frames)
+    for k in range(2, 10):
+        seen = []
+        for i in range(k):
+            path, clip = view(View("segment", k, 0, i))
+            frames = reader(path, len(clip))
+            np.testing.assert_array_equal(frames, clip.frames)
+            assert numbers_of(frames) == numbers[segment(32, k, i)]
+            seen += numbers_of(frames)
+        assert seen == numbers, "a frame is missing, or in two segments"
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_other_views_in_time(written, reader):
+    view, numbers = written
+    for which in (View("frame"), View("frames", 8), View("tshuffle", 4), View("treverse")):
+        path, clip = view(which)
+        np.testing.assert_array_equal(reader(path, len(clip)), clip.frames)
+    assert numbers_of(reader(view(View("treverse"))[0], 32)) == numbers[::-1]
+    assert numbers_of(reader(view(View("frame"))[0], 1)) == [numbers[16]]
+
+
+def test_rate_and_duration_of_full_and_segments(written):
+    view, _ = written
+    for which in (View("full"), *(View("segment", k, 0, i) for k in (2, 3, 4, 9) for i in range(k)), View("tshuffle", 4)):
+        path, clip = view(which)
+        with av.open(path) as container:
+            stream = container.streams.video[0]
+            assert stream.average_rate == Fraction(32, 6)
+            assert stream.frames == len(clip)
+            assert stream.duration * stream.time_base == Fraction(len(clip) * 6, 32)
+            assert container.duration == pytest.approx(len(clip) * 6e6 / 32, abs=1)
+            assert [frame.time for frame in container.decode(stream)] == pytest.approx([i * 6 / 32 for i in range(len(clip))])
+        assert cv2.VideoCapture(path).get(cv2.CAP_PROP_FPS) == pytest.approx(32 / 6, rel=1e-6)
+        if importlib.util.find_spec("decord"):
+            assert importlib.import_module("decord").VideoReader(path).get_avg_fps() == pytest.approx(32 / 6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("count", "milliseconds"),
+    [(32, 3_600_033), (1, 2), (8, 333), (768, 10_800_000), (32, 1001), (7, 123_457), (31, 10_799_999)],
+    ids=lambda value: str(value),
+)
+def test_rates_from_an_hour_to_a_blink(tmp_path, count, milliseconds):
+    rate = Fraction(count * 1000, milliseconds)
+    clip = Clip(np.zeros((count, 16, 16, 3), np.uint8), np.zeros(count), np.zeros((count, 2)), rate, count)
+    writing.write(clip, tmp_path / "v.mp4")
+    assert len(by_opencv(str(tmp_path / "v.mp4"), count)) == count
+    assert cv2.VideoCapture(str(tmp_path / "v.mp4")).get(cv2.CAP_PROP_FPS) == pytest.approx(float(rate), rel=1e-4)
+    with av.open(str(tmp_path / "v.mp4")) as container:
+        assert container.duration == pytest.approx(milliseconds * 1000, rel=1e-4, abs=100)
+        assert float(container.streams.video[0].average_rate) == pytest.approx(float(rate), rel=1e-4)
+
+
+SIZES = [(161, 121), (320, 240), (33, 1), (2, 97), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("reader", "size"),
+    [(reader, size) for reader in (by_pyav, by_opencv, by_host, by_decord) for size in SIZES if reader is not by_decord or size[0] > 100],
+)  # decord reads no frame that is narrower than about 32 pixels, in any file
+def test_every_colour_comes_back(tmp_path, size, reader):
+    frames = np.random.default_rng(7).integers(0, 256, (5, size[1], size[0], 3), dtype=np.uint8)
+    clip = Clip(frames, np.arange(5.0), np.zeros((5, 2)), Fraction(5), total=5)
+    writing.write(clip, tmp_path / "v.mp4")
+    np.testing.assert_array_equal(reader(str(tmp_path / "v.mp4"), 5), frames)
+
+
+def test_reading_a_written_clip_again_changes_nothing(written):
+    view, _ = written
+    path, clip = view(View("segment", 3, 0, 1))
+    again = read(path, Sampling(None))
+    np.testing.assert_array_equal(again.frames, clip.frames)
+    assert (again.rate, again.duration, again.sound) == (clip.rate, clip.duration, False)
+
+
+# --- qwen_vl_utils ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetch(monkeypatch):
+    """The reader of Qwen's adapters, with the first backend that is installed."""
+    vision = pytest.importorskip("qwen_vl_utils.vision_process")
+    backend = next((name for name in ("decord", "torchcodec") if importlib.util.find_spec(name)), None)
+    if backend is None and not hasattr(importlib.import_module("torchvision.io"), "read_video"):
+        pytest.skip("qwen_vl_utils has no backend here: neither decord, torchcodec nor torchvision's video reader is installed")
+    monkeypatch.setattr(vision, "FORCE_QWENVL_VIDEO_READER", backend or "torchvision")
+    vision.get_video_reader_backend.cache_clear()
+    yield vision.fetch_video
+    vision.get_video_reader_backend.cache_clear()
+
+
+def test_qwen_sees_the_frames_of_a_segment(written, fetch):
+    """It takes an even number of frames."""
+    view, numbers = written
+    for k in (2, 4, 8):
+        for i in range(k):
+            path, clip = view(View("segment", k, 0, i))
+            shown_to_model = fetch({"video": path, "nframes": len(clip)}).permute(0, 2, 3, 1).numpy()
+            assert numbers_of(shown_to_model) == numbers[segment(32, k, i)]
+
+
+def test_qwen_sees_the_same_rate_in_full_and_segments(written, fetch):
+    view, _ = written
+    for fps in (2, 4):
+        rates = set()
+        for which in (View("full"), *(View("segment", 4, 0, i) for i in range(4))):
+            video, rate = fetch({"video": view(which)[0], "fps": fps, "min_frames": 2}, return_video_sample_fps=True)
+            assert len(video) == {2: 12, 4: 24}[fps] // (1 if which.kind == "full" else 4) // 2 * 2
+            rates.add(round(rate, 1))
+        assert max(rates) <= fps
+        assert min(rates) >= fps * 2 / 3 - 0.05  # 3 frames become 2
+
+
+# --- files -----------------------------------------------------------------------------------------------
+
+
+def test_whole_or_not_at_all(tmp_path, monkeypatch):
+    clip = Clip(np.zeros((2, 16, 16, 3), np.uint8), np.zeros(2), np.zeros((2, 2)), Fraction(1), 2)
+    (tmp_path / "v.mp4").write_bytes(b"before")
+    monkeypatch.setattr(writing, "_put", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        writing.write(clip, tmp_path / "v.mp4")
+    assert [path.name for path in tmp_path.iterdir()] == ["v.mp4"]
+    assert (tmp_path / "v.mp4").read_bytes() == b"before"
+    monkeypatch.undo()
+    with pytest.raises(RecordError, match="cannot be written"):
+        writing.write(clip, tmp_path / "v.mp4" / "x.mp4")
