@@ -32,8 +32,8 @@ SIDE = 10
 """Shapes are compared as squares of this many pixels."""
 PRINTED = 21
 """Size in pixels at which the scans are learned. The digits of the clips are about as large."""
-SMALLEST = 8
-"""A dark shape that is less high and less wide, in pixels, is dirt."""
+SMALLEST, LARGEST = 8, 40
+"""The larger side, in pixels, of a dark shape that is looked at. Smaller ones are dirt, larger ones are painted over."""
 NEAR = 8
 """Two shapes whose centres are at most this many pixels apart, in each direction, are in the same place."""
 REMEMBERED = 4096
@@ -69,10 +69,11 @@ class Digits:
     def __init__(self) -> None:
         with np.load(folder("tasks") / "mosaic_video" / "scans.npz") as stored:
             scans = [Image.fromarray(scan * np.uint8(15)).resize((PRINTED, PRINTED), Image.Resampling.BICUBIC) for scan in stored["images"]]
-            labels = stored["labels"].tolist()
-        drawn = [np.pad(np.asarray(scan) / 255, 2) for scan in scans] + plain_shapes()
-        self._vectors = np.stack([vector for ink in drawn for vector, _, _ in shapes(ink)[:1]])
-        self._labels: list[int | None] = [*labels, *[None] * (len(drawn) - len(labels))]
+            labels: list[int | None] = stored["labels"].tolist()
+        plain = plain_shapes()
+        drawn = [np.pad(np.asarray(scan) / 255, 2) for scan in scans] + plain
+        self._vectors = np.stack([shapes(ink)[0][0] for ink in drawn])
+        self._labels = labels + [None] * len(plain)
 
     def name(self, vector: Floats) -> int | None:
         """Return the digit that a shape is most like, or None for a shape that is no digit."""
@@ -100,9 +101,9 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
         rows, columns = (np.flatnonzero(((numbered[where] == number) & dark[where]).any(axis)) for axis in (1, 0))
         top, left = where[0].start + rows[0], where[1].start + columns[0]
         height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
-        if max(height, width) < SMALLEST:
-            continue
         side = max(height, width)
+        if not SMALLEST <= side <= LARGEST:
+            continue
         square = np.zeros((side, side), np.float32)
         square[(side - height) // 2 :, (side - width) // 2 :][:height, :width] = ink[top : top + height, left : left + width]
         vector = np.asarray(Image.fromarray(square).resize((SIDE, SIDE), Image.Resampling.BOX), float).ravel()
