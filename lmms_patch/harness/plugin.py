@@ -52,6 +52,11 @@ def register() -> list[Any]:
     folder = "lmms_patch.harness.models"
     return [
         ModelManifest(model_id="mosaic_vlm", chat_class_path=f"{folder}.mosaic_vlm.MosaicVLM"),
+        ModelManifest(
+            model_id="mosaic_reader",
+            simple_class_path=f"{folder}.mosaic_reader.MosaicReader",
+            chat_class_path=f"{folder}.mosaic_reader.MosaicReaderChat",
+        ),
         ModelManifest(model_id="tst_rf", simple_class_path=f"{folder}.tst.TstRf"),
         ModelManifest(model_id="tst_lora", simple_class_path=f"{folder}.tst.TstLora"),
     ]

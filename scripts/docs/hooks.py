@@ -18,6 +18,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "project/changelog.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "tasks/mosaic/README.md": "project/mosaic.md",
+    "tasks/mosaic_video/README.md": "project/mosaic-video.md",
     "tasks/magic/mosaic/README.md": "project/magic-mosaic.md",
 }
 """Pages that lie outside ``docs/``, and their place on the site."""
