@@ -98,7 +98,8 @@ class Digests:
         docs = [self._of(doc_id)]
         if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
             docs.append(self._of(donor))
-        return "" if "" in docs else " ".join(docs), f"{shown!r} {shown.swapped}"
+        frames = f" {self._table.sampling}" if self._table.shows_clips else ""
+        return "" if "" in docs else " ".join(docs), f"{shown!r} {shown.swapped}{frames}"
 
     def _of(self, doc_id: int) -> str:
         if doc_id not in self._known:

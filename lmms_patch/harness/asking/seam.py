@@ -40,6 +40,8 @@ def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not tasks:
         return original(*args, **kwargs)
     cli, cache = given["cli_args"], given["response_cache"]
+    for task in tasks.values():
+        task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
     given["response_cache"] = Asker(tasks, agentic, cache, kept, cli)
@@ -169,6 +171,8 @@ class Asker:
                 size = ranks.same(portions.size(total - at) if keeps else total)
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
+                for name in {place[0] for place in part}:
+                    self._tasks[name].table.forget_clips()
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh

@@ -17,11 +17,13 @@ from typing import Any, Protocol
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
-from lmms_patch.ask.spec import Key
+from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.errors import PatchError
+from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness.compat import LONGEST_FAILURE
+from lmms_patch.harness.video.clip import Clip, Sampling
+from lmms_patch.harness.video.store import forget, written
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import one_line
@@ -29,6 +31,12 @@ from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
 
 CACHED_DOCS = 8
 """How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
+CACHED_CLIPS = 2
+"""How many docs are kept decoded where docs show clips, whose frames can take 200 MB each."""
+_IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
+"""The kinds of views that cut a clip in time."""
+Shown = Image.Image | Clip
+"""A decoded medium."""
 
 
 class Base(Protocol):
@@ -153,8 +161,8 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
 
 
 def _not_loaded(error: Exception) -> str:
-    """Return the line for an image that cannot be loaded."""
-    return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
+    """Return the line for an image or video that cannot be loaded."""
+    return f"its image or video cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.row: Any = None
-        self.shown: dict[Callable[..., Any], tuple[Any, list[Image.Image]]] = {}
+        self.shown: dict[Callable[..., Any], tuple[Any, list[Shown]]] = {}
 
 
 class VariantDocs:
@@ -223,6 +231,11 @@ class VariantDocs:
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._sights: dict[int, str] = {}
+        self._lengths: dict[int, tuple[int, ...]] = {}
+        self.sampling = Sampling()
+        """Which frames of a video the model takes."""
+        self.shows_clips = False
+        """Whether a doc shows a video, as far as docs were decoded."""
         self._own_sizes: dict[int, frozenset[Size]] = {}
         self._problems: dict[int, str] = {}
         self._unreadable: set[int] = set()
@@ -316,7 +329,7 @@ class VariantDocs:
         with self._lock:
             entry = self._entries.setdefault(doc_id, _Entry())
             self._entries.move_to_end(doc_id)
-            while len(self._entries) > CACHED_DOCS:
+            while len(self._entries) > (CACHED_CLIPS if self.shows_clips else CACHED_DOCS):
                 self._entries.popitem(last=False)
             return entry
 
@@ -357,6 +370,7 @@ class VariantDocs:
             return copy.copy(payload)
         usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
         only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
+        in_time = view.kind in _IN_TIME
         other = self._images_of_another(doc_id, show, walk) if view.swapped else None
         if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
             self._stand_ins[doc_id, True] = (
@@ -367,14 +381,27 @@ class VariantDocs:
             view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
 
         def replace(medium: Any, index: int) -> Any:
-            whole = view.kind == "full" or not usable or (only is not None and index != only)
-            if whole:
-                shown = medium if other is None else other[index]
-                return shown.copy() if isinstance(shown, Image.Image) else shown
+            shown = images[index] if other is None else other[index]
+            whole = view.kind == "full" or not usable or (only is not None and index != only) or (in_time and not isinstance(shown, Clip))
+            if whole and other is None:
+                return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
-            return cut((other or images)[index], view, min_cell=self.cutting.min_cell, seed=seed)
+            if isinstance(shown, Clip):
+                return self._written(shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed)
+            return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
+
+    def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
+        """Return the path of a file that holds a view of a clip; the video's own file where the view is all of it."""
+        if view.kind == "full" and isinstance(clip.source, str):
+            return clip.source
+        return written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed)
+
+    def forget_clips(self) -> None:
+        """Remove the files that were written for the views of clips, once the model has read them."""
+        if self.shows_clips:
+            forget(self)
 
     def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
         """Return what the base shows of a doc, without its media. Where the base fails without an image, return its prompt alone."""
@@ -407,8 +434,8 @@ class VariantDocs:
         """Return whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
-    def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Image.Image] | None:
-        """Return the decoded images of a doc's wrong image; None where no doc has images that fit."""
+    def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Shown] | None:
+        """Return the decoded media of a doc's wrong image; None where no doc has media that fit."""
         donor = self.wrong_image_of(doc_id)
         return None if donor is None else self._shown(donor, show, walk)[1]
 
@@ -422,7 +449,7 @@ class VariantDocs:
         usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
         return Look(sizes, self._prints[doc_id], usable)
 
-    def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+    def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
         """Return what the base shows of a doc, and the decoded images; both are kept while the doc is among the last ones used."""
         entry = self._entry(doc_id)
         with entry.lock:
@@ -433,7 +460,7 @@ class VariantDocs:
                 entry.shown[show] = self._read(doc_id, row, show, walk)
             return entry.shown[show]
 
-    def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Image.Image]]:
+    def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
         """Return what the base shows of a row, and its decoded images.
 
         Where an image cannot be loaded, that is noted, and what is shown has grey images.
@@ -451,19 +478,42 @@ class VariantDocs:
         stands_in = self._in_its_place(row, show) if payload is None else walk(payload, lambda *_: media.stand_in())
         return stands_in, []
 
-    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Image.Image]:
-        """Decode the images of a doc and note their sizes. Where one cannot be cut, note the problem and return none."""
-        images: list[Image.Image] = []
+    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Shown]:
+        """Decode the images and videos of a doc and note their sizes. Where one cannot be cut, note the problem and return none."""
+        shown: list[Shown] = []
         try:
-            images = [media.decode(medium) for medium in media.images_in(payload, walk)]
+            shown = [self._decoded(medium) for medium in media.images_in(payload, walk)]
+            self._check_kind(shown)
         except media.UnreadableError as error:
             self._note_unreadable(doc_id, str(error))
         except PatchError as error:
             self._problems[doc_id] = str(error)
         if doc_id not in self._sights:
-            self._sights[doc_id] = sight(images)
-        self._sizes[doc_id] = tuple(image.size for image in images)  # always set again, never deleted: other threads read it
-        return images
+            self._sights[doc_id] = sight(shown)
+        self._lengths[doc_id] = tuple(len(one) for one in shown if isinstance(one, Clip))
+        self._sizes[doc_id] = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
+        return shown
+
+    def _decoded(self, medium: Any) -> Shown:
+        if not media.is_video(medium):
+            return media.decode(medium)
+        from lmms_patch.harness.video import reading  # takes PyAV to import, which tasks with images do not need
+
+        clip = reading.read(medium.medium if isinstance(medium, media.Video) else medium, self.sampling)
+        self.shows_clips = True
+        return clip
+
+    def _check_kind(self, shown: Sequence[Shown]) -> None:
+        """Refuse media that the views cannot be made of.
+
+        Raises:
+            CannotWrapError: still images that are to be cut in time, or clips with boxes.
+        """
+        clips = any(isinstance(one, Clip) for one in shown)
+        if shown and not clips and any(view.kind in _IN_TIME for view in self.views):
+            raise CannotWrapError("it shows still images, which have no moments; its cells are asked with the suffix _rci3")
+        if clips and self._boxes is not None:
+            raise CannotWrapError("it shows a video; boxes lie on still images")
 
     def sight(self, doc_id: int) -> str:
         """Return a digest of the images that a doc shows (``swap.sight``); "" where it shows none that can be cut."""
@@ -503,6 +553,9 @@ class VariantDocs:
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
+        if any(view.kind in _IN_TIME for view in self.views):
+            short = min(self._lengths.get(doc_id, ()), default=0)
+            return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None
         for width, height in sizes[:1] if self.cutting.first_only else sizes:
             if not is_usable((width, height), n, self.cutting.min_side):
                 return f"image of {width}x{height} pixels is too small"

@@ -1,7 +1,8 @@
-"""Finds the images in what a base task hands to a model, and replaces them by views.
+"""Finds the images and videos in what a base task hands to a model, and replaces them by views.
 
 Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of ``doc_to_messages`` (chat adapters). An image is a PIL
-image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. Other media are refused: a video has no cells.
+image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. A video is a path, a data URL, or a dict that says so.
+Other media are refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import copy
 import io
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
@@ -30,14 +32,18 @@ Replace = Callable[[Any, int], Any]
 """Takes a medium as the base gave it, and its number among the doc's images; returns the replacement, or ``DROP``."""
 
 _IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
-_VIDEO_KEYS = ("video", "video_url", "audio", "audio_url", "array", "sampling_rate")
+_VIDEO_EXTENSIONS = {".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".flv", ".wmv", ".mpg", ".mpeg", ".ts", ".3gp", ".ogv"}
+_VIDEO_KEYS = ("video", "video_url")
+_SOUND_KEYS = ("audio", "audio_url", "array", "sampling_rate")
+_KEYS = ("url", "image", "image_url", "video", "video_url", "path", "bytes")
+"""Where a part of a message holds its image or video; the first that is set counts."""
 
 
 def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
-    """Return the list of ``doc_to_visual`` with each image replaced. Nested lists keep their nesting.
+    """Return the list of ``doc_to_visual`` with each image and video replaced. Nested lists keep their nesting.
 
     Raises:
-        CannotWrapError: something in it is not an image.
+        CannotWrapError: something in it is neither.
     """
     counter = iter(range(1 << 30))
     return _replace_in_list(_as_list(visuals), replace, counter)
@@ -55,17 +61,17 @@ def _replace_in_list(items: list[Any], replace: Replace, counter: Any) -> list[A
         if isinstance(item, (list, tuple)):
             out.append(_replace_in_list(list(item), replace, counter))
         elif item is not None:
-            new = replace(_require_image(item), next(counter))
+            new = replace(_require_medium(item), next(counter))
             if new is not DROP:
                 out.append(new)
     return out
 
 
 def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]:
-    """Return new chat messages with the image of each image part replaced; everything else is a copy.
+    """Return new chat messages with the image or video of each such part replaced; everything else is a copy.
 
     Raises:
-        CannotWrapError: a part is video or audio, or an image part holds something else.
+        CannotWrapError: a part is audio, or a stretch of a video, or an image part holds something else.
     """
     out, counter = [], iter(range(1 << 30))
     for message in messages or []:
@@ -78,21 +84,28 @@ def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]
 
 
 def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
-    """Return a part of a message with its image replaced, or ``DROP``."""
+    """Return a part of a message with its image or video replaced, or ``DROP``."""
     kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind in ("video", "audio", "video_url", "audio_url"):
-        raise CannotWrapError(f"the messages hold {kind.removesuffix('_url')}; only still images have cells")
-    if kind not in ("image", "image_url"):
+    if kind in ("audio", "audio_url"):
+        raise CannotWrapError("the messages hold audio; only images and videos have parts to show")
+    if kind not in ("image", "image_url", "video", "video_url"):
         return copy.deepcopy(part)  # a copy, because adapters write into parts, and the next view is made from the same ones
-    key = next((key for key in ("url", "image", "image_url", "path", "bytes") if part.get(key) is not None), None)
+    if part.get("start_time") is not None or part.get("end_time") is not None:
+        raise CannotWrapError("the messages show a stretch of a video (start_time, end_time), and views are made of whole videos")
+    key = next((key for key in _KEYS if part.get(key) is not None), None)
     if key is None:
         return DROP
     source = part[key]
-    if kind == "image_url" and isinstance(source, Mapping) and "url" in source:
-        new = replace(_require_image(source.get("url")), next(counter))
-        return DROP if new is DROP else {**part, key: {**source, "url": new}}
-    new = replace(_require_image(source), next(counter))
-    return DROP if new is DROP else {**part, key: new}
+    nested = kind in ("image_url", "video_url") and isinstance(source, Mapping) and "url" in source
+    medium = source["url"] if nested else source
+    video = kind.startswith("video")
+    new = replace(Video(medium) if video and not is_video(medium) else _require_medium(medium), next(counter))
+    if new is DROP:
+        return DROP
+    if video and isinstance(new, Image.Image):
+        return {"type": "image", "url": new}  # the grey image in place of a video that cannot be read
+    new = new.medium if isinstance(new, Video) else new
+    return {**part, key: {**source, "url": new} if nested else new}
 
 
 def without_media(payload: Any) -> list[Any]:
@@ -118,25 +131,45 @@ def without_placeholders(text: str) -> str:
     return text.replace("<image>\n", "").replace("<image>", "")
 
 
-def _require_image(medium: Any) -> Any:
-    """Return the medium itself if it is an image in any form.
+@dataclass(frozen=True)
+class Video:
+    """A medium that a message calls a video, though nothing in it says so: bytes, or a path with an unusual ending."""
+
+    medium: Any
+
+
+def is_video(medium: Any) -> bool:
+    """Return whether a medium is a video, as far as its type, its keys or the ending of its path say."""
+    if isinstance(medium, Video):
+        return True
+    if isinstance(medium, Mapping):
+        if medium.get("type") == "video" or any(medium.get(key) is not None for key in _VIDEO_KEYS):
+            return True
+        return any(is_video(medium[key]) for key in ("path", "url") if isinstance(medium.get(key), (str, os.PathLike)))
+    if isinstance(medium, (str, os.PathLike)):
+        text = os.fspath(medium)
+        return isinstance(text, str) and (text.startswith("data:video/") or _extension(text) in _VIDEO_EXTENSIONS)
+    return False
+
+
+def _require_medium(medium: Any) -> Any:
+    """Return the medium itself if it is an image or a video in any form.
 
     Raises:
-        CannotWrapError: it is video, audio, or something unknown.
+        CannotWrapError: it is audio, or something unknown.
     """
-    if isinstance(medium, (Image.Image, bytes, bytearray)):
+    if isinstance(medium, (Image.Image, bytes, bytearray)) or is_video(medium):
         return medium
     if isinstance(medium, Mapping):
-        kind = medium.get("type")
-        if kind in ("video", "audio") or any(key in medium for key in _VIDEO_KEYS):
-            raise CannotWrapError(f"the doc holds {kind or 'video or audio'}; only still images have cells")
+        if medium.get("type") == "audio" or any(key in medium for key in _SOUND_KEYS):
+            raise CannotWrapError("the doc holds audio; only images and videos have parts to show")
         if any(medium.get(key) is not None for key in ("bytes", "path", "url")):
             return medium
     if isinstance(medium, str):
         if medium.startswith("data:image/") or _extension(medium) in _IMAGE_EXTENSIONS or _base64(medium) is not None:
             return medium
-        raise CannotWrapError(f"the doc holds {medium[:80]!r}, which is not an image (a video or audio path?); only still images have cells")
-    raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of an image; only still images have cells")
+        raise CannotWrapError(f"the doc holds {medium[:80]!r}, which is neither an image nor a video (an audio path?)")
+    raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of an image or a video")
 
 
 def _extension(path: str) -> str:
@@ -158,8 +191,10 @@ def decode(medium: Any) -> Image.Image:
 
     Raises:
         UnreadableError: the bytes are not an image, or the file is missing.
-        CannotWrapError: the medium is a web address.
+        CannotWrapError: the medium is a web address, or a video.
     """
+    if is_video(medium):
+        raise CannotWrapError("the doc holds a video, not an image")
     if isinstance(medium, Mapping):
         return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
     try:

@@ -1,4 +1,4 @@
-"""The wrong images of a task: which docs are asked on one, and whose image it is."""
+"""The wrong images of a task: which docs are asked on one, and whose image it is. A clip counts as an image."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from lmms_patch.ask.references import Doc, alike, digest, unit_of
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import Look, Ring, choose, sample
 from lmms_patch.errors import PatchError
+from lmms_patch.harness.video.clip import Clip
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
 from lmms_patch.text import log
@@ -103,22 +105,31 @@ def stable_keys(rows: Any, field: str | None) -> list[str]:
         return [str(i) for i in range(len(rows))]
 
 
-def prints(images: Iterable[Image.Image]) -> tuple[str, ...]:
-    """Return a digest of the mode, size and pixels of each image."""
-    return tuple(hashlib.blake2b(f"{image.mode}{image.size}".encode() + image.tobytes(), digest_size=8).hexdigest() for image in images)
+def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
+    """Return a digest of the mode, size and pixels of each image; of each clip, that of its frames."""
+    out = []
+    for one in shown:
+        told, pixels = (f"{one.mode}{one.size}", one.tobytes()) if isinstance(one, Image.Image) else (f"clip{one.size}{len(one)}", one.frames.tobytes())
+        out.append(hashlib.blake2b(told.encode() + pixels, digest_size=8).hexdigest())
+    return tuple(out)
 
 
-def sight(images: Sequence[Image.Image]) -> str:
-    """Return a digest of what a doc shows; "" where it shows no image.
+def sight(shown: Sequence[Image.Image | Clip]) -> str:
+    """Return a digest of what a doc shows; "" where it shows no image and no clip.
 
     It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time for any size: every doc
-    of every run gets one, so that two runs can be compared. ``prints`` tells any two images apart.
+    of every run gets one, so that two runs can be compared. Of a clip it covers the frames at no more than 16 x 16 points each. ``prints`` tells any
+    two images apart.
     """
     seen = hashlib.blake2b(digest_size=8)
-    for image in images:
-        points = image.resize((min(image.width, _POINTS), min(image.height, _POINTS)), Image.Resampling.NEAREST)
-        seen.update(f"{image.mode}{image.size}".encode() + points.tobytes())
-    return seen.hexdigest() if images else ""
+    for one in shown:
+        if isinstance(one, Image.Image):
+            points = one.resize((min(one.width, _POINTS), min(one.height, _POINTS)), Image.Resampling.NEAREST)
+            seen.update(f"{one.mode}{one.size}".encode() + points.tobytes())
+        else:
+            rows, columns = (np.linspace(0, side - 1, min(side, _POINTS // 4), dtype=int) for side in one.frames.shape[1:3])
+            seen.update(f"clip{one.size}{len(one)}".encode() + one.frames[:, rows][:, :, columns].tobytes())
+    return seen.hexdigest() if shown else ""
 
 
 def said(answers: Sequence[Any]) -> str:

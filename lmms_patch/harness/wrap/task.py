@@ -20,6 +20,7 @@ from lmms_patch.harness.asking import quick
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.delegate import Delegate
@@ -99,6 +100,8 @@ class WrappedTask(Delegate):
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
+        self._frames_from = ""
+        """What says how many frames of a video the model takes; "" where nothing does."""
         self._wire()
 
     def _wire(self) -> None:
@@ -193,6 +196,8 @@ class WrappedTask(Delegate):
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
+        if self._table.shows_clips:
+            described["clip"] = dataclasses.asdict(self._table.sampling)
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
         return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
@@ -235,6 +240,10 @@ class WrappedTask(Delegate):
         )
 
     # --- requests -----------------------------------------------------------------------------
+
+    def show_frames_of(self, model: Any) -> None:
+        """Make clips of the frames that a model takes from a video."""
+        self._table.sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Let the base build its requests, and clone each of them once per view.
@@ -296,13 +305,27 @@ class WrappedTask(Delegate):
             elif problem:
                 raise CannotWrapError(f"{refused} (doc {doc_id}): {problem}")
             elif sizes:
+                if self._table.shows_clips:
+                    self._tell_frames()
                 return
         if doc_ids:
             some = len(doc_ids) < len(self.eval_docs)
             asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
             broken = f" ({unreadable[0]})" if unreadable else ""
             more = "raise --limit" if some else f"possible for it: {self.spec.base}_tst5"
-            raise CannotWrapError(f"{refused}: {asked} shows an image{broken}, so there is nothing to look at; {more}")
+            raise CannotWrapError(f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}")
+
+    def _tell_frames(self) -> None:
+        """Log which frames of a video make a clip."""
+        most, name = self._table.sampling.count, self.spec.name
+        frames = f"{'all frames' if most is None else f'{most} uniform frames'}{f' at most {fps:g} a second' if (fps := self._table.sampling.fps) else ''}"
+        if self._frames_from:
+            log().info(f"{name}: its clips are of {frames}, as the model takes them ({self._frames_from})")
+        else:
+            log().warning(
+                f"{name}: the model does not say how many frames of a video it takes, so its clips are of {frames}; "
+                "if it takes others, write that number in a task file: frames: 64"
+            )
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
         """Refuse docs without boxes. Log how many boxes there are, since they decide what the run costs.

@@ -1,0 +1,39 @@
+"""How many frames of a video an adapter takes, as its attributes say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lmms_patch.harness.video.clip import Sampling
+
+_COUNTS = ("max_num_frames", "max_frames_num", "nframes", "num_frames", "max_frames", "num_video_frames", "video_max_frames", "num_segments")
+_RATES = ("fps", "video_fps", "target_fps")
+"""The names that adapters of lmms-eval give to the number of frames that they take, and to the frames per second that they take at most."""
+
+
+def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
+    """Return which frames of a video an adapter takes, and where that is known from.
+
+    Args:
+        model: the host's model.
+        frames: what the task's option ``frames`` says; it goes before everything else.
+
+    Returns:
+        The frames; and a text such as ``max_num_frames=32``, or "" where nothing says so and 32 frames are assumed.
+    """
+    if frames is not None:
+        return Sampling(frames), f"the option frames: {frames}"
+    count = next(((name, value) for name in _COUNTS if _is_count(value := getattr(model, name, None))), None)
+    rate = next(((name, value) for name in _RATES if _is_rate(value := getattr(model, name, None))), None)
+    if count is None and rate is None:
+        return Sampling(), ""
+    told = ", ".join(f"{name}={value}" for name, value in filter(None, (count, rate)))
+    return Sampling(count[1] if count else None, float(rate[1]) if rate else None), told
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1000
