@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -17,12 +17,118 @@ from lmms_patch.errors import OptionError, UnknownNameError, must, read_as
 from lmms_patch.stats.bounds import LARGEST
 
 MIN_GRID, MAX_GRID = 2, 9
+MAX_FRAMES = 64
 MIN_FOLDS, MAX_FOLDS = 2, 50
 
+T = TypeVar("T")
 Key = int | str
-"""Names a set of a doc's views that compete to be its best: a grid size n (the n² cells), or one of ``REGIONS``."""
+"""Names a set of a doc's views that compete to be its best: a grid size n (the cells of ``shape``), or one of ``REGIONS``."""
 REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
+
+
+def shape(view: str, n: int) -> tuple[int, int]:
+    """Return how many rows and columns the grid of size n has: n × n cells of an image, 1 × n segments of a clip.
+
+    Args:
+        view: the kind of the views that are its cells, such as ``cell`` or ``segment``.
+        n: the size of the grid.
+
+    >>> shape("cell", 3), shape("segment", 4)
+    ((3, 3), (1, 4))
+    """
+    return (1, n) if view == "segment" else (n, n)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What people read of the parts of what a doc shows.
+
+    Attributes:
+        medium: what a doc shows whole: ``image``.
+        part: what is asked alone: ``cell``.
+        number: what the number after a kind says: ``grid size``.
+        instead: the words to put in place of those of images, for sentences that are written for images.
+    """
+
+    medium: str = "image"
+    part: str = "cell"
+    number: str = "grid size"
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> str:
+        """The plural of ``part``."""
+        return f"{self.part}s"
+
+    def say(self, sentence: str) -> str:
+        """Return a sentence about cells and images in these words. Names of benchmarks and models must be put in afterwards.
+
+        >>> OF_CLIPS.say("Cells of an image: it looks at one cell")
+        'Segments of a clip: it watches one segment'
+        """
+        if not self.instead:
+            return sentence
+        longest_first = sorted(self.instead, key=len, reverse=True)
+        return re.sub(rf"\b(?:{'|'.join(longest_first)})\b", lambda match: self._put(match[0]), sentence, flags=re.IGNORECASE)
+
+    def _put(self, found: str) -> str:
+        new = self.instead[found.lower()]
+        return new[0].upper() + new[1:] if found[0].isupper() else new
+
+    def grid(self, n: int) -> str:
+        """Return a grid's name for a sentence.
+
+        >>> OF_IMAGES.grid(3), OF_CLIPS.grid(4)
+        ('grid 3', 'the cut into 4 segments')
+        """
+        return f"the cut into {n} {self.parts}" if self.instead else f"grid {n}"
+
+    def each(self, n: int) -> str:
+        """Return the cells of a grid for a sentence.
+
+        >>> OF_IMAGES.each(3), OF_CLIPS.each(4)
+        ('the cells of grid 3', 'the 4 segments')
+        """
+        return f"the {n} {self.parts}" if self.instead else f"the {self.parts} of grid {n}"
+
+    def size(self, n: int | str, times: str = "×") -> str:
+        """Return a grid's size as tables have it.
+
+        >>> OF_IMAGES.size(3), OF_CLIPS.size(4)
+        ('3×3', '4 segments')
+        """
+        return f"{n} {self.parts}" if self.instead else f"{n}{times}{n}"
+
+
+OF_IMAGES = Words()
+OF_CLIPS = Words(
+    "clip",
+    "segment",
+    "number of segments",
+    {
+        "an image": "a clip",
+        "image": "clip",
+        "images": "clips",
+        "cell": "segment",
+        "cells": "segments",
+        "looks at": "watches",
+        "looks": "watches",
+        "look": "watch",
+        "looking": "watching",
+        "area": "length",
+        "at this grid": "in so many segments",
+    },
+)
+
+
+def by_medium(items: Iterable[T], words_of: Callable[[T], Words]) -> list[tuple[Words, list[T]]]:
+    """Return items by the medium that they are of, in the order in which media come: those of images and of clips have other words."""
+    out: dict[str, tuple[Words, list[T]]] = {}
+    for one in items:
+        words = words_of(one)
+        out.setdefault(words.medium, (words, []))[1].append(one)
+    return list(out.values())
 
 
 @dataclass(frozen=True)
@@ -36,12 +142,16 @@ class Kind:
         grid: whether a number (a grid size) follows the suffix: it must, it may (else ``default_grids``), or it cannot.
         default_grids: the grids of a name without a number.
         full: whether the full image is asked too (view 0).
-        per_cell: whether there is one view per cell (n² of them) rather than one.
+        per_cell: whether there is one view per cell of the grid (``shape``) rather than one.
         index: the name under which 1 − MPP/FIP is reported, if it is.
         folds: whether the number after the suffix is a number of folds, not of cells.
         suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
         regions: whether there is one view per box of the doc (docs/regions.md).
         swapped: whether the doc's question is asked on another doc's image.
+        needs_video: whether it cuts a clip in time, so that the base must show video.
+        curve: whether each number has one view, and a score of its own: those of more frames make a curve.
+        sizes: the least and the largest number after the suffix.
+        words: what people read of its parts.
         heading: what stands over the kind's results on a board.
         shows: what a doc's first view shows, as a label: ``Score, grey image``.
         where: the same in a sentence: "A is better on grey images".
@@ -60,6 +170,10 @@ class Kind:
     suffix: bool = True
     regions: bool = False
     swapped: bool = False
+    needs_video: bool = False
+    curve: bool = False
+    sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
+    words: Words = OF_IMAGES
     heading: str = "By benchmark"
     shows: str = "full image"
     where: str = "on the full image"
@@ -84,13 +198,27 @@ class Kind:
         """Whether some docs are also asked on another doc's image, to measure what answers earn without the right picture."""
         return self.has_index
 
+    @property
+    def example(self) -> int:
+        """A number to show after the suffix."""
+        return (self.default_grids or ((4,) if self.needs_video else (3,)))[-1]
+
+    def shape(self, n: int) -> tuple[int, int]:
+        """Return how many rows and columns its grid of size n has (``shape``)."""
+        return shape(self.view, n)
+
+    def cells(self, n: int) -> int:
+        """Return how many cells its grid of size n has."""
+        rows, columns = self.shape(n)
+        return rows * columns
+
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
         """Return the sets of views of which a doc keeps one: the cells of each grid, or its relevant and its adversarial boxes."""
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
 
     @property
     def needs_image(self) -> bool:
-        """Whether a base must show still images to be asked so."""
+        """Whether a base must show images or clips to be asked so."""
         return self.view != "blind"
 
 
@@ -167,6 +295,66 @@ KINDS: dict[str, Kind] = {
             heading="The docs' own boxes",
         ),
         Kind(
+            "trci",
+            "full clip and each segment of it: RCI in time",
+            grid="optional",
+            full=True,
+            view="segment",
+            per_cell=True,
+            default_grids=(4,),
+            index="trci",
+            needs_video=True,
+            words=OF_CLIPS,
+            heading="In time: the full clip and its segments",
+            shows="full clip",
+            where="on the full clip",
+        ),
+        Kind(
+            "frame",
+            "the middle frame of the clip alone",
+            view="frame",
+            needs_video=True,
+            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            heading="The middle frame alone",
+            shows="middle frame",
+            where="on the middle frame",
+        ),
+        Kind(
+            "frames",
+            "so many uniform frames of the clip: alone, the curve of 1, 2, 4 and 8",
+            grid="optional",
+            view="frames",
+            default_grids=(1, 2, 4, 8),
+            needs_video=True,
+            curve=True,
+            sizes=(1, MAX_FRAMES),
+            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            heading="Few frames of the clip",
+            shows="few frames",
+            where="on few frames",
+        ),
+        Kind(
+            "tshuffle",
+            "segments permuted: what a moment shows is kept, the order destroyed",
+            grid="required",
+            view="tshuffle",
+            needs_video=True,
+            words=OF_CLIPS,
+            heading="Segments permuted",
+            shows="segments shuffled",
+            where="on shuffled segments",
+        ),
+        Kind(
+            "treverse",
+            "the frames of the clip in reverse order",
+            view="treverse",
+            needs_video=True,
+            words=OF_CLIPS,
+            heading="The clip in reverse",
+            shows="clip reversed",
+            where="on the reversed clip",
+        ),
+        Kind(
             "magic",
             "region focus, judged accuracy and self-correction",
             view="full",
@@ -175,6 +363,16 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
+
+
+def of_index(name: str) -> Kind:
+    """Return the kind whose index a number belongs to.
+
+    >>> of_index("trci4_adj").name, of_index("pcri3").name, of_index("mpp3").name
+    ('trci', 'pcri', 'rci')
+    """
+    return next((kind for kind in KINDS.values() if kind.index and re.match(rf"{kind.index}\d", name)), KINDS["rci"])
+
 
 SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
 """The kinds that a name can end in."""
@@ -348,7 +546,7 @@ class WrapSpec:
     Attributes:
         base: a task, group or tag that the harness knows.
         kind: a key of ``KINDS``.
-        grids: grid sizes n, ascending, each 2..9; empty for kinds without a grid.
+        grids: grid sizes, or numbers of segments or frames, ascending, each within ``Kind.sizes``; empty for kinds without a number.
         folds: number of folds of ``tst``, 2..50; 0 for other kinds.
         options: the options of the wrapped task.
         name: the name of the wrapped task; by default it is made of the parts.
@@ -415,16 +613,17 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
     """Return ``grids`` if they fit ``kind``, its defaults if there are none.
 
     Raises:
-        UnknownNameError: too few, too many, or out of 2..9; says what to type.
+        UnknownNameError: too few, too many, or out of ``Kind.sizes``; says what to type.
     """
     row = KINDS[kind]
+    least, most = row.sizes
     if row.grid == "none" and grids:
-        raise UnknownNameError(f"{name}: '{kind}' takes no grid size; type '..._{kind}'")
+        raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
     if row.grid == "required" and not grids:
-        raise UnknownNameError(f"{name}: '{kind}' needs a grid size {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+        raise UnknownNameError(f"{name}: '{kind}' needs a {row.words.number} {least} to {most}; type '..._{kind}{row.example}'")
     for n in grids:
-        if not MIN_GRID <= n <= MAX_GRID:
-            raise UnknownNameError(f"{name}: grid size {n} is not possible; allowed: {MIN_GRID} to {MAX_GRID}; type '..._{kind}3'")
+        if not least <= n <= most:
+            raise UnknownNameError(f"{name}: {row.words.number} {n} is not possible; allowed: {least} to {most}; type '..._{kind}{row.example}'")
     return tuple(sorted(set(grids))) or row.default_grids
 
 
@@ -460,12 +659,12 @@ def parse(name: str) -> WrapSpec | None:
     if match is None:
         return None
     digits = match["n"]
+    row = KINDS[match["kind"]]
     if len(digits) > 1 and digits.startswith("0"):
-        raise UnknownNameError(
-            f"{name}: write the number without leading zeros, {MIN_GRID} to {MAX_FOLDS if KINDS[match['kind']].folds else MAX_GRID}"
-        )
+        least, most = (MIN_FOLDS, MAX_FOLDS) if row.folds else row.sizes
+        raise UnknownNameError(f"{name}: write the number without leading zeros, {least} to {most}")
     grids = (int(digits),) if digits else ()
-    if KINDS[match["kind"]].folds and not match["quick"]:
+    if row.folds and not match["quick"]:
         return WrapSpec(match["base"], match["kind"], name=name, folds=check_folds(match["kind"], grids, name))
     options = Options(quick=True) if match["quick"] else Options()
     check_exit(match["kind"], options, name)

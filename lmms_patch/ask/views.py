@@ -1,5 +1,7 @@
 """The views of a doc: which there are, and how each is cut from an image. Pillow and the standard library only.
 
+Views of a clip in time are cut elsewhere (``harness.video``).
+
 Sizes and boxes are in pixels; boxes are half-open, ``(left, top, right, bottom)``. Cells are numbered row by row from 1, as in the papers (patch 5 is
 the centre of 3×3): RCI (https://arxiv.org/abs/2509.23673) and PCRI (https://arxiv.org/abs/2509.23879).
 """
@@ -13,24 +15,27 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec
+from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec, shape
 
 Size = tuple[int, int]
 Box = tuple[int, int, int, int]
 
 GREY = (128, 128, 128)
 
+CELLS = ("cell", "occlude", "segment")
+"""The kinds of views that are of one cell of a grid."""
 PIXELS = 1
 """The version of the pixels of views. Raise it when a view's pixels change, so that the harness's response cache asks again."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One way of showing a doc's image.
+    """One way of showing a doc's image or clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``).
-        n: the grid size, 0 where there is no grid.
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``); of a clip in time ``segment``,
+            ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
+        n: the grid size, or how many segments or frames; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
@@ -45,12 +50,12 @@ class View:
 
     @property
     def cell(self) -> int | None:
-        """The cell's number, row by row from 1; None where the view is not of one cell."""
-        return self.row * self.n + self.col + 1 if self.kind in ("cell", "occlude") else None
+        """The number of the cell or segment, row by row from 1; None where the view is not of one."""
+        return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:
-        """Return the cell's box on an image of this size (pixels); None where the view is not of one cell."""
-        return cell_box(size, self.n, self.row, self.col) if self.cell is not None else None
+        """Return the cell's box on an image of this size (pixels); None where the view is not of one cell of an image."""
+        return cell_box(size, self.n, self.row, self.col) if self.cell is not None and self.kind != "segment" else None
 
     @property
     def set(self) -> Key | None:
@@ -113,7 +118,8 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
         return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:
-            views += [View(kind.view, n, row, col) for row in range(n) for col in range(n)]
+            rows, columns = shape(kind.view, n)
+            views += [View(kind.view, n, row, col) for row in range(rows) for col in range(columns)]
         else:
             views.append(View(kind.view, n))
     return tuple(views)

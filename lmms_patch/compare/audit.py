@@ -390,14 +390,14 @@ class _Log:
 
     def _check_cells(self, record: Record, n: int, cells: Sequence[int], where: str) -> None:
         """Check that all cells of a grid are there, or as many as the doc's record says were asked."""
-        asked, whole = record.asked, list(range(1, n * n + 1))
+        asked, whole = record.asked, list(range(1, self.kind.cells(n) + 1))
         if asked is None or asked.block == 0:
             if cells != whole:
-                raise _refuse(where, f"cells of grid {n}", len(cells), n * n, "the grid")
+                raise _refuse(where, f"cells of grid {n}", len(cells), len(whole), "the grid")
             return
         if cells != sorted(set(cells) & set(whole)) or bool(cells) != (asked.steps == 2):
             raise _refuse(where, f"cells of grid {n}", len(cells), "1 or more" if asked.steps == 2 else 0, "how the doc was asked")
-        every = 1 + sum(grid * grid for grid in record.grids)
+        every = 1 + sum(map(self.kind.cells, record.grids))
         if len(record.views) * record.is_asked + asked.unasked != every:
             raise _refuse(where, "views that were not asked", asked.unasked, every - len(record.views) * record.is_asked, "the grids")
 
@@ -503,7 +503,7 @@ class _Log:
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
-_LATER = ("asked", "full_pass", "copies", "withheld")
+_LATER = ("asked", "full_pass", "copies", "withheld", "curve")
 """Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs."""
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, by_medium
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -176,8 +176,9 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     ruled["without"] = [one for one in ruled["without"] if one not in again]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
     for name, rule in _RULES.items():
-        if among := sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0)):
-            clauses.setdefault(rule.about, []).append((rule.words.format(teller.listed(name, among)), among))
+        ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
+        for words, among in by_medium(ordered, lambda one: KINDS[one.kind].words):
+            clauses.setdefault(rule.about, []).append((words.say(rule.words).format(teller.listed(name, among)), among))
     sentences = list(clauses.items())
     while len(sentences) > MOST:
         (_, first), (_, second) = sentences[-2:]
@@ -224,7 +225,7 @@ def _of_index(case: Case) -> list[str]:
     """Return the rules under which a case with an index falls."""
     gate = reading.gate_of(case.analysis)
     if gate.get("valid") is False:
-        return ["no image" if reading.gate_word(gate) == reading.DOES_NOT_LOOK else "unread"]
+        return ["no image" if reading.does_not_look(gate) else "unread"]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
     marked = any(reading.mark_of(case.grid(n)) for n in case.grids)
@@ -324,7 +325,7 @@ class _Teller:
         known = {(one.model, one.base, one.kind): one for one in cases}
         asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
         self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
-        self._full = {(one.model, one.base): one.measures["fip"] for one in cases if "fip" in one.measures and KINDS[one.kind].index}
+        self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and KINDS[one.kind].index}
         self._spelled = False
 
     def listed(self, rule: str, cases: Sequence[Case]) -> str:
@@ -341,7 +342,7 @@ class _Teller:
 
     def _one(self, rule: str, case: Case, with_numbers: bool) -> str:
         """Return the name of a case, with its numbers."""
-        numbers = self._numbers(rule, case) if with_numbers else ""
+        numbers = KINDS[case.kind].words.say(self._numbers(rule, case)) if with_numbers else ""
         return f"{self._names[case.key]} ({numbers})" if numbers else self._names[case.key]
 
     def _group(self, rule: str, cases: Sequence[Case], with_numbers: bool) -> str:
@@ -389,6 +390,8 @@ class _Teller:
         if rule == "magic":
             name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
             return f"{name} {self._ends(measures[name])}" if name else ""
+        if KINDS[case.kind].curve:
+            return ", ".join([*self._curve(case), *self._beside(case)])
         return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
@@ -421,7 +424,8 @@ class _Teller:
     def _beside(self, case: Case) -> list[str]:
         """Return what a score without the right image is to be held against."""
         full = self._full.get((case.model, case.base))
-        return [*([f"full image {number(full.value)}"] if full is not None and full.value is not None else []), *self._chance(case)]
+        known = [] if full is None or full.measures["fip"].value is None else [full]
+        return [*(f"{KINDS[one.kind].shows} {number(one.measures['fip'].value)}" for one in known), *self._chance(case)]
 
     def _chance(self, case: Case) -> list[str]:
         chance = case.measures.get("chance")
@@ -432,6 +436,11 @@ class _Teller:
         majority = case.measures.get("tst_majority")
         known = [] if majority is None or majority.value is None else [f"most frequent answers {number(majority.value)}"]
         return [*known, *self._chance(case)]
+
+    def _curve(self, case: Case) -> list[str]:
+        """Return the score on so many frames, in the order of their number."""
+        known = {name: one for name, one in case.measures.items() if name.startswith("frames") and one.value is not None}
+        return [f"{name[6:]} frame{'s' * (name != 'frames1')} {number(one.value)}" for name, one in known.items()]
 
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""

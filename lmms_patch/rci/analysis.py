@@ -65,6 +65,7 @@ class _Task:
     def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
         self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
         self.fip = native.whole() if len(table) else None
+        self.say = table.kind.words.say
         self.boxes = tuple(sets) == REGIONS
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
@@ -106,7 +107,15 @@ class _Task:
             failed=self.failed,
             asked=asked_part(self.table.records),
             necessity=necessity(self.table, list(grids), self.settings, self.blind),
+            curve={n: self._on_frames(n) for n in self.table.curve} or None,
         )
+
+    def _on_frames(self, n: int) -> Estimate:
+        """Return M on n frames with its interval, over the docs that have so many."""
+        used = np.isfinite(self.table.curve[n].scores)
+        if used.any():
+            return self.draws.estimate(f"frames{n}", None, used)
+        return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, "no doc has so many frames and a score")
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
         """Judge whether an index may be read; add warnings where the golds are not read, or the image was not checked.
@@ -131,6 +140,8 @@ class _Task:
         if judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
         judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self.part)
+        looks = tuple(dataclasses.replace(one, reason=self.say(one.reason)) for one in judged.looks)
+        judged = dataclasses.replace(judged, reason=self.say(judged.reason), looks=looks)
         if self.unread:
             self.warnings.append(self.unread)
             if not self._without_golds and judged.valid is not False:
@@ -138,7 +149,7 @@ class _Task:
         if not self.table.higher:
             return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
         if self.cells and not judged.looks:
-            self.warnings.append(NOT_CHECKED)
+            self.warnings.append(self.say(NOT_CHECKED))
         return judged
 
     def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
@@ -235,6 +246,7 @@ class _Task:
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is computed for these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        sets |= {f"frames{n}": [chosen] for n, chosen in self.table.curve.items()}
         if self.cells:
             sets |= self._without_the_image()
         if self.boxes:
@@ -395,7 +407,7 @@ class _Task:
         judged = self._gate_of(n, judged)
         point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
         unread = "" if self._without_golds else self.unread
-        reason = self.too_many[n] or point.reason or (judged.reason if judged.valid is False else unread)
+        reason = self.too_many[n] or self.say(point.reason) or (judged.reason if judged.valid is False else unread)
         warnings = self._warnings_of(n, judged)
         count, sets = int(used.sum()), (f"full{n}", f"best{n}")
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
@@ -442,7 +454,7 @@ class _Task:
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
         """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""
-        warnings = [fragmentation(n)] if isinstance(n, int) and fragmentation(n) else []
+        warnings = list(filter(None, [fragmentation(n, self.table.kind.cells(n))])) if isinstance(n, int) else []
         if self.too_many[n]:
             warnings.append(f"no index: {self.too_many[n]}")
         if judged.valid is None:
@@ -483,7 +495,7 @@ class _Task:
         )
 
     def _named(self, n: Key) -> str:
-        return f"grid {n}" if isinstance(n, int) else f"the set of {n} boxes"
+        return self.table.kind.words.grid(n) if isinstance(n, int) else f"the set of {n} boxes"
 
     def _of_docs(self, scale: float) -> tuple[Form | None, float]:
         """Return the form and the scale with which luck is computed.
@@ -539,10 +551,10 @@ class _Task:
         if len(options) != len(self.table) or not len(options):
             return None
         if isinstance(n, int):
-            return luck.luck_ceiling(1 / options, n)
+            return luck.luck_ceiling(1 / options, self.table.kind.cells(n))
         tries = np.array([len(places) for places in self.table.set_places(n)])
         used = self.used[n]
-        return float(np.mean(1 - (1 - 1 / options[used]) ** tries[used])) if used.any() else None
+        return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None
 
     # --- boxes ------------------------------------------------------------------------------------
 
@@ -591,7 +603,7 @@ class _Task:
         if not keep.any() or cells[keep].min() < 0 or not self.table.higher:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[keep]
-        return spatial.cell_shares(cells[keep], clusters, seed=self.settings.seed)
+        return spatial.cell_shares(cells[keep], clusters, shape=self.table.kind.shape(n), seed=self.settings.seed)
 
 
 def _minus(first: Any, second: Any) -> Any:

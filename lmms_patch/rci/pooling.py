@@ -20,6 +20,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.runs.failures import too_many
+from lmms_patch.runs.record import WrappedKind
 from lmms_patch.runs.results import groups_of
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import forms, gate, intervals
@@ -40,6 +41,7 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
+        kind: of the members (``spec.KINDS``).
     """
 
     group: str
@@ -49,6 +51,7 @@ class Pooled:
     mpp: Number | None
     index: Estimate
     gate: gate.Gate
+    kind: WrappedKind = "rci"
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
@@ -59,7 +62,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
-    names = tuple(m.run.name for m in members)
+    names, kind = tuple(m.run.name for m in members), members[0].run.result.kind.name
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     tables: list[tuple[Table, NDArray[np.bool_]]] = []
     for member in members:
@@ -72,7 +75,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
                 else f"{member.run.name}: its chance is unknown"
             )
             nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
-            return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None))
+            return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None), kind)
         settings, _, table = table_of(member.run, changes)
         if not lost and (why := too_many(table.asked_records, n)):
             lost = f"{member.run.name}: {why}"
@@ -107,7 +110,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
         value = Estimate(None, None, None, None, docs, value.clusters, 0, settings.level, reason)
-    return Pooled(group, names, n, fip.value, mpp, value, judged)
+    return Pooled(group, names, n, fip.value, mpp, value, judged, kind)
 
 
 def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:

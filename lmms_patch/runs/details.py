@@ -12,10 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.runs.numbers import Analysis, Null, Stress
-from lmms_patch.runs.record import WrappedKind
+from lmms_patch.runs.record import WrappedKind, sizes_at_odds
 from lmms_patch.runs.typed import Digest, fault
-from lmms_patch.stats.bounds import LARGEST, Count, GridSize, Level, Number, Share, Some
+from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Parts, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
 Hex = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]+$"})]
@@ -83,14 +84,14 @@ class Described(Struct, kw_only=True):
     """What readers need to know of a task.
 
     Attributes:
-        grids: grid sizes n; empty for kinds without a grid
+        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
         options: every option (docs/options.md)
         metric: the primary metric
     """
 
     base: str
     kind: str
-    grids: list[GridSize]
+    grids: list[Parts]
     options: TaskOptions
     metric: str
 
@@ -100,7 +101,7 @@ class TaskConfig(Described, kw_only=True):
 
     Attributes:
         pixels: version of how views are cut
-        grids: grid sizes n; empty for kinds without a grid
+        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
         folds: of tst only
         options: every option (docs/options.md)
         metric: the primary metric
@@ -348,11 +349,14 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
         details: the value of the metric ``patch``; may be empty.
     """
     said = fault(described, Described if described.get("kind") == "magic" else TaskConfig)
+    if not said and (odd := sizes_at_odds(described["kind"], described["grids"])):
+        said = f"grids {odd}"
     if said or not details:
         return said
     parts = {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
     flat = {key: value for key, value in details.items() if key not in Details.__struct_fields__}
-    return fault(parts, Details) or fault(flat, dict[str, Number | None]) or _lacking(parts) or _at_odds(parts) or _unordered(parts)
+    said = fault(parts, Details) or fault(flat, dict[str, Number | None]) or _lacking(parts)
+    return said or _at_odds(str(described["kind"]), parts) or _unordered(parts)
 
 
 def _lacking(details: Mapping[str, Any]) -> str:
@@ -368,14 +372,15 @@ def _lacking(details: Mapping[str, Any]) -> str:
     return next((f"{where}.{key} is missing" for where, part, keys in needed for key in keys if key not in part), "")
 
 
-def _at_odds(details: Mapping[str, Any]) -> str:
+def _at_odds(kind: str, details: Mapping[str, Any]) -> str:
     """Say which parts do not fit each other."""
     analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
     for n, grid in analysis.get("grids", {}).items():
         shares = grid.get("shares") or {}
         parts = [shares.get(key) for key in ("score", "win", "p_cells")]
-        if any(part is not None and len(part) != int(n) ** 2 for part in parts) or (parts[0] is not None and parts[2] is None):
-            return f"analysis.grids.{n}.shares are not of {int(n) ** 2} cells"
+        cells = KINDS[kind].cells(int(n))
+        if any(part is not None and len(part) != cells for part in parts) or (parts[0] is not None and parts[2] is None):
+            return f"analysis.grids.{n}.shares are not of {cells} {KINDS[kind].words.parts}"
     regions = analysis.get("regions") or {}
     if missing := [name for name in regions.get("sets", ()) if name not in regions["mean"]]:
         return f"analysis.regions.mean has no {missing[0]}"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lmms_patch.ask.spec import Key
+from lmms_patch.ask.spec import KINDS, OF_IMAGES, Key
 from lmms_patch.runs.record import Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
 
@@ -125,11 +125,10 @@ def too_many(records: Sequence[Record], key: Key) -> str:
     """
     records = [record for record in records if record.is_asked]
     most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
+    words = KINDS[records[0].kind].words if records else OF_IMAGES
     parts = {
-        "the full image": [record.views[0] for record in records],
-        f"the cells of grid {key}" if isinstance(key, int) else f"{key} boxes": [
-            view for record in records for view in record.views if in_set(view, key)
-        ],
+        f"the full {words.medium}": [record.views[0] for record in records],
+        words.each(key) if isinstance(key, int) else f"{key} boxes": [view for record in records for view in record.views if in_set(view, key)],
     }
     for what, views in parts.items():
         failed, asked = sum(map(has_failed, views)), len(views)

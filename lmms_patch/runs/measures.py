@@ -8,6 +8,8 @@
 | ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
 | ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
 | ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
+| ``mpp<k>``, ``gap<k>``, ``trci<k>``, ``..._adj``, ``..._adj_blind`` | trci | the same of the k segments of a clip |
+| ``frames<k>`` | frames | the native metric on k frames |
 | ``mpp_relevant``, ``rci_relevant``, ``mean_relevant``, ..., ``regions_best``, ``regions_even``, ``regions_mean`` | regions | docs/regions.md |
 | ``drop<n>`` | occlude | the native metric with the worst cell hidden |
 | ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
@@ -36,11 +38,12 @@ from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
+    from lmms_patch.ask.spec import Kind
     from lmms_patch.runs.run import Result
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 _OURS = re.compile(
-    r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$"
+    r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri|trci|frames)\d+\w*|gap\d+\w*|tst\w*|\w+_(mpp|drop)\d+)$"
 )
 _OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")
 NO_INTERVAL = "the harness's own number: no interval"
@@ -57,7 +60,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     """
     kind, metric, numbers = result.kind, result.described["metric"], result.metrics
     analysis = result.details.get("analysis")
-    out = of_analysis(analysis, kind.index) if analysis else {}
+    out = of_analysis(analysis, kind) if analysis else {}
     if "score" not in out:
         out["score"] = _bare(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
     if kind.full:
@@ -65,7 +68,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     if analysis and kind.regions:
         out |= {name: of_file(one) for name, one in region_estimates(analysis).items()}
         for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
-            out |= _indices(f"rci_{key}", grid, analysis)
+            out |= _indices(f"rci_{key}", grid, analysis, "boxes")
     for name, value in numbers.items():
         if kind.regions and _OF_BOXES.match(name):
             continue
@@ -104,13 +107,14 @@ def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signe
     return float(top)
 
 
-def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Estimate]:
+def of_analysis(analysis: Mapping[str, Any], kind: Kind) -> dict[str, Estimate]:
     """Return the numbers of an analysis in plain JSON types (``numbers.to_json``).
 
     Args:
         analysis: docs/records.md, ``analysis``.
-        index: ``rci`` or ``pcri``; None for a kind without an index.
+        kind: of the task.
     """
+    index = kind.index
     top, chance = full_marks(analysis), analysis["chance"]
     scale = None if top is None or reading.is_sampled(analysis) else (0.0, top)  # the exact interval of a share is of docs that were all asked
     score = of_file(analysis["fip"], scale)
@@ -123,14 +127,14 @@ def of_analysis(analysis: Mapping[str, Any], index: str | None) -> dict[str, Est
     out["ceiling"] = _bare(analysis["ceiling"], score.n)
     for n, grid in analysis["grids"].items() if index else ():
         out[f"mpp{n}"] = of_file(grid["mpp"], scale)
-        out |= _indices(f"{index}{n}", grid, analysis)
+        out |= _indices(f"{index}{n}", grid, analysis, kind.words.parts)
         if f"{index}{n}_adj" not in out:
             out[f"{index}{n}_adj"] = dataclasses.replace(of_file(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
         out[f"gap{n}"] = of_file(grid["gap"])
-    return out
+    return out | {f"frames{n}": of_file(one, scale) for n, one in (analysis.get("curve") or {}).items()}
 
 
-def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) -> dict[str, Estimate]:
+def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any], parts: str) -> dict[str, Estimate]:
     """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
     marginal = bool(reading.gate_of(analysis).get("marginal"))
     sampled = reading.is_sampled(analysis)
@@ -138,7 +142,7 @@ def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any]) ->
     nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
     for end, null in nulls.items():
         if grid.get(end) is not None:
-            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, isinstance(grid.get("n"), str), sampled)
+            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, parts, sampled)
     return out
 
 

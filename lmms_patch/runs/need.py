@@ -106,7 +106,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
     planned = np.array([not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0 for record in table.records], bool)
     tried = np.isfinite(wrong) | np.isfinite(without)
-    image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == n * n))
+    image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == table.kind.cells(n)))
     return Found(image, text, tried, alike, planned, used, graded & used, sources)
 
 

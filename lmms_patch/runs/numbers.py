@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from lmms_patch.ask.spec import Key, end
+from lmms_patch.ask.spec import OF_IMAGES, Key, Words, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import gate, luck, spatial
-from lmms_patch.stats.bounds import Count, GridSize, Number, Share, Some
+from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
@@ -38,9 +38,9 @@ class Grid:
         gap: FIP − MPP with its interval.
         adj: the index with luck removed.
         adj_blind: the same, with a blind run as null too; None without such a run.
-        luck_ceiling: the best of as many uniform guesses as a doc has cells or boxes, 0..1; None where docs have no options.
+        luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs have no options.
         band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
-        shares: where in the image the score comes from.
+        shares: where in the image, or when in the clip, the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
         mark: how the index and the corrected index contradict each other; empty where they do not.
@@ -177,9 +177,10 @@ class Analysis:
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
+        curve: of a task that shows few frames, M on so many frames, by their number; None of others.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity")
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve")
 
     metric: str
     n_docs: Count
@@ -197,6 +198,7 @@ class Analysis:
     failed: Failed | None = None
     asked: AskedPart | None = None
     necessity: tuple[Necessity, ...] = ()
+    curve: Mapping[Parts, Estimate] | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:
@@ -339,7 +341,7 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
 
     Args:
         analysis: the numbers.
-        name: ``rci`` or ``pcri``; None for a kind without an index (``Kind.prefix``).
+        name: ``rci``, ``pcri`` or ``trci``; None for a kind without an index (``Kind.prefix``).
     """
     out: dict[str, float | int | None] = {
         "chance": analysis.chance.value,
@@ -363,6 +365,8 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
             out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
         out |= _with_ends(f"gap{n}", grid.gap)
         out[f"n_excluded{n}"] = grid.excluded
+    for frames, estimate in (analysis.curve or {}).items():
+        out |= _with_ends(f"frames{frames}", estimate) | {f"n_excluded{frames}": analysis.n_docs - estimate.n}
     if analysis.regions is not None:
         for label, estimate in of_regions(analysis.regions).items():
             out |= _with_ends(label, estimate)
@@ -421,15 +425,21 @@ def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]
     return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
 
 
-def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str]]:
-    """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null)."""
+def sentences(analysis: Analysis, name: str | None, words: Words = OF_IMAGES) -> tuple[list[str], list[str]]:
+    """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
+
+    Args:
+        analysis: the numbers.
+        name: as in ``metrics``.
+        words: what its parts are called (``Kind.words``).
+    """
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
     told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
     mind: list[str] = list(analysis.warnings)
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
     if analysis.asked is not None:
-        told.append(reading.asked_in_words(to_json(analysis)))
+        told.append(reading.asked_in_words(to_json(analysis), words))
     for key, grid in analysis.sets.items():
         n = end(key)
         if grid.index.value is None:
@@ -437,10 +447,13 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
             continue
         ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
         adj = grid.adj.estimate if grid.adj else None
-        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis)}"
+        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis, words)}"
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
         mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
+    told += [
+        f"frames{n} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}" for n, one in (analysis.curve or {}).items()
+    ]
     if analysis.regions is not None:
         told += [
             f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
@@ -449,10 +462,11 @@ def sentences(analysis: Analysis, name: str | None) -> tuple[list[str], list[str
     return told, list(dict.fromkeys(mind))
 
 
-def _luck_free(grid: Grid, analysis: Analysis) -> str:
+def _luck_free(grid: Grid, analysis: Analysis, words: Words) -> str:
     assert grid.adj is not None
+    parts = words.parts if isinstance(grid.n, int) else "boxes"
     sampled = analysis.asked is not None and analysis.asked.estimated
-    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, isinstance(grid.n, str), sampled), number)
+    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, parts, sampled), number)
 
 
 def number(value: float | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Lent, Record, Tested, View, WrongImage
+from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Clip, Lent, Record, Tested, View, WrongImage
 from lmms_patch.stats.bounds import Some
 
 SHARED_TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -28,6 +28,7 @@ class _Alike(Struct, omit_defaults=True):
     kind: str
     grids: list[int]
     image_sizes: list[list[int]]
+    clips: list[Clip] = []
     answer: Answer = NO_ANSWER
     stratum: str = ""
     baselines: list[Baseline] = []
@@ -112,8 +113,9 @@ def unpack(columns: pa.Table) -> list[Record]:
         out.append(
             Record(
                 schema=same.schema, task=same.task, base=same.base, kind=same.kind, grids=same.grids, doc_id=own.doc_id, image_sizes=same.image_sizes,
-                images=own.images, views=of_doc[: own.count], best=own.best, excluded=own.excluded, fields=own.fields, answer=same.answer,
-                stratum=same.stratum, baselines=same.baselines, lent=own.lent, tst=own.tst, wrong_image=own.wrong_image, asked=own.asked,
+                clips=same.clips, images=own.images, views=of_doc[: own.count], best=own.best, excluded=own.excluded, fields=own.fields,
+                answer=same.answer, stratum=same.stratum, baselines=same.baselines, lent=own.lent, tst=own.tst,
+                wrong_image=own.wrong_image, asked=own.asked,
             )
         )  # fmt: skip
     return out

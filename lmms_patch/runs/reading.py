@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
@@ -19,7 +20,7 @@ MEASURED = "measured"
 ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
 SAMPLED = "sampled"
 """Beside an index that is estimated from a part of the docs."""
-MISLEAD = ("cells mislead", "boxes mislead")
+MISLEAD = ("cells mislead", "boxes mislead", "segments mislead")
 IN_PLACE = "1.00"
 """What people read in place of an index that is shown to be above 1."""
 VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not look", "unknown"
@@ -96,21 +97,21 @@ def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) ->
     return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "", SAMPLED if sampled else "")
 
 
-def corrected(estimate: Estimate, null: str | None, marginal: bool, boxes: bool = False, sampled: bool = False) -> Estimate:
+def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
     """Return the corrected index with its words.
 
     Args:
         estimate: the index with luck removed.
         null: ``measured``, or anything else for an assumed null.
         marginal: as in ``raw``.
-        boxes: whether it is of a doc's own boxes, not of cells.
+        parts: what it is of: ``cells``, ``segments`` or ``boxes``.
         sampled: as in ``raw``.
     """
     more = (MARGINAL if marginal else "", SAMPLED if sampled else "")
     if null != MEASURED:
         return noted(estimate, ASSUMED, *more)
     misleads = estimate.low is not None and estimate.low > 1
-    return noted(estimate, MISLEAD[boxes] if misleads else "", *more)
+    return noted(estimate, f"{parts} mislead" if misleads else "", *more)
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
@@ -155,7 +156,16 @@ def refusal(reason: str) -> str:
     >>> refusal("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
     'does not look'
     """
-    return DOES_NOT_LOOK if reason.startswith(SAME) else NOT_SHOWN if reason.startswith(NOT_SHOWN) else NEAR_CHANCE
+    for words in (OF_IMAGES, OF_CLIPS):
+        for said, short in ((SAME, DOES_NOT_LOOK), (NOT_SHOWN, NOT_SHOWN)):
+            if reason.startswith(words.say(said)):
+                return words.say(short)
+    return NEAR_CHANCE
+
+
+def does_not_look(gate: Mapping[str, Any]) -> bool:
+    """Return whether a gate fails because the answers are shown not to depend on the image or clip."""
+    return gate.get("valid") is False and gate_word(gate) in (DOES_NOT_LOOK, OF_CLIPS.say(DOES_NOT_LOOK))
 
 
 def is_sampled(analysis: Mapping[str, Any]) -> bool:
@@ -199,30 +209,41 @@ def explained(mark: str, null: str | None) -> str:
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
-def asked_in_words(analysis: Mapping[str, Any]) -> str:
-    """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs."""
+def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
+    """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
+
+    Args:
+        analysis: the numbers.
+        words: what the parts of the task's images or clips are called (``Kind.words``).
+    """
     asked = analysis.get("asked")
     if not asked:
         return ""
     share = f"{asked['calls']:,} of the {asked['of']:,} calls of a full pass ({asked['calls'] / max(1, asked['of']):.0%})"
     if not asked["estimated"]:
-        return f"asked in {share}: cells that could not change a number were left out; heat maps are from the {asked['whole']:,} docs asked whole"
+        left_out = f"{words.parts} that could not change a number were left out"
+        return f"asked in {share}: {left_out}; heat maps are from the {asked['whole']:,} docs asked whole"
     whole = {n: grid.get("full_pass") or {} for n, grid in (analysis.get("grids") or {}).items()}
-    ends = [f"{one['low']:+.3f} and {one['high']:+.3f} (grid {n})" for n, one in whole.items() if one.get("low") is not None]
+    ends = [f"{one['low']:+.3f} and {one['high']:+.3f} ({words.grid(n)})" for n, one in whole.items() if one.get("low") is not None]
     level = next((one["level"] for one in whole.values() if one), 0.95)
     told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
     return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
 
 
-def minds(analysis: Mapping[str, Any]) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted."""
+def minds(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
+    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted.
+
+    Args:
+        analysis: the numbers.
+        words: what the parts of the task's images or clips are called (``Kind.words``).
+    """
     sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
-    out = [asked_in_words(analysis)] if analysis.get("asked") else []
-    out += [NOT_CHECKED] if sets and unchecked(analysis) else []
+    out = [asked_in_words(analysis, words)] if analysis.get("asked") else []
+    out += [words.say(NOT_CHECKED)] if sets and unchecked(analysis) else []
     out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
     out += (
         [WITHOUT_WIDTH]
         if any((ends := grid.get("index") or {}).get("low") is not None and ends["low"] == ends["high"] for grid in sets.values())
         else []
     )
-    return out + [f"{n}x{n}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+    return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]

@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.spec import KINDS, REGIONS, SUFFIXES, Key
+from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.scoring import plain
 from lmms_patch.runs.typed import Digest, read_as
-from lmms_patch.stats.bounds import MOST, GridSize, Number, Some, one_of
+from lmms_patch.stats.bounds import MOST, Number, Parts, Some, one_of
 
 SCHEMA: Final = 2
 VIEWS = {"full", *(kind.view for kind in KINDS.values())} - {"swap"}
@@ -27,7 +27,7 @@ LOANS = 100
 PIXELS = 10**6
 """Of a side of an image."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
-SetName = Annotated[str, Meta(pattern="^([2-9]|relevant|adversarial)$")]
+SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial)$")]
 FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|stratum|choices)$")]
 Side = Annotated[int, Meta(ge=1, le=PIXELS)]
 Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
@@ -41,11 +41,11 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
 
     Attributes:
         swapped: cut from another doc's image; absent where it is the doc's own
-        n: grid size; absent where there is none
-        cell: row by row from 1
+        n: grid size, or number of segments or frames; absent where there is none
+        cell: row by row from 1; of a segment of a clip its number, from 1
         region: place of the box in the doc's list
         relevant: false: the box is adversarial
-        boxes: [left, top, right, bottom] in pixels on each image, half-open
+        boxes: [left, top, right, bottom] in pixels on each image, half-open; absent where the view cuts no image
         scores: metric -> scalar on the metric's own scale; null is unscored
         items: metric -> what the native process_results returned
         error: why there is no score; absent where it scored
@@ -54,12 +54,12 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     """
 
     RULES: ClassVar[dict[str, Any]] = {
-        "dependentRequired": {"cell": ["n", "row", "col", "boxes"], "region": ["relevant", "boxes"], "relevant": ["region"]},
+        "dependentRequired": {"cell": ["n", "row", "col"], "region": ["relevant", "boxes"], "relevant": ["region"]},
     }
 
     kind: Annotated[str, one_of(VIEWS)]
     swapped: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
-    n: GridSize | None = None
+    n: Parts | None = None
     cell: Annotated[int, Meta(ge=1, le=81)] | None = None
     row: Annotated[int, Meta(ge=0, le=8)] | None = None
     col: Annotated[int, Meta(ge=0, le=8)] | None = None
@@ -206,19 +206,32 @@ class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
     after: dict[SetName, Number] = {}
 
 
+class Clip(Struct, omit_defaults=True, frozen=True):
+    """A clip that the doc shows whole; segments are cut from its frames.
+
+    Attributes:
+        frames: how many frames the full view shows
+        seconds: how long the video is; absent where that is not known
+    """
+
+    frames: Some
+    seconds: Annotated[float, Meta(ge=0, le=MOST)] | None = None
+
+
 class Record(Struct, kw_only=True, omit_defaults=True):
     """The object `patch` of each line of a sample log (*_samples_*.jsonl): all views of one doc.
 
     Attributes:
         schema: readers refuse what they do not know
         task: the wrapped task
-        grids: grid sizes n; empty for kinds without a grid
+        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
         doc_id: the row in the base task's eval split
-        image_sizes: [width, height] in pixels of each image
+        image_sizes: [width, height] in pixels of each image, or of the frames of each clip
+        clips: the clips that are shown, in the order of image_sizes; absent where the doc shows images
         images: digest of these images: their modes, sizes, and colours at up to 64 x 64 points of each; absent where none is shown, and in older
             files
         views: in request order
-        best: set -> index into views of the best cell or box (the worst, for occlude); a set is a grid, or relevant or adversarial boxes
+        best: set -> index into views of the best cell, segment or box (the worst, for occlude); a set is a grid, or relevant or adversarial boxes
         excluded: set -> why the doc is not used for it
         fields: values of the doc fields that the options name
         answer: how the doc is to be answered
@@ -231,9 +244,10 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     task: str
     base: str
     kind: WrappedKind
-    grids: list[GridSize]
+    grids: list[Parts]
     doc_id: DocId
     image_sizes: Sizes
+    clips: list[Clip] = []
     images: Digest | None = None
     views: Annotated[list[View], Meta(min_length=1)]
     best: dict[SetName, Annotated[int, Meta(ge=0, le=MOST)]]
@@ -269,7 +283,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
 
 def in_set(view: View, key: Key) -> bool:
-    """Return whether a view is one of a set: a cell of a grid, or a relevant or adversarial box."""
+    """Return whether a view is one of a set: a cell of a grid, a segment of a clip, or a relevant or adversarial box."""
     return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
 
 
@@ -301,11 +315,14 @@ def at_odds(record: Record) -> str:
 
 def view_at_odds(view: View) -> str:
     """Say what of a view does not fit together; empty where all does."""
+    if view.n is not None and view.kind != "frames" and not MIN_GRID <= view.n <= MAX_GRID:
+        return f"n must be a whole number {'>= ' if view.n < MIN_GRID else '<= '}{MIN_GRID if view.n < MIN_GRID else MAX_GRID}, not {view.n}"
     if view.cell is not None:
         n, row, col = view.n, view.row, view.col
         if n is None or row is None or col is None:
             return f"{'n' if n is None else 'row' if row is None else 'col'} is missing"
-        if view.cell != row * n + col + 1 or max(row, col) >= n:
+        rows, columns = shape(view.kind, n)
+        if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
     return "relevant is missing" if view.region is not None and view.relevant is None else ""
 
@@ -313,6 +330,8 @@ def view_at_odds(view: View) -> str:
 def parts_at_odds(record: Record) -> str:
     """Say what of the parts of a record beside its views does not fit together; empty where all does."""
     count = len(record.views)
+    if said := sizes_at_odds(record.kind, record.grids):
+        return f"patch.grids {said}"
     if odd := [key for key, place in record.best.items() if place >= count]:
         return f"patch.best.{odd[0]} must be the place of one of its {count} views"
     if (lent := record.lent) is not None and len({len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}) > 1:
@@ -320,6 +339,13 @@ def parts_at_odds(record: Record) -> str:
     if record.tst is not None and record.tst.grouping not in record.tst.scores:
         return f"patch.tst.scores has no {record.tst.grouping!r}"
     return ""
+
+
+def sizes_at_odds(kind: str, sizes: Iterable[int]) -> str:
+    """Say which of the numbers of a task is not possible for its kind; empty where all are."""
+    least, most = KINDS[kind].sizes
+    odd = next((n for n in sizes if not least <= n <= most), None)
+    return "" if odd is None else f"must be whole numbers from {least} to {most}, not {odd}"
 
 
 def full_marks(record: Record, metric: str) -> float:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lmms_patch.ask.answers import options_in
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import Line, answers_of
 from lmms_patch.runs.need import has_classes, needs
@@ -148,8 +149,8 @@ class _Doc:
         self.of_record: list[View | None] = [*record.views]
         if record.asked is not None and record.asked.unasked:
             there = {(view.n, view.cell): view for view in record.views}
-            self.of_record = [there.get(place) for place in _places(tuple(record.grids))]
-        self.views = [view or _left_out(*_places(tuple(record.grids))[place]) for place, view in enumerate(self.of_record)] + record.wrong_views
+            self.of_record = [there.get((view.n, view.cell)) for view in _full_pass(record.kind, tuple(record.grids))]
+        self.views = [view or _full_pass(record.kind, tuple(record.grids))[place] for place, view in enumerate(self.of_record)] + record.wrong_views
         self.asked = np.array([view is not None and record.is_asked for view in self.of_record] + [True] * len(record.wrong_views), bool)
         self.of_record += record.wrong_views
         rows = np.flatnonzero(self.asked)
@@ -161,17 +162,14 @@ class _Doc:
 
 
 @functools.lru_cache
-def _places(grids: tuple[int, ...]) -> list[tuple[int | None, int | None]]:
-    """Return grid and cell of every view of a full pass; None and None of the full image."""
-    return [(None, None), *((n, cell) for n in grids for cell in range(1, n * n + 1))]
-
-
-@functools.lru_cache
-def _left_out(n: int | None, cell: int | None) -> View:
-    """Return a view that was not asked."""
-    if n is None or cell is None:
-        return View(kind="full", scores={}, items={})
-    return View(kind="cell", n=n, cell=cell, row=(cell - 1) // n, col=(cell - 1) % n, scores={}, items={})
+def _full_pass(kind: str, grids: tuple[int, ...]) -> list[View]:
+    """Return every view of a full pass as one that was not asked: the full image, and the cells of each grid."""
+    out = [View(kind="full", scores={}, items={})]
+    for n in grids:
+        rows, columns = KINDS[kind].shape(n)
+        places = [(row, col) for row in range(rows) for col in range(columns)]
+        out += [View(kind=KINDS[kind].view, n=n, cell=cell, row=row, col=col, scores={}, items={}) for cell, (row, col) in enumerate(places, 1)]
+    return out
 
 
 def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) -> dict[str, pa.Array]:

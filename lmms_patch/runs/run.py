@@ -192,7 +192,7 @@ class Result:
         return (line.record for line in self.lines(lean=lean))
 
 
-_INDEX = re.compile(r"(?:rci|pcri)(\d+|_relevant|_adversarial)")
+_INDEX = re.compile(r"(?:rci|pcri|trci)(\d+|_relevant|_adversarial)")
 
 
 def _shown(estimate: Estimate) -> str:

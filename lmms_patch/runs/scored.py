@@ -116,7 +116,7 @@ class SampleRecord:
         task: the wrapped task's name.
         spec: what was asked.
         doc_id: the doc's row in the base task's eval split.
-        sizes: width and height in pixels of each image of the doc.
+        sizes: width and height in pixels of each image of the doc, or of the frames of each clip.
         views: the scored views, in request order.
         best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best one for the
             primary metric; only sets for which the doc is used.
@@ -130,6 +130,7 @@ class SampleRecord:
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
         images: digest of the images that the doc shows; empty where it shows none.
         asked: how the doc was asked, in a run that left views out.
+        clips: the clips that the doc shows; none where it shows images.
     """
 
     task: str
@@ -148,6 +149,7 @@ class SampleRecord:
     wrong_image: WrongImage | None = None
     images: str = ""
     asked: record.Asked | None = None
+    clips: tuple[record.Clip, ...] = ()
 
     def record(self) -> record.Record:
         """Return the doc's record, as the sample log has it."""
@@ -160,6 +162,7 @@ class SampleRecord:
             grids=list(self.spec.grids),
             doc_id=int(self.doc_id),
             image_sizes=[list(size) for size in self.sizes],
+            clips=list(self.clips),
             images=self.images or None,
             views=[_view(view, self.sizes[:1] if first_only else self.sizes) for view in self.views],
             best={str(n): index for n, index in self.best.items()},
@@ -199,7 +202,8 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
     """Return what a record says of a view but its scores; many docs share it."""
     out: dict[str, Any] = {"kind": view.kind, "swapped": view.swapped, "n": view.n or None}
     if view.cell is not None:
-        out |= {"cell": view.cell, "row": view.row, "col": view.col, "boxes": [list(view.box(size) or ()) for size in sizes]}
+        boxes = [list(box) for size in sizes if (box := view.box(size)) is not None]
+        out |= {"cell": view.cell, "row": view.row, "col": view.col, **({"boxes": boxes} if view.kind != "segment" else {})}
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
     return out

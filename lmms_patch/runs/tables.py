@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import Key
+from lmms_patch.ask.spec import KINDS, Key, Kind
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.failures import different
@@ -81,6 +81,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of task that the records are of; that of images without records."""
+        return KINDS[self.asked_records[0].kind if self.asked_records else "rci"]
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -197,17 +202,29 @@ class Table:
         return len(asked) / max(1, sum(asked))
 
     def cells(self, n: int) -> Array:
-        """Return the scalars of the cells, shape (docs, n²); nan where there is none.
+        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells); nan where there is none.
 
         Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
         count: their cells were asked because none earned full marks.
         """
-        views, size = self._views, n * n
+        views, size = self._views, self.kind.cells(n)
         inside = views.in_set(n)
         whole = views.per_doc(inside) == size
         whole &= np.array([record.asked is None or not record.asked.block for record in self.records], bool)
         out = np.full((len(self), size), math.nan)
         out[whole] = views.scores(self.metric)[inside & whole[views.docs]].reshape(-1, size)
+        return out
+
+    @cached_property
+    def curve(self) -> dict[int, Chosen]:
+        """What each doc scores on so many frames, by their number, ascending; None where the doc is not used for it. Empty for other kinds."""
+        if not self.kind.curve:
+            return {}
+        out = {}
+        for n in sorted({n for record in self.records for n in record.grids}):
+            of_docs = ([view.n for view in record.views] if str(n) not in record.excluded else [] for record in self.records)
+            found = self.at([numbers.index(n) if n in numbers else None for numbers in of_docs])
+            out[n] = found.where(np.isfinite(found.scores))
         return out
 
     def set_places(self, key: Key) -> list[list[int]]:

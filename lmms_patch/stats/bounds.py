@@ -20,7 +20,9 @@ Count = Annotated[int, Meta(ge=0, le=MOST)]
 Some = Annotated[int, Meta(ge=1, le=MOST)]
 """A count of at least one."""
 GridSize = Annotated[int, Meta(ge=2, le=9)]
-"""Cells in a row of a grid."""
+"""Cells in a row of a grid, or segments of a clip."""
+Parts = Annotated[int, Meta(ge=1, le=64)]
+"""The number after a kind of task: a grid size, or a number of segments or frames."""
 
 
 def is_number(value: Any) -> bool:

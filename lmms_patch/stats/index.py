@@ -62,7 +62,7 @@ BANDS = (
 """Upper ends of the bands (RCI paper, §3.2). The last end is open: 0.30 itself is strong global."""
 
 FRAGMENTED = 5
-"""The least grid whose cells are so small that the index rises for that reason alone."""
+"""The least grid whose cells are so small that the index rises for that reason alone. The segments of a clip are never as small."""
 _DIGITS = 9
 """The decimals to which an index is rounded before it gets a band: finer than any docs can resolve, coarser than float error."""
 
@@ -121,8 +121,14 @@ def relative_change(coarse: float | None, fine: float | None) -> float | None:
     return (fine - coarse) / abs(coarse)
 
 
-def fragmentation(n: int) -> str:
-    """Return a warning for grids whose cells are too small to keep their context (RCI paper, §A.5.3); empty below 5."""
-    if n < FRAGMENTED:
+def fragmentation(n: int, cells: int | None = None) -> str:
+    """Return a warning for grids whose cells are too small to keep their context (RCI paper, §A.5.3); empty below 5×5 cells.
+
+    Args:
+        n: the size of the grid.
+        cells: how many cells it has; None: n².
+    """
+    cells = n * n if cells is None else cells
+    if cells < FRAGMENTED**2:
         return ""
-    return f"grid {n}: cells of {100 / n**2:.0f} % of the image lose their context, which makes the index rise whatever the task needs; use 2 or 3"
+    return f"grid {n}: cells of {100 / cells:.0f} % of the image lose their context, which makes the index rise whatever the task needs; use 2 or 3"

@@ -1,4 +1,4 @@
-"""The corrected index: luck, what the best of n² tries earns by guessing, is estimated and removed. NumPy only.
+"""The corrected index: luck, what the best of several tries earns by guessing, is estimated and removed. NumPy only.
 
 For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (the null),
 
@@ -13,7 +13,7 @@ from one of two nulls:
   Right only where docs that know and docs that guess have equally varied answers. In the bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen
   pairs (i, d): a new draw of donors could pick a doc as its own donor.
 
-``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^(n²).
+``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^tries: n² tries on the cells of an image, k on the segments of a clip.
 """
 
 from __future__ import annotations
@@ -172,17 +172,17 @@ class Luck:
         return self.null == "measured" and self.estimate.low is not None and self.estimate.low > 1
 
 
-def luck_ceiling(p: Array, n: int) -> float:
-    """Return what the best of n² independent guesses scores: the mean of 1 − (1 − p)^(n²).
+def luck_ceiling(p: Array, tries: int | Ints) -> float:
+    """Return what the best of several independent guesses scores: the mean of 1 − (1 − p)^tries.
 
     Args:
         p: shape (docs,), the probability in 0..1 that a guess is right.
-        n: grid.
+        tries: how many guesses a doc has, or shape (docs,): the cells of its grid.
 
-    >>> round(luck_ceiling(np.array([0.25]), 3), 4)
+    >>> round(luck_ceiling(np.array([0.25]), 9), 4)
     0.9249
     """
-    return float(np.mean(1 - (1 - np.asarray(p, float)) ** (n * n)))
+    return float(np.mean(1 - (1 - np.asarray(p, float)) ** tries))
 
 
 def adjusted(

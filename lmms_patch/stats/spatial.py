@@ -1,10 +1,11 @@
-"""Shares of the score per cell, and a test of whether they could be even. NumPy only.
+"""Shares of the score per cell of an image, or per segment of a clip, and a test of whether they could be even. NumPy only.
 
 Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.3 (the share of correct predictions that each patch earns in isolation).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -26,13 +27,13 @@ Cells = Annotated[Array, Meta(extra_json_schema={"type": "array", "items": {"typ
 
 @dataclass(frozen=True)
 class CellShares:
-    """How the score spreads over the cells of an n×n grid; cells row by row from the top left.
+    """How the score spreads over the cells of a grid; cells row by row from the top left, segments in the order of time.
 
     Attributes:
         score: share of all the cells' score that each cell earns in isolation, sums to 1; None where nothing scores.
         win: share of the docs' best cells, ties split, sums to 1; None where no doc has a cell that scores.
-        centre: the score share of the middle (one cell, or four where n is even) over its share of the
-            area: 1 is even, above 1 favours the middle; None for n = 2, where all cells touch the middle.
+        centre: the score share of the middle over its share of the area: 1 is even, above 1 favours the middle. The middle is one cell, or two in
+            a direction where their number is even; None where that is all cells.
         p: permutation p-value of an even spread, over all cells; None where nothing scores.
         p_cells: permutation p-value of each cell's score share, Holm-corrected over cells.
         docs: number of docs.
@@ -46,7 +47,14 @@ class CellShares:
     docs: Count
 
 
-def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permutations: int = PERMUTATIONS, seed: Seed = 0) -> CellShares:
+def cell_shares(
+    scores: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    permutations: int = PERMUTATIONS,
+    seed: Seed = 0,
+) -> CellShares:
     """Return the share of the score that each cell earns, and test whether the shares could be even.
 
     The null hypothesis is that no place is special: rotating the cells of a doc by any number of places (row by row, the last becomes the first)
@@ -54,8 +62,9 @@ def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permuta
     (questions on one image) are rotated alike.
 
     Args:
-        scores: shape (docs, n²), the score of each cell, 0 or more; docs with an unscored cell must be left out before.
+        scores: shape (docs, cells), the score of each cell, 0 or more; docs with an unscored cell must be left out before.
         clusters: labels of shape (docs,); None: docs are independent.
+        shape: rows and columns of the grid; None: a square where the number of cells allows it, else one row.
         permutations: number of random rotations of all docs; the smallest p-value is 1 / (permutations + 1).
         seed: see ``generator``.
 
@@ -77,7 +86,9 @@ def cell_shares(scores: ArrayLike, clusters: ArrayLike | None = None, *, permuta
     further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
     share = sums / total
     p = (np.append(further, more) + 1) / (permutations + 1)  # the data are one permutation too (Phipson & Smyth 2010)
-    return CellShares(share, win_share(array), _centre(share), float(p[-1]), holm(p[:-1]), len(array))
+    side = math.isqrt(len(share))
+    grid = share.reshape(shape or ((side, side) if side * side == len(share) else (1, -1)))
+    return CellShares(share, win_share(array), _centre(grid), float(p[-1]), holm(p[:-1]), len(array))
 
 
 def win_share(scores: Array) -> Array | None:
@@ -90,13 +101,11 @@ def win_share(scores: Array) -> Array | None:
     return shares
 
 
-def _centre(share: Array) -> float | None:
-    n = round(len(share) ** 0.5)
-    if n < 3:
-        return None
-    middle = slice((n - 1) // 2, n // 2 + 1)
-    grid = share.reshape(n, n)[middle, middle]
-    return float(grid.sum() / (grid.size / n**2))
+def _centre(shares: Array) -> float | None:
+    """Return the share of the middle of a grid over its share of the area; None where all cells are its middle."""
+    rows, columns = (slice((side - 1) // 2, side // 2 + 1) for side in shares.shape)
+    middle = shares[rows, columns]
+    return None if middle.size == shares.size else float(middle.sum() * shares.size / middle.size)
 
 
 def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator) -> Array:

@@ -467,7 +467,7 @@ def test_the_interval_covers_the_truth():
 
 def test_ceiling_of_luck_by_enumeration():
     """Four coins: 15 of 16 outcomes hold a right guess. Nine guesses of 4 options: 1 - (3/4)^9."""
-    assert luck_ceiling(np.array([0.5]), 2) == pytest.approx(15 / 16)
-    assert luck_ceiling(np.array([0.25]), 3) == pytest.approx(1 - 0.75**9)
-    assert luck_ceiling(np.array([0.5, 0.25]), 2) == pytest.approx((15 / 16 + 1 - 0.75**4) / 2)
-    assert luck_ceiling(np.array([1.0, 0.0]), 3) == 0.5
+    assert luck_ceiling(np.array([0.5]), 4) == pytest.approx(15 / 16)
+    assert luck_ceiling(np.array([0.25]), 9) == pytest.approx(1 - 0.75**9)
+    assert luck_ceiling(np.array([0.5, 0.25]), 4) == pytest.approx((15 / 16 + 1 - 0.75**4) / 2)
+    assert luck_ceiling(np.array([1.0, 0.0]), 9) == 0.5

@@ -63,7 +63,7 @@ def say(text: str) -> None:
 _SIGNED = re.compile(r"[+-]\d+\.\d+(?:,(?:\s+\S+){3})?(?:\s|\n\s+)\[([+-]?\d+\.\d+), ([+-]?\d+\.\d+)\]")
 _HEAD = re.compile(r"^.+(?=\n-{3,}$)", re.M)
 _RULE = re.compile(r"^-{3,}$", re.M)
-_NOTHING = re.compile(r"\b(?:near chance|does not look|not shown that it looks|N/A)\b")
+_NOTHING = re.compile(r"\b(?:near chance|does not (?:look|watch)|not shown that it (?:looks|watches)|N/A)\b")
 LOCAL, GLOBAL = "cyan", "yellow"
 """Colours of an index whose interval lies below 0, and above 0."""
 

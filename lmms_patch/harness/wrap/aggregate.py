@@ -123,6 +123,8 @@ class Aggregations:
             out |= {name: self._of_records(self._detail, name) for name in (*(f"mean_{key}" for key in self.spec.sets), *DIFFERENCES)}
         if self._kind.folds:
             out |= {name: self._of_records(self._detail, name) for name in ROWS}
+        if self._kind.curve:
+            out |= {name: self._of_records(self._detail, name) for name in (f"frames{n}" for n in self.spec.grids)}
         out["chance"] = self._of_records(self._detail, "chance")
         if self._kind.has_index:
             out["gate"] = self._of_records(self._detail, "gate")

@@ -176,7 +176,7 @@ def details(
         "analysis": to_json(found),
     }
     out = Details({"records": len(records), **flat, **about})
-    told, mind = sentences(found, name)
+    told, mind = sentences(found, name, KINDS[spec.kind].words)
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)

@@ -155,7 +155,7 @@ class _Read:
         analysis = self.whole.analysis
         grids = tuple(int(n) for n in described["grids"]) if kind.index else ()
         told = [*analysis.get("warnings", ()), *(line for n in grids for line in self.whole.grid(n).get("warnings", ()))]
-        told += reading.minds(analysis) if kind.index else []
+        told += reading.minds(analysis, kind.words) if kind.index else []
         return Entry(
             name,
             model,
@@ -248,18 +248,18 @@ def _blind_scores(result: Result) -> dict[int, float] | None:
 
 def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
     """Add each category by itself; with a blind run beside it, also free the index of what the text alone gives."""
-    index = out.result.kind.index
+    kind = out.result.kind
     if run.blind:
         again = recompute(run)
         if again.analysis is not None:
             analysis = numbers.to_json(again.analysis)
-            out.whole = Part(out.whole.docs, {**out.whole.measures, **of_analysis(analysis, index)}, again.analysis.gate.number, analysis)
+            out.whole = Part(out.whole.docs, {**out.whole.measures, **of_analysis(analysis, kind)}, again.analysis.gate.number, analysis)
     by_name, why = by_category(run) if categories else ({}, "")
     if why:
         out.warnings.append(why)
     for name, one in by_name.items():
         analysis = numbers.to_json(one)
-        out.categories[name] = Part(one.n_docs, of_analysis(analysis, index), one.gate.number, analysis)
+        out.categories[name] = Part(one.n_docs, of_analysis(analysis, kind), one.gate.number, analysis)
 
 
 def _tst_categories(out: _Read) -> None:

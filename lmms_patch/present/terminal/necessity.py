@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lmms_patch.ask.spec import Words, by_medium
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell
 from lmms_patch.present.terminal.folding import fold
@@ -13,21 +14,25 @@ from lmms_patch.runs.need import NEEDS
 UNCHECKED = "text is not known, and is among the others, where no doc was asked without its image (option null, or the _blind task)"
 
 
-def table(analyses: Iterable[tuple[str, Mapping[str, Any]]], width: int | None = None) -> str:
+def table(analyses: Iterable[tuple[str, Mapping[str, Any], Words]], width: int | None = None) -> str:
     """Return one row per task with the share of each class at its finest grid, in percent; empty where no task has a map.
 
     Args:
-        analyses: of each task its name, and its analysis in plain JSON types.
+        analyses: of each task its name, its analysis in plain JSON types, and its words (``Kind.words``); each medium has a table of its own.
         width: characters in a line; None: any.
     """
-    maps = [(name, found[0]) for name, analysis in analyses if (found := analysis.get("necessity"))]
-    if not maps:
-        return ""
+    maps = ((name, found[0], words) for name, analysis, words in analyses if (found := analysis.get("necessity")))
+    return "\n\n".join(_table(words, [(name, found) for name, found, _ in some], width) for words, some in by_medium(maps, lambda one: one[2]))
+
+
+def _table(words: Words, maps: list[tuple[str, Mapping[str, Any]]], width: int | None) -> str:
+    """Return the table of the tasks of one medium."""
     rows: list[list[Cell]] = [
         [name, *(percent(found["shares"][need]) for need in NEEDS), f"{found['checked']}/{found['docs']}"] for name, found in maps
     ]
-    unchecked = ["\n" + fold(UNCHECKED, width, rest="")] if any(found["shares"]["text"]["value"] is None for _, found in maps) else []
-    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(["task", *NEEDS, "checked"], rows).to_text(width), *unchecked])
+    unchecked = ["\n" + fold(words.say(UNCHECKED), width, rest="")] if any(found["shares"]["text"]["value"] is None for _, found in maps) else []
+    heads = ["task", *map(words.say, NEEDS), "checked"]
+    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *unchecked])
 
 
 def percent(share: Mapping[str, Any]) -> str:

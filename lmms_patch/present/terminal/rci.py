@@ -11,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from lmms_patch import text
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, end
+from lmms_patch.ask.spec import KINDS, OF_IMAGES, REGIONS, Key, Kind, Words, by_medium, end, of_index
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
 from lmms_patch.present.terminal import necessity
@@ -45,9 +45,19 @@ class Shown:
     analysis: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def kind(self) -> Kind:
+        """The kind of the task."""
+        return KINDS[self.described["kind"]]
+
+    @property
+    def words(self) -> Words:
+        """What its parts are called."""
+        return self.kind.words
+
+    @property
     def index(self) -> str | None:
-        """``rci`` or ``pcri``; None for a kind without an index."""
-        return KINDS[self.described["kind"]].index
+        """``rci``, ``pcri`` or ``trci``; None for a kind without an index."""
+        return self.kind.index
 
     @property
     def grids(self) -> list[int]:
@@ -57,7 +67,7 @@ class Shown:
     @property
     def regions(self) -> bool:
         """Whether docs' own boxes are shown in place of cells."""
-        return KINDS[self.described["kind"]].regions
+        return self.kind.regions
 
     @property
     def refused(self) -> str:
@@ -95,14 +105,17 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
     says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
     same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
-    index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own.
+    index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own, and so
+    have tasks that cut clips in time.
 
     Args:
         shown: the tasks.
         width: characters in a line; where the table is wider, it has a row per grid and fewer columns. None: any.
     """
-    of_grids, of_boxes = [s for s in shown if not s.regions], [s for s in shown if s.regions]
-    parts = [_fitted(of_grids, width)] if of_grids or not shown else []
+    of_boxes, curves = [s for s in shown if s.regions], [s for s in shown if s.kind.curve]
+    of_grids = by_medium((s for s in shown if not s.regions and not s.kind.curve), lambda s: s.words)
+    parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
+    parts += [_curve_table(curves).to_text(width)] if curves else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
     return "\n\n".join(parts)
 
@@ -134,19 +147,20 @@ def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
     """
     noted = full or any("(" in _docs(s) for s in shown)
     occluded = any(s.described["kind"] == "occlude" for s in shown)
+    words, name = _heads(shown)
     columns = (
         ("task", True),
-        ("grid", True),
+        ("parts" if words.instead else "grid", True),
         ("docs", noted),
         ("chance", full),
         ("full (FIP)" if full else "full", True),
-        ("best cell (MPP)" if full else "best", True),
+        (f"best {words.part} (MPP)" if full else "best", True),
         ("worst cell hidden", occluded),
-        (f"RCI {_level(shown)}" if full else "RCI", True),
+        (f"{name} {_level(shown)}" if full else name, True),
         (f"luck removed {_level(shown)}", True),
     )
     rows = [_row_of_grid(s, n, full) for s in shown for n in s.described["grids"] or [None]]
-    heads = [Column("", title, signed="RCI" in title or "luck" in title) for title, there in columns if there]
+    heads = [Column("", title, signed=name in title or "luck" in title) for title, there in columns if there]
     return sheets.table(heads, [[cell for cell, (_, there) in zip(row, columns, strict=True) if there] for row in rows])
 
 
@@ -159,7 +173,17 @@ def _row_of_grid(shown: Shown, n: int | None, full: bool) -> list[Cell]:
         raw = ", ".join([number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))])
     scores = [_or_na(shown.metrics[key]) if (key := f"{metric}_{what}{n}") in shown.metrics else None for what in ("mpp", "drop")]
     fip = _fip_text(shown) if grid.get("fip") is None else number(grid["fip"])
-    return [shown.name, None if n is None else f"{n}x{n}", _docs(shown), _or_na(shown.metrics.get("chance")), fip, *scores, raw, adj]
+    return [shown.name, None if n is None else shown.words.size(n, "x"), _docs(shown), _or_na(shown.metrics.get("chance")), fip, *scores, raw, adj]
+
+
+def _heads(shown: Sequence[Shown]) -> tuple[Words, str]:
+    """Return the words of the tasks of a table, which are all of one medium, and what its index is called."""
+    return (shown[0].words, _name(shown[0].kind)) if shown else (OF_IMAGES, "RCI")
+
+
+def _name(kind: Kind) -> str:
+    """Return what the column of an index is called, where all tasks of a table are of the kind's medium."""
+    return "TRCI" if kind.needs_video else "RCI"
 
 
 def _names_above(sheet: Sheet) -> str:
@@ -180,6 +204,17 @@ def _level(shown: Sequence[Shown]) -> str:
 
 def _or_na(cell: Cell) -> Cell:
     return NOT_DEFINED if cell is None else cell
+
+
+def _curve_table(shown: Sequence[Shown]) -> Sheet:
+    """Return one row per task with its score on so many frames, in the order of their number."""
+    numbers = sorted({n for s in shown for n in s.described["grids"]})
+    heads: list[str | Column] = ["task", "metric", "docs", "chance", *(f"{n} frame{'s' * (n > 1)}" for n in numbers)]
+    rows: list[list[Cell]] = []
+    for s in shown:
+        scores = [_or_na(_estimate(s, f"frames{n}")) if n in s.described["grids"] else None for n in numbers]
+        rows.append([s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), *scores])
+    return sheets.table(heads, rows)
 
 
 def _region_table(shown: Sequence[Shown]) -> Sheet:
@@ -213,8 +248,9 @@ def _grid_table(shown: Sequence[Shown]) -> Sheet:
     """Return one row per task with its grids side by side."""
     grids = sorted({n for s in shown for n in s.grids})
     name = next((s.index for s in shown if s.index), None) or "rci"
+    cells = (shown[0].kind if shown else KINDS["rci"]).cells
     hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
-    heads: list[str | Column] = ["task", "metric", "docs", "chance", "full (FIP)", *(f"best of {n * n} (MPP_{n})" for n in grids)]
+    heads: list[str | Column] = ["task", "metric", "docs", "chance", "full (FIP)", *(f"best of {cells(n)} (MPP_{n})" for n in grids)]
     for n in grids:
         heads += [Column("", f"{name.upper()}_{n} {_level(shown)}", signed=True), Column("", "luck removed", signed=True)]
     heads += [f"drop_{n}" for n in hidden]
@@ -286,7 +322,8 @@ def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
     if index.value is None:
         return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or NOT_DEFINED
     sampled = reading.is_sampled(shown.analysis)
-    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), isinstance(key, str), sampled)
+    parts = shown.words.parts if isinstance(key, int) else "boxes"
+    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), parts, sampled)
 
 
 def _marginal(shown: Shown) -> bool:
@@ -306,7 +343,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
-        lines += reading.minds(s.analysis) if s.index or s.regions else []
+        lines += reading.minds(s.analysis, s.words) if s.index or s.regions else []
         lines += _of_failures(s)
         lines += [_fip_of_used_docs(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
@@ -334,14 +371,22 @@ def _of_failures(shown: Shown) -> list[str]:
 
 
 def chances(shown: Sequence[Shown], width: int | None = None) -> str:
-    """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it."""
+    """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it.
+
+    Tasks of clips have a table of their own.
+    """
+    return "\n\n".join(_chances(some, words).to_text(width) for words, some in by_medium(shown, lambda s: s.words))
+
+
+def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
+    """Return the chance floors of the tasks of one medium."""
     heads: list[str | Column] = [
         "task",
         "metric",
         "full (FIP)",
         "needs",
         "gate",
-        "wrong image",
+        f"wrong {words.medium}",
         Column("", "full - wrong", signed=True),
         "docs asked",
     ]
@@ -356,24 +401,26 @@ def chances(shown: Sequence[Shown], width: int | None = None) -> str:
         needs = [s.name, s.described["metric"], _fip(s), gate.get("threshold"), reading.gate_word(gate)]
         cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
         rows.append([_or_na(cell) for cell in cells])
-    return sheets.table(heads, rows).to_text(width)
+    return sheets.table(heads, rows)
 
 
 def cell_tables(shown: Sequence[Shown]) -> str:
-    """Return for each task and grid the share of the score that each cell earns, in percent, and whether it could be even."""
+    """Return for each task and grid the share of the score that each cell or segment earns, in percent, and whether it could be even."""
     tables = [_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids]
     return "\n\n".join([*tables, *(f"{s.name}: no shares of cells; the boxes of a doc are no places that all docs have" for s in shown if s.regions)])
 
 
 def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
-    """Return the shares of the cells of a grid as n rows of n numbers, the test of evenness above them."""
-    title = f"{shown.name}, {n}x{n}: share of the cells' score"
+    """Return the shares of the cells of a grid, row by row, with the test of evenness above them."""
+    say, (rows, columns) = shown.words.say, shown.kind.shape(n)
+    title = f"{shown.name}, {shown.words.size(n, 'x')}: share of the {shown.words.parts}' score"
     if not shares or shares["score"] is None:
-        return f"{title}: no cell scores"
+        return f"{title}: {say('no cell scores')}"
     marked = [f"{100 * s:.0f}{'*' if p < 0.05 else ' '}" for s, p in zip(shares["score"], shares["p_cells"], strict=True)]
-    rows = ["  ".join(cell.rjust(4) for cell in marked[row * n : (row + 1) * n]) for row in range(n)]
+    lines = ["  ".join(cell.rjust(4) for cell in marked[row * columns : (row + 1) * columns]) for row in range(rows)]
     middle = "" if shares["centre"] is None else f"; the middle earns {shares['centre']:.1f} times its share of the area"
-    return "\n".join([f"{title}, in % (even: p = {shares['p']:.3f}; * a cell that is not even, Holm-corrected{middle})", *rows])
+    tested = say(f"in % (even: p = {shares['p']:.3f}; * a cell that is not even, Holm-corrected{middle})")
+    return "\n".join([f"{title}, {tested}", *lines])
 
 
 def category_table(analyzed: Analyzed, width: int | None = None) -> str:
@@ -381,18 +428,24 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     prefix = analyzed.run.result.kind.prefix
     parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=metrics(one, prefix)) for name, one in analyzed.categories.items()}
     rows = [_of(part.result, name) for name, part in parts.items()]
-    needs = necessity.table(((s.name, s.analysis) for s in rows), width)
+    needs = necessity.table(((s.name, s.analysis, s.words) for s in rows), width)
     return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
-    """Return one row per group and grid: the index of the pooled FIP and MPP."""
-    heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", "best cell (MPP)", Column("", "RCI [interval]", signed=True)]
+    """Return one row per group and grid: the index of the pooled FIP and MPP. Tasks of clips have a table of their own."""
+    return "\n\n".join(_pooled_sheet(some, words).to_text(width) for words, some in by_medium(pooled, lambda p: KINDS[p.kind].words))
+
+
+def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
+    """Return the pooled numbers of one medium."""
+    name = _name(KINDS[pooled[0].kind])
+    heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", f"best {words.part} (MPP)", Column("", f"{name} [interval]", signed=True)]
     rows: list[list[Cell]] = []
     for p in pooled:
         index = p.index.reason if p.index.value is None else p.index
-        rows.append([p.group, f"{p.n}x{p.n}", p.index.n, number(p.fip), number(p.mpp), index])
-    return sheets.table(heads, rows).to_text(width)
+        rows.append([p.group, words.size(p.n, "x"), p.index.n, number(p.fip), number(p.mpp), index])
+    return sheets.table(heads, rows)
 
 
 def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = (), width: int | None = None) -> str:
@@ -411,7 +464,9 @@ def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyze
             if not name.endswith(("_low", "_high")):
                 said = ", ".join([name, *beside.get(name, ())])
                 rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
-        rows += [[a.task, f"{name}, cell chosen on another run", a.runs, number(one.value), "", _span(one)] for name, one in a.split.items()]
+        for name, one in a.split.items():
+            said = f"{name}, {of_index(name).words.part} chosen on another run"
+            rows.append([a.task, said, a.runs, number(one.value), "", _span(one)])
     return sheets.table(heads, rows).to_text(width)
 
 
