@@ -491,6 +491,10 @@ class Options(BaseModel):
     """Of ``regions``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
     box_image: Literal["first", "last"] = "first"
     """Of ``regions``: which of the images shown the boxes lie on."""
+    frames: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] | None = None
+    """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
+    timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
+    """Of ``trci``: the categories whose questions point into the clip's own time, beside those whose words do; they are left out of the index."""
 
     @model_validator(mode="before")
     @classmethod

@@ -78,6 +78,20 @@ class TaskOptions(Struct):
     relevant: str = "relevant"
     box_form: Literal["ltrb", "ltwh"] = "ltrb"
     box_image: Literal["first", "last"] = "first"
+    frames: Annotated[int, Meta(ge=1, le=10**4)] | None = None
+    timeline: list[str | int] | None = None
+
+
+class ClipFrames(Struct):
+    """Which frames of a video make a clip.
+
+    Attributes:
+        count: the most frames; null: no limit
+        fps: the most frames per second of the video; null: no limit
+    """
+
+    count: Annotated[int, Meta(ge=1)] | None
+    fps: Number | None
 
 
 class Described(Struct, kw_only=True):
@@ -108,6 +122,7 @@ class TaskConfig(Described, kw_only=True):
         run: of tst only: makes the response cache ask again
         boxes: of regions only: digest of all docs' boxes
         wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
+        clip: of tasks whose docs show videos: which frames make a clip
     """
 
     schema: Literal[2]
@@ -117,6 +132,7 @@ class TaskConfig(Described, kw_only=True):
     run: str | UnsetType = UNSET
     boxes: Digest | UnsetType = UNSET
     wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
+    clip: ClipFrames | UnsetType = UNSET
 
 
 # --- its numbers ----------------------------------------------------------------------------------
