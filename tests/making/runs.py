@@ -9,13 +9,13 @@ from msgspec import Raw, to_builtins
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.ask.spec import KINDS, Options, WrapSpec
 from lmms_patch.ask.views import swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
 from lmms_patch.stats.forms import MEAN
@@ -71,7 +71,7 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
     stream = np.random.default_rng([seed, answers]) if answers else stream
-    views = grid * grid + 1
+    views = KINDS[kind].cells(grid) + 1
     given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
@@ -216,6 +216,7 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         lent,
         wrong_image=lost,
         images=f"{i:016x}",
+        clips=(Clip(32, 8.0),) if KINDS[spec.kind].needs_video else (),
     )
     return whole.to_json()
 
@@ -237,7 +238,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
             lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
         )
         found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
-        flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
+        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "trci", "gap", "chance", "gate"))}
         mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in spec.grids}
         values = {"acc": found["analysis"]["fip"]["value"] if part else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them

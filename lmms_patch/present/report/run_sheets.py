@@ -44,7 +44,7 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
-    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
+    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task, or TRCI"),
     Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches; with luck removed where that is measured"),
     Column(
         "adj",
@@ -67,9 +67,9 @@ _RUN_COLUMNS = (
     Column("model", "model"),
     Column("benchmark", "benchmark"),
     Column("task", "task"),
-    Column("kind", "kind", help="what was shown: full image and cells (rci, pcri), no image (blind), ..."),
+    Column("kind", "kind", help="what was shown: full image and cells (rci, pcri), full clip and segments (trci), no image (blind), ..."),
     Column("metric", "metric"),
-    Column("n", "grid n", help="n x n cells"),
+    Column("n", "grid n", help="n x n cells; of trci: n segments"),
     Column("docs", "docs", help="docs that were scored"),
     Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
     Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
