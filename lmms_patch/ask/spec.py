@@ -122,6 +122,9 @@ OF_CLIPS = Words(
 )
 
 
+_OF_FRAMES = dataclasses.replace(OF_CLIPS, part="frame", number="number of frames")
+
+
 def by_medium(items: Iterable[T], words_of: Callable[[T], Words]) -> list[tuple[Words, list[T]]]:
     """Return items by the medium that they are of, in the order in which media come: those of images and of clips have other words."""
     out: dict[str, tuple[Words, list[T]]] = {}
@@ -314,7 +317,7 @@ KINDS: dict[str, Kind] = {
             "the middle frame of the clip alone",
             view="frame",
             needs_video=True,
-            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            words=_OF_FRAMES,
             heading="The middle frame alone",
             shows="middle frame",
             where="on the middle frame",
@@ -328,7 +331,7 @@ KINDS: dict[str, Kind] = {
             needs_video=True,
             curve=True,
             sizes=(1, MAX_FRAMES),
-            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            words=_OF_FRAMES,
             heading="Few frames of the clip",
             shows="few frames",
             where="on few frames",

@@ -16,7 +16,7 @@ from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
+from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
@@ -367,12 +367,7 @@ class Needs:
 def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
     """Return, for each class of docs, its name and what it is, in the words of the media of these results."""
     some = [entry.words for entry in entries if entry.whole.analysis.get("necessity")]
-    return {need: (_in_each(some, need), _in_each(some, what)) for need, what in NEED_WORDS.items()}
-
-
-def _in_each(words: Sequence[Words], sentence: str) -> str:
-    """Return a sentence in the words of each medium, once where they are the same."""
-    return " / ".join(dict.fromkeys(one.say(sentence) for one in words))
+    return {need: (in_each(some, need), in_each(some, what)) for need, what in NEED_WORDS.items()}
 
 
 def needs(entries: Sequence[Entry]) -> list[Needs]:
