@@ -98,7 +98,7 @@ class Words:
         >>> OF_IMAGES.size(3), OF_CLIPS.size(4)
         ('3×3', '4 segments')
         """
-        return f"{n} {self.parts}" if self.instead else f"{n}{times}{n}"
+        return f"{n} {self.part if int(n) == 1 else self.parts}" if self.instead else f"{n}{times}{n}"
 
 
 OF_IMAGES = Words()

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words, by_medium
+from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -177,8 +177,11 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
     for name, rule in _RULES.items():
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
-        for words, among in by_medium(ordered, teller.words):
-            clauses.setdefault(rule.about, []).append((words.say(rule.words).format(teller.listed(name, among)), among))
+        by_words: dict[str, list[Case]] = {}
+        for one in ordered:
+            by_words.setdefault(teller.words(one).say(rule.words), []).append(one)
+        for words, among in by_words.items():
+            clauses.setdefault(rule.about, []).append((words.format(teller.listed(name, among)), among))
     sentences = list(clauses.items())
     while len(sentences) > MOST:
         (_, first), (_, second) = sentences[-2:]

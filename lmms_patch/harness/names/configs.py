@@ -145,6 +145,8 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.empty and not KINDS[spec.kind].folds:
         return "it shows no image: its doc_to_visual always returns nothing"
+    if KINDS[spec.kind].needs_video and not facts.video:
+        return "it shows no video; only clips have segments and frames"
     if facts.video and KINDS[spec.kind].needs_image:
         return "it is a video task; only still images have cells"
     if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
