@@ -11,6 +11,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from lmms_patch.ask.spec import KINDS, MIN_GRID
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
 from lmms_patch.stats.gate import DELTA, gate, se_at_chance
@@ -37,6 +38,7 @@ _INPUTS = """
 Args:
     full_scores: of each item, its score on the full image (0/1 or graded; higher is better).
     cell_scores: of each item, its scores on the n*n cells, row by row; the same n for all. An item with a NaN counts nowhere.
+    in_time: whether these are the scores of the n segments of a clip, in the order of time (default False).
     chance: what an uninformed answer scores, on the same scale: the best constant answer, or 1/options. None: the gate is unknown.
     clusters: of each item, a label that items share which belong together (questions on one image). None: items are independent.
     scale: the full marks of the metric (default 1.0); the gate's margin is 1 % of it.
@@ -75,10 +77,12 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         level: float = LEVEL,
         draws: int = DRAWS,
         seed: int = 0,
+        in_time: bool = False,
     ) -> dict[str, Any]:
         """Return FIP, MPP, the index and the gate for scores of full images and of cells (the parameters: see the class)."""
-        n = _grid(cell_scores)
-        full, cells = np.asarray(full_scores, float), np.asarray(cell_scores, float).reshape(len(full_scores), n * n)
+        n = _segments(cell_scores) if in_time else _grid(cell_scores)
+        kind = KINDS["trci" if in_time else "rci"]
+        full, cells = np.asarray(full_scores, float), np.asarray(cell_scores, float).reshape(len(full_scores), kind.cells(n))
         if clusters is not None and len(clusters) != len(full):
             raise ValueError(f"clusters must have one label for each of the {len(full)} items, not {len(clusters)}")
         known = np.isfinite(full) & np.isfinite(cells).all(axis=1)
@@ -99,8 +103,8 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)
         value = none if reason else estimate(lambda s: 1 - s[..., 1] / s[..., 0])
         gap = none if judged.valid is False else estimate(lambda s: (s[..., 0] - s[..., 1]) / s[..., 2])
-        shares = cell_shares(cells[known], labels, seed=seed) if known.any() and cells[known].min() >= 0 else None
-        warnings = [fragmentation(n), value.reason, "" if judged.valid is not None else f"the gate is {judged.reason}"]
+        shares = cell_shares(cells[known], labels, shape=kind.shape(n), seed=seed) if known.any() and cells[known].min() >= 0 else None
+        warnings = [fragmentation(n, kind.cells(n)), value.reason, "" if judged.valid is not None else f"the gate is {judged.reason}"]
         return {
             "rci": value.value,
             "rci_low": value.low,
@@ -134,11 +138,28 @@ def _grid(cell_scores: Sequence[Sequence[float]]) -> int:
     Raises:
         ValueError: there are no items, items have different numbers of cells, or the number is not n² with n of at least 2.
     """
-    counts = {len(cells) for cells in cell_scores}
-    if len(counts) != 1:
-        raise ValueError("no items" if not counts else f"cell_scores must have the same number of cells for all items, not {sorted(counts)}")
-    (count,) = counts
+    count = _count(cell_scores)
     n = math.isqrt(count)
     if n < 2 or n * n != count:
         raise ValueError(f"cell_scores must have n*n cells (4, 9, 16, ...), row by row, not {count}")
     return n
+
+
+def _segments(cell_scores: Sequence[Sequence[float]]) -> int:
+    """Return the number of segments.
+
+    Raises:
+        ValueError: there are no items, items have different numbers of segments, or fewer than 2.
+    """
+    count = _count(cell_scores)
+    if count < MIN_GRID:
+        raise ValueError(f"cell_scores must have at least {MIN_GRID} segments, not {count}")
+    return count
+
+
+def _count(cell_scores: Sequence[Sequence[float]]) -> int:
+    """Return how many cells each item has."""
+    counts = {len(cells) for cells in cell_scores}
+    if len(counts) != 1:
+        raise ValueError("no items" if not counts else f"cell_scores must have the same number of cells for all items, not {sorted(counts)}")
+    return counts.pop()

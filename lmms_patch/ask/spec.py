@@ -98,7 +98,7 @@ class Words:
         >>> OF_IMAGES.size(3), OF_CLIPS.size(4)
         ('3×3', '4 segments')
         """
-        return f"{n} {self.parts}" if self.instead else f"{n}{times}{n}"
+        return f"{n} {self.part if int(n) == 1 else self.parts}" if self.instead else f"{n}{times}{n}"
 
 
 OF_IMAGES = Words()
@@ -120,6 +120,9 @@ OF_CLIPS = Words(
         "at this grid": "in so many segments",
     },
 )
+
+
+_OF_FRAMES = dataclasses.replace(OF_CLIPS, part="frame", number="number of frames")
 
 
 def by_medium(items: Iterable[T], words_of: Callable[[T], Words]) -> list[tuple[Words, list[T]]]:
@@ -314,7 +317,7 @@ KINDS: dict[str, Kind] = {
             "the middle frame of the clip alone",
             view="frame",
             needs_video=True,
-            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            words=_OF_FRAMES,
             heading="The middle frame alone",
             shows="middle frame",
             where="on the middle frame",
@@ -328,7 +331,7 @@ KINDS: dict[str, Kind] = {
             needs_video=True,
             curve=True,
             sizes=(1, MAX_FRAMES),
-            words=dataclasses.replace(OF_CLIPS, number="number of frames"),
+            words=_OF_FRAMES,
             heading="Few frames of the clip",
             shows="few frames",
             where="on few frames",

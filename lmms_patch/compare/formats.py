@@ -106,7 +106,7 @@ class TaskJson(Struct, kw_only=True):
     warnings: list[str]
     base: str
     kind: str
-    index: Literal["rci", "pcri", None]
+    index: Literal["rci", "pcri", "trci", None]
     higher: bool
     clusters: Some | None
     draws: Count

@@ -56,7 +56,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
-_OF_GRID = re.compile(r"^(mpp|rci|pcri|gap|drop)(\d+)(_adj|_adj_blind)?$")
+_OF_GRID = re.compile(r"^(mpp|rci|pcri|trci|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
 
@@ -320,6 +320,11 @@ class Pair:
         name = "tst" if self.kind.folds else "score"
         score = self.of_first_views(self.form, name, **options)
         changes = {"fip": score, name: score} if self.kind.full and not self.kind.folds else {name: score}
+        for n in [n for n in self.tables[0].curve if n in self.tables[1].curve]:
+            ends = self.tables[0].curve[n], self.tables[1].curve[n]
+            used = np.isfinite(ends[0].scores) & np.isfinite(ends[1].scores)
+            if used.any():
+                changes |= self._resampled(self.form, {"frames": ends}, used, {f"frames{n}": Number(("frames",))}, **options)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
             if ours != theirs:
@@ -347,8 +352,9 @@ class Pair:
         used &= ~self._with_partners(broken)
         docs, index = int(used.sum()), f"{self.kind.index}{n}"
         if docs < len(used):
-            why = f", {int(broken.sum())} of them since a cell could not be scored" if broken.any() else ""
-            self.warnings.append(f"grid {n}: {len(used) - docs} docs are left out{why}")
+            words = self.kind.words
+            why = f", {int(broken.sum())} of them since a {words.part} could not be scored" if broken.any() else ""
+            self.warnings.append(f"{words.grid(n)}: {len(used) - docs} docs are left out{why}")
         numbers = {f"mpp{n}": Number(("best",)), index: Number(("full", "best"), _index), f"gap{n}": Number(("full", "best"), np.subtract)}
         changes = self._resampled(form, {"full": self.firsts, "best": (one, two)}, used, numbers, **options)
         self._withhold(changes, n, used)
@@ -405,7 +411,7 @@ class Pair:
             "the intervals are too wide where the same docs are hard for both"
         )
         ours, theirs = ({plain_name(name): (name, one) for name, one in side.run.result.measures.items()} for side in self.sides)
-        starts = ("score", "fip", "mpp", "gap", "rci" if self.kind.index else "tst")
+        starts = ("score", "fip", "mpp", "gap", "frames", plain_name(self.kind.index) if self.kind.index else "tst")
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
         shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}

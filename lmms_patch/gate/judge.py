@@ -50,6 +50,7 @@ class Verdict:
         warned: whether it is inconclusive and its rule says that this does not block.
         reason: why, in one line; may be empty.
         base: the benchmark.
+        kind: of the task (``spec.KINDS``).
         measure: the number as people know it: the benchmark's own metric in place of ``fip`` and ``score``.
         least, most: the ends of what is allowed, limit and margin together; None: there is no such end.
     """
@@ -71,6 +72,7 @@ class Verdict:
     warned: bool = False
     reason: str = ""
     base: str = ""
+    kind: str = "rci"
     measure: str = ""
     least: float | None = None
     most: float | None = None
@@ -599,6 +601,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
         warned=warned,
         reason=reason,
         base=str(one.result.described["base"]),
+        kind=one.kind,
         measure=item.metric,
         least=least,
         most=most,
@@ -610,7 +613,7 @@ def _gate(one: Result) -> tuple[int | None, str]:
     gate, analysis = one.result.metrics.get("gate"), one.result.details.get("analysis") or {}
     said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
     if gate == 1:
-        return 1, said or reading.NOT_CHECKED * reading.unchecked(analysis)
+        return 1, said or KINDS[one.kind].words.say(reading.NOT_CHECKED) * reading.unchecked(analysis)
     return (None, said or "unknown") if gate is None else (int(gate), said or "near chance")
 
 
@@ -621,7 +624,8 @@ def _looks(one: Result) -> tuple[int | None, str]:
     if looks:
         return 1, ""
     told = [str(each.get("reason") or "") for each in stored.get("looks") or () if each.get("value") is looks]
-    return None if looks is None else 0, next(filter(None, told), f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
+    unknown = KINDS[one.kind].words.say(f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
+    return None if looks is None else 0, next(filter(None, told), unknown)
 
 
 def _checked(one: Result, before: Baseline | None) -> tuple[int, str]:
@@ -639,4 +643,4 @@ def _excluded(one: Result) -> tuple[float | None, str]:
     if not docs or not counts or None in counts.values():
         return None, "the run does not say how many docs it left out"
     worst = max(counts, key=lambda n: counts[n] or 0)
-    return (counts[worst] or 0) / docs, f"{counts[worst]:.0f} of {docs:.0f} docs at grid {worst}"
+    return (counts[worst] or 0) / docs, f"{counts[worst]:.0f} of {docs:.0f} docs at {KINDS[one.kind].words.grid(worst)}"

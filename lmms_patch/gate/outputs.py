@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement, Verdict
@@ -67,7 +68,7 @@ def _found(one: Verdict) -> str:
     """Return a verdict's number with its interval, its baseline and what is allowed, or the state that a rule asks for."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
-        return ": ".join(filter(None, [_HELD[one.metric][number.value != 1], one.reason]))
+        return ": ".join(filter(None, [KINDS[one.kind].words.say(_HELD[one.metric][number.value != 1]), one.reason]))
     allowed = _allowed(one)
     if number.value is None:
         reason = one.reason or UNDEFINED
@@ -279,7 +280,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 
 def _verdict_json(one: Verdict) -> dict[str, Any]:
     """Return a verdict in plain JSON types."""
-    out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "kind"}
     for key, value in out.items():
         if isinstance(value, str):
             out[key] = line(value)

@@ -25,7 +25,7 @@ from lmms_patch.runs.measures import matching
 from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-_OF_GRID = re.compile(r"^(?:rci|pcri)(\d+)")
+_OF_GRID = re.compile(r"^(?:rci|pcri|trci)(\d+)")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, by_medium
+from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -177,8 +177,11 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
     for name, rule in _RULES.items():
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
-        for words, among in by_medium(ordered, lambda one: KINDS[one.kind].words):
-            clauses.setdefault(rule.about, []).append((words.say(rule.words).format(teller.listed(name, among)), among))
+        by_words: dict[str, list[Case]] = {}
+        for one in ordered:
+            by_words.setdefault(teller.words(one).say(rule.words), []).append(one)
+        for words, among in by_words.items():
+            clauses.setdefault(rule.about, []).append((words.format(teller.listed(name, among)), among))
     sentences = list(clauses.items())
     while len(sentences) > MOST:
         (_, first), (_, second) = sentences[-2:]
@@ -326,7 +329,13 @@ class _Teller:
         asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
         self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
         self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and KINDS[one.kind].index}
+        self._of_clips = {one.base for one in cases if KINDS[one.kind].needs_video}
         self._spelled = False
+
+    def words(self, case: Case) -> Words:
+        """Return what the parts of a case are called; without its image, a benchmark that is also asked in time has no clip."""
+        kind = KINDS[case.kind]
+        return OF_CLIPS if case.base in self._of_clips and kind.view in ("blind", "blank", "swap") else kind.words
 
     def listed(self, rule: str, cases: Sequence[Case]) -> str:
         """Return cases as a list in words: the first few with their numbers; a benchmark of which it holds for several models is named once."""
@@ -342,7 +351,7 @@ class _Teller:
 
     def _one(self, rule: str, case: Case, with_numbers: bool) -> str:
         """Return the name of a case, with its numbers."""
-        numbers = KINDS[case.kind].words.say(self._numbers(rule, case)) if with_numbers else ""
+        numbers = self.words(case).say(self._numbers(rule, case)) if with_numbers else ""
         return f"{self._names[case.key]} ({numbers})" if numbers else self._names[case.key]
 
     def _group(self, rule: str, cases: Sequence[Case], with_numbers: bool) -> str:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.runs.details import HealedByWords, JudgedBounds
-from lmms_patch.stats.bounds import Count, GridSize, Number, Some, one_of
+from lmms_patch.stats.bounds import Count, Number, Parts, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
 KindName = Annotated[str, one_of(KINDS)]
@@ -55,7 +55,7 @@ class BoardResult(Struct, kw_only=True):
         filter: The harness's filter pipeline.
         base: The benchmark.
         metric: The primary metric.
-        grids: Grid sizes n.
+        grids: Grid sizes n, or numbers of segments or frames.
         higher: Whether more of the metric is better.
         type: The papers' task type; empty where none is named.
         gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), null unknown or no gate.
@@ -74,7 +74,7 @@ class BoardResult(Struct, kw_only=True):
     base: str
     kind: KindName
     metric: str
-    grids: list[GridSize]
+    grids: list[Parts]
     higher: bool
     type: Literal["", "mcq", "yesno", "vqa", "caption"]
     docs: Count

@@ -361,7 +361,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
     magic = result.details.get("magic") or {}
     return {
         "benchmark": described["base"],
-        "kind": "index" if kind.index else kind.name,
+        "kind": "index" if kind.index and not kind.needs_video else kind.name,
         "metric": described["metric"],
         "filter": result.filter,
         "docs": made.get("docs"),
@@ -369,7 +369,9 @@ def _fingerprint(result: Result) -> dict[str, Any]:
         "prompts": made.get("prompts"),
         **_images(kind, made),
         **asked(result.run, result.task),
-        "views": digest([described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name == "shuffle" else []))}]),
+        "views": digest(
+            [described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))}]
+        ),
         **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
         "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
         "folds": described.get("folds"),

@@ -9,13 +9,14 @@ from tests.making.runs import as_records
 METRIC = "acc"
 
 
-def record(doc_id, full, cells, *, items=None, excluded=(), answer=None, baselines=(), lent=(), **fields):
+def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=None, baselines=(), lent=(), **fields):
     """One doc's ``patch`` object.
 
     Args:
         doc_id: its number.
         full: scalar of the full image; None: unscored, with an error.
-        cells: for each grid the scalars of its n² cells.
+        cells: for each grid the scalars of its n² cells, or of its n segments.
+        kind: ``rci`` or ``trci``.
         items: from a scalar to the native item; the scalar itself where none is given.
         excluded: grids that the doc is not used for.
         answer: (format, options, gold).
@@ -23,7 +24,7 @@ def record(doc_id, full, cells, *, items=None, excluded=(), answer=None, baselin
         lent: (to, p, scalar of the full image, {n: scalar of the best cell}).
         fields: cluster, category.
     """
-    spec = WrapSpec("toy", "rci", tuple(sorted(cells)))
+    spec = WrapSpec("toy", kind, tuple(sorted(cells)))
     scalars = [full] + [score for n in spec.grids for score in cells[n]]
     views = tuple(_view(view, score, items) for view, score in zip(views_of(spec), scalars, strict=True))
     best, start = {}, 1
@@ -31,7 +32,7 @@ def record(doc_id, full, cells, *, items=None, excluded=(), answer=None, baselin
         known = [score for score in cells[n] if score is not None]
         if n not in excluded and known:
             best[n] = start + cells[n].index(max(known))
-        start += n * n
+        start += len(cells[n])
     form, options, gold = answer or ("", 0, None)
     about = {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold} if answer else {}
     own = tuple(Baseline(one[0], tuple(one[1]), {METRIC: one[3] if len(one) > 3 else one[2]}, {METRIC: one[2]}) for one in baselines)

@@ -9,13 +9,13 @@ from msgspec import Raw, to_builtins
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.ask.spec import KINDS, Options, WrapSpec
 from lmms_patch.ask.views import swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
 from lmms_patch.stats.forms import MEAN
@@ -71,9 +71,40 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
     stream = np.random.default_rng([seed, answers]) if answers else stream
-    views = grid * grid + 1
+    views = KINDS[kind].cells(grid) + 1
     given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
+
+
+def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=()):
+    """Records of a 4-option task of a kind without an index: a view is answered rightly in as many docs as ``know`` says of it, else with no letter.
+
+    Args:
+        kind: such as ``frames``.
+        know: for each view in request order, the share of docs that are right on it; the same docs are right on all views that know as many.
+        n: docs.
+        grids: the numbers of the name.
+        base: the benchmark.
+        seed: decides which docs are right.
+        short: docs whose clip has too few frames for the largest number: they have no such view.
+    """
+    spec = WrapSpec(base, kind, tuple(grids))
+    order = np.random.default_rng(seed).permutation(n)
+    docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", LETTERS[i % 4]), "Which?") for i in range(n)]
+    made, records = plan(docs), []
+    for i in range(n):
+        views = [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
+        said = [LETTERS[i % 4] if order[i] < share * n else "none" for share in know]
+        scored = tuple(ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(views, said, strict=False))
+        baselines = made.baselines[i].items()
+        base_of = tuple(Baseline(a, tuple(roles), *[{"acc": float(a == LETTERS[i % 4])}] * 2) for a, roles in baselines)
+        answer = made.answers[i]
+        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        excluded = {max(spec.grids): "7 frames are too few"} if i in short else {}
+        clips = (Clip(7 if i in short else 32, 8.0),)
+        one = SampleRecord(spec.name, spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
+        records.append(one.to_json())
+    return spec, records, made
 
 
 def quick(records, whole, drawn, p=0.25):
@@ -216,6 +247,7 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         lent,
         wrong_image=lost,
         images=f"{i:016x}",
+        clips=(Clip(32, 8.0),) if KINDS[spec.kind].needs_video else (),
     )
     return whole.to_json()
 
@@ -232,13 +264,14 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
         part = any("asked" in r for r in records)  # then what would have been scored is estimated
         scored = [r for r in records if r["views"][0]["items"]]
         full = [r["views"][0]["items"]["acc"] for r in scored]
-        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored] for n in spec.grids}
+        grids = spec.grids if KINDS[spec.kind].index else ()
+        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored] for n in grids}
         native = Native(
             lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
         )
         found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
-        flat = {key: found[key] for key in found if key.startswith(("rci", "gap", "chance", "gate"))}
-        mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in spec.grids}
+        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "trci", "gap", "chance", "gate", "frames"))}
+        mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in grids}
         values = {"acc": found["analysis"]["fip"]["value"] if part else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
         tasks[name] = values, {**DATA, **described(spec)}, lines

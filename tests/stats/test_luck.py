@@ -1,5 +1,6 @@
 """RCI with luck removed, against its definition in plain Python and against simulations whose truth is known (DESIGN section 6)."""
 
+import itertools
 import math
 import random
 
@@ -471,3 +472,13 @@ def test_ceiling_of_luck_by_enumeration():
     assert luck_ceiling(np.array([0.25]), 9) == pytest.approx(1 - 0.75**9)
     assert luck_ceiling(np.array([0.5, 0.25]), 4) == pytest.approx((15 / 16 + 1 - 0.75**4) / 2)
     assert luck_ceiling(np.array([1.0, 0.0]), 9) == 0.5
+
+
+@pytest.mark.parametrize(("options", "tries"), [(2, 2), (3, 4), (4, 5), (2, 9)])
+def test_the_luck_of_k_segments_by_every_way_to_guess(options, tries):
+    ways = list(itertools.product(range(options), repeat=tries))  # option 0 is right
+    assert luck_ceiling(np.array([1 / options]), tries) == pytest.approx(sum(0 in way for way in ways) / len(ways))
+
+
+def test_docs_may_have_other_numbers_of_tries():
+    assert luck_ceiling(np.array([0.5, 0.5]), np.array([1, 2])) == pytest.approx((0.5 + 0.75) / 2)

@@ -133,6 +133,7 @@ SMALL = {
     "2x2, three clusters of two": ([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], list("aabbcc")),
     "3x3, two docs": ([[0, 0, 0, 0, 1, 0.5, 0, 0, 0], [0, 0.3, 0, 0, 1, 0, 0, 0, 0]], None),
     "3x3, three docs": ([[0, 0, 0, 0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 1, 0, 0, 0, 0], [1, 0, 0, 0, 1, 0, 0, 0, 0]], None),
+    "five segments in a row, three docs": ([[0, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0.5]], None),
     "4x4, two docs": ([[0] * 5 + [1, 1] + [0] * 9, [0] * 5 + [1, 0] + [0] * 8 + [1]], None),
 }
 
@@ -285,3 +286,21 @@ def test_holm_by_its_definition(p):
     for value, adjusted in zip(p, found, strict=True):
         rank = max(i for i, other in enumerate(ordered) if other == value)
         assert adjusted == pytest.approx(min(1.0, max((m - j) * ordered[j] for j in range(rank + 1))))
+
+
+@pytest.mark.parametrize(
+    ("shares", "shape", "centre"),
+    [
+        ([0.1, 0.2, 0.4, 0.2, 0.1], (1, 5), 2.0),  # the middle one of five: 0.4 of the score on 1/5 of the clip
+        ([0.4, 0.1, 0.1, 0.4], (1, 4), 0.4),  # the middle two of four: 0.2 on 1/2
+        ([0.4, 0.1, 0.1, 0.4], (2, 2), None),  # every cell touches the middle
+        ([0.3, 0.7], (1, 2), None),
+        ([0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0], (3, 3), 9.0),
+        ([0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0], (1, 9), 9.0),
+        ([0.2] * 5, None, 1.0),  # five cells are no square, so they stand in a row
+    ],
+)
+def test_the_middle_of_a_row_is_its_middle_segments(shares, shape, centre):
+    found = cell_shares([shares], shape=shape, permutations=9)
+    assert found.score == pytest.approx(shares)
+    assert found.centre is None if centre is None else found.centre == pytest.approx(centre)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
-from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.ask.spec import KINDS, WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
@@ -109,7 +109,7 @@ def check(task: WrappedTask, *, predict_only: bool) -> str:
         so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
         raise CannotWrapError(f"{name}: {task.primary} is {told}, so it cannot be {so}; type --tasks {whole}{part if form else ''}")
     task.aggregations.form = form
-    docs, views = len(task.evaluated), 1 + sum(n * n for n in task.spec.grids)
+    docs, views = len(task.evaluated), 1 + sum(cells_of(task.spec))
     pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
     full = docs * views
     if pilot < min(docs, LEAST_PILOT):
@@ -127,24 +127,29 @@ def told_before(task: WrappedTask, full: int, null: int) -> str:
     options = task.spec.options
     beside = f"; {null:,} more on wrong images" if null else ""
     if not options.quick:
-        return f"a full pass is {full:,} calls{beside}; cells that cannot change a number are left out"
-    low, high = expected_calls(len(task.evaluated), task.spec.grids, options)
+        return f"a full pass is {full:,} calls{beside}; {KINDS[task.spec.kind].words.parts} that cannot change a number are left out"
+    low, high = expected_calls(len(task.evaluated), task.spec, options)
     until = f"until the 95 % interval of {task.spec.kind.upper()} is ± {options.precision:g} or less"
     most = "" if options.budget is None else f", at most {options.budget:,} calls"
     return f"a full pass is {full:,} calls{beside}; asked {until}{most}: most often {low:,} to {high:,} calls"
 
 
-def expected_calls(docs: int, grids: Sequence[int], options: Any) -> tuple[int, int]:
+def cells_of(spec: WrapSpec) -> tuple[int, ...]:
+    """Return how many cells, or segments of a clip, each grid of a task has."""
+    return tuple(map(KINDS[spec.kind].cells, spec.grids))
+
+
+def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
     """Return how many calls a quick run most often takes, from models and benchmarks that were simulated: the least and the most of them.
 
     Args:
         docs: how many docs there are.
-        grids: the grids.
+        spec: what they are asked.
         options: the task's options.
     """
     from lmms_patch.stats.asking import typical_calls
 
-    cells = sum(n * n for n in grids)
+    cells = sum(cells_of(spec))
     pilot = pilot_of(options.pilot, docs)
     least, most = typical_calls(docs, cells, pilot, Goal(options.precision, options.target))
     cap = docs * (1 + cells) if options.budget is None else options.budget
@@ -219,7 +224,7 @@ class Quick:
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(task.aggregations.form.name if task.aggregations.form else "", 1.0)
         self._scale = float(known.max()) if len(known) and known.max() > 0 else float(options.scale or per_doc) / per_doc
-        cells = tuple(n * n for n in task.spec.grids)
+        cells = cells_of(task.spec)
         earlier = earlier_scores(task) if options.reference == "auto" else None
         design = Docs(
             np.argsort(clusters, kind="stable"),

@@ -133,7 +133,7 @@ def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | 
     from lmms_patch.harness.asking.quick import expected_calls  # needs NumPy and SciPy, which the list of names does not
 
     try:
-        each = [expected_calls(facts.docs or 0, spec.grids, configs.options_over(facts.metadata, spec, facts.name)) for facts in leaves]
+        each = [expected_calls(facts.docs or 0, spec, configs.options_over(facts.metadata, spec, facts.name)) for facts in leaves]
     except PatchError:
         return None
     return sum(low for low, _ in each), sum(high for _, high in each)

@@ -43,6 +43,7 @@ class Facts:
         video: whether ``dataset_kwargs`` announces videos.
         judge: the client library (of a judge or the network) that its scorer can reach, if any.
         hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it. Only the data can then decide.
+        still: whether that code speaks of images, and of nothing else.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
         metadata: the task's metadata, which may carry an inline profile.
@@ -56,6 +57,7 @@ class Facts:
     video: bool = False
     judge: str | None = None
     hint: str | None = None
+    still: bool = False
     python: bool = False
     docs: int | None = None
     metadata: Any = None
@@ -67,15 +69,18 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
+    mentioned = _mentioned(config.get("doc_to_visual"))
+    video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
     judge = next((client for node in _scorers(config) if (place := _place(node)) and (client := judge_in(*place))), None)
     return Facts(
         name,
         output_type=config.get("output_type") or "generate_until",
         shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
         empty=config.get("doc_to_messages") is None and (place := _place(config.get("doc_to_visual"))) is not None and returns_nothing(*place),
-        video=bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False,
+        video=video,
         judge=judge or magic_judge(config.get("metadata")),
-        hint=_hint(config.get("doc_to_visual")),
+        hint=None if mentioned == "image" else mentioned,
+        still=mentioned == "image" and not video,
         docs=sizes.docs_of(config),
         metadata=config.get("metadata"),
     )
@@ -111,13 +116,14 @@ def _installed(module: str) -> Path | None:
     return Path(lmms_eval.__file__).parent / Path(*parts[1:]).with_suffix(".py")
 
 
-def _hint(node: Any) -> str | None:
-    """Return "video" or "audio" where the source of ``doc_to_visual`` mentions it."""
+_SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav"), "image": ("image", '.convert("rgb")')}
+
+
+def _mentioned(node: Any) -> str | None:
+    """Return "video", "audio" or "image", the first that the source of ``doc_to_visual`` mentions; None where it mentions none."""
     place = _place(node)
-    if place is None:
-        return None
-    source = _source(*place)
-    return next((word for word, signs in (("video", ("video", ".mp4")), ("audio", ("audio", ".wav"))) if any(s in source for s in signs)), None)
+    source = "" if place is None else _source(*place)
+    return next((word for word, signs in _SIGNS.items() if any(sign in source for sign in signs)), None)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -145,6 +151,8 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.empty and not KINDS[spec.kind].folds:
         return "it shows no image: its doc_to_visual always returns nothing"
+    if KINDS[spec.kind].needs_video and facts.still:
+        return "it shows still images; only clips have segments and frames"
     if facts.video and KINDS[spec.kind].regions:
         return "it is a video task; boxes lie on still images"
     if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):

@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import Any
 
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Words
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.board.store import GridNotes, Result, Store, Stored, date_order
 from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_corrected, places
@@ -21,6 +21,8 @@ from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
+INDICES = ("index", "trci")
+"""The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), and that of segments."""
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
 TOLD = runs.RECORDED
@@ -34,7 +36,7 @@ def noted(result: Result, n: int) -> dict[str, Estimate]:
     return {
         name: reading.raw(one, _mark(result, n), result.marginal, result.sampled)
         if name == index
-        else reading.corrected(one, null if name == f"{index}_adj" else None, result.marginal, sampled=result.sampled)
+        else reading.corrected(one, null if name == f"{index}_adj" else None, result.marginal, result.asked.words.parts, result.sampled)
         for name, one in known.items()
     }
 
@@ -87,6 +89,11 @@ class Entry:
         return noted(self.result, n).get(whole, estimate) if name in ("index", "adj", "adj_blind") else estimate
 
     @property
+    def score(self) -> Estimate:
+        """The number that a result without an index is about: on so many frames where it is of a curve."""
+        return self.number("tst" if self.result.asked.folds else f"frames{self.grid}" if self.result.asked.curve else "score")
+
+    @property
     def notes(self) -> GridNotes:
         """What stands beside the index of its grid."""
         return self.result.notes.get(self.grid) or GridNotes(None, None, "", 0)
@@ -113,7 +120,7 @@ class Group:
     """Entries that may be set side by side: one benchmark, kind and grid, under the same settings.
 
     Attributes:
-        kind: ``index``, or a kind without one (``tst``, ``blind``, ...).
+        kind: one of ``INDICES``, or a kind without an index (``tst``, ``blind``, ...).
         base, grid: which benchmark; which grid, 0 for none.
         number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number of docs, then of
             models, then the task's primary filter pipeline, then the newest run, then the filter's name.
@@ -141,6 +148,16 @@ class Group:
     merged: tuple[str, ...] = ()
     by: By | None = None
     why: str = ""
+
+    @property
+    def has_index(self) -> bool:
+        """Whether its entries have an index."""
+        return self.kind in INDICES
+
+    @property
+    def words(self) -> Words:
+        """What the parts of its images or clips are called."""
+        return self.entries[0].result.asked.words
 
     @property
     def headline(self) -> str:
@@ -224,8 +241,8 @@ def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
 
 
 def kind_of(result: Result) -> str:
-    """Return ``index`` for kinds with an index, else the kind."""
-    return "index" if result.index else result.kind
+    """Return ``index`` for kinds with an index over cells, else the kind."""
+    return "index" if result.index and not result.asked.needs_video else result.kind
 
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
@@ -287,7 +304,7 @@ def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]],
     out = []
     for number, (identifier, entries) in enumerate(ordered, 1):
         given = entries[0].result.fingerprint
-        how, why = choose(entries, by) if place[0] == "index" else ({"magic": PRIMARY}.get(place[0]), "")
+        how, why = choose(entries, by) if place[0] in INDICES else ({"magic": PRIMARY}.get(place[0]), "")
         ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
         fingerprint = {key: value for key, value in given.items() if key not in ignore}
         unknown = tuple(key for key in TOLD if key not in ignore and fingerprint.get(key) is None)

@@ -115,9 +115,10 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
     result, n = entry.result, entry.grid
     metric, index = clean(result.metric), result.index
     if index:
-        grid = f"{n}×{n} cells"
+        words = result.asked.words
+        grid = words.size(n) if words.instead else f"{words.size(n)} cells"
         return [
-            ("fip", metric, f"{metric}, full image (FIP)"),
+            ("fip", metric, f"{metric}, {result.asked.shows} (FIP)"),
             (f"mpp{n}", f"{metric}_mpp{n}", f"{metric}, best of {grid} (MPP)"),
             (f"{index}{n}", f"{index}{n}", f"{index.upper()}, {grid}: 1 - MPP / FIP"),
             (f"{index}{n}_adj", f"{index}{n}_adj", f"{index.upper()}, {grid}, luck removed"),
@@ -129,7 +130,7 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
     if result.kind == "magic":
         return [(name, name, magic_words.WORDS[name][0]) for name in magic_words.order(result.numbers)]
     shown = f"{result.kind}{n or ''}"
-    own = ("score", f"{metric}_{shown}", f"{metric}, {shown} view")
+    own = (f"frames{n}" if result.asked.curve else "score", f"{metric}_{shown}", f"{metric}, {shown} view")
     return [own] if result.kind != "occlude" else [("fip", metric, f"{metric}, full image"), (f"drop{n}", f"drop{n}", "Drop")]
 
 

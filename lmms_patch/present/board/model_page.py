@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.board.board import Board, Entry, Group, noted
 from lmms_patch.present.board.store import Result, Stored, date_order, day
 from lmms_patch.present.findings import Case
@@ -119,12 +118,12 @@ def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
 
 def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
     """Return the row of an entry in the table of a model's numbers."""
-    result, grid = entry.result, f", {entry.grid}×{entry.grid}" if entry.grid else ""
-    kind = KINDS[result.kind]
+    result, grid = entry.result, f", {group.words.size(entry.grid)}" if entry.grid else ""
+    kind = result.asked
     about: dict[str, Cell] = {
         "benchmark": clean(f"{group.base}{grid}"),
-        "shown": "full image and cells" if kind.index else kind.shows,
-        "score": entry.number("tst" if kind.folds else "score"),
+        "shown": f"{kind.shows} and {kind.words.parts}" if kind.index else kind.shows,
+        "score": entry.score,
         "chance": result.numbers.get("chance"),
         "docs": result.docs,
         "date": day(entry.date),

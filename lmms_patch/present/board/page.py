@@ -147,7 +147,7 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
             if id(entry.result) not in cases and not entry.result.nonsense:
                 key = f"g{i}-{k}"
                 cases[id(entry.result)] = model_page.case(entry.model, entry.result, key)
-                shown[key] = f"g{i}", clean(group.base) + ("" if group.kind == "index" else f", {group.kind}")
+                shown[key] = f"g{i}", clean(group.base) + ("" if group.has_index else f", {group.kind}")
     return (findings(list(cases.values())) if cases else []), shown
 
 
@@ -184,14 +184,14 @@ def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iter
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
     """Return what the page shows of a group; of an index without the columns that say nothing."""
-    if group.kind == "index":
+    if group.has_index:
         said = {column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)} - {"docs_used"}
         kept = {*_KEPT, group.headline} if short else said | {"model", "rank"}
         sheet = dataclasses.replace(sheet, columns=tuple(column for column in sheet.columns if column.key in kept))
     about = {"kind": group.kind, "models": len(group.entries), "settings": tables.settings(group), "remarks": tables.remarks(group)}
     drawn = None
     if group.by is not None:
-        name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.kind == "index"
+        name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.has_index
         key = group.headline if index and group.by.key in ("pcri", "adj") else name
         title = next((column.title for column in sheet.columns if column.key == key), group.by.key)
         drawn = chart(title, [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.present.formats import Leaderboard
@@ -106,8 +106,13 @@ class Result:
 
     @property
     def index(self) -> str | None:
-        """``rci`` or ``pcri``; None for a kind without an index."""
-        return KINDS[self.kind].index
+        """``rci``, ``pcri`` or ``trci``; None for a kind without an index."""
+        return self.asked.index
+
+    @property
+    def asked(self) -> Kind:
+        """The kind as a row of the grammar."""
+        return KINDS[self.kind]
 
     @cached_property
     def nonsense(self) -> str:
@@ -548,7 +553,7 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     for name, value in given["fingerprint"].items():
         if isinstance(value, (dict, list)) or (isinstance(value, float) and not bounds.is_number(value)):
             raise ValueError(f"fingerprint: {name} is no plain value")
-    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, MIN_GRID, MAX_GRID) for n in given["grids"]):
+    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in given["numbers"].items()}

@@ -61,15 +61,17 @@ def _ordinal(place: int) -> str:
 
 
 def index_name(group: Group) -> str:
-    """Return ``RCI`` or ``PCRI``: what most of its results are called; they are the same number."""
+    """Return ``RCI`` or ``PCRI``: what most of its results are called; they are the same number. In time it is ``TRCI``."""
+    if group.words.instead:
+        return "TRCI"
     names = [entry.result.index for entry in group.entries]
     return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
 
 
 def title(group: Group, several: bool) -> str:
     """Return the title of a group's table, with its number where there are several for its benchmark and grid."""
-    grid = f", {group.grid}×{group.grid}" if group.grid else ""
-    what = index_name(group) if group.kind == "index" else group.kind
+    grid = f", {group.words.size(group.grid)}" if group.grid else ""
+    what = index_name(group) if group.has_index else group.kind
     return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
 
 
@@ -103,8 +105,9 @@ def remarks(group: Group) -> list[str]:
 
 def _on_reading(group: Group) -> list[str]:
     """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
-    if group.kind != "index":
+    if not group.has_index:
         return []
+    unlooked = group.words.say(f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}")
     marked = [
         f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
     ]
@@ -113,13 +116,13 @@ def _on_reading(group: Group) -> list[str]:
     out = [f"{clean(group.why)}."] if group.why else []
     rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
-    out += [f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}: {listed(unchecked, 6)}."] if unchecked else []
+    out += [f"{unlooked}: {listed(unchecked, 6)}."] if unchecked else []
     return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
 
 
 def group_sheet(group: Group, several: bool) -> Sheet:
     """Return the table of a group."""
-    columns = _index_columns(group) if group.kind == "index" else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
+    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
@@ -136,7 +139,7 @@ _LAST = (
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a group with an index; those about left-out docs only where an entry leaves some out."""
-    index, out = index_name(group), any(entry.notes.excluded for entry in group.entries)
+    index, out, say = index_name(group), any(entry.notes.excluded for entry in group.entries), group.words.say
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
@@ -149,16 +152,16 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
             index=group.headline == "adj",
         ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
-        Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs."),
+        Column("fip", "FIP", help=say("The native metric on full images, on its own scale, over all docs.")),
         *(
             [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
             if out
             else []
         ),
-        Column("mpp", "MPP", help="The native metric on each doc's best cell, on its own scale."),
+        Column("mpp", "MPP", help=say("The native metric on each doc's best cell, on its own scale.")),
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
         Column("chance", "Chance", help="What the best uninformed answer scores."),
-        Column("gate", "Gate", help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
+        Column("gate", "Gate", help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.")),
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
@@ -208,7 +211,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         "filter": clean(result.filter),
         "metric": clean(result.metric),
         "type": clean(result.type) or None,
-        "fip": entry.number("fip") if group.kind in ("index", "occlude") else None,
+        "fip": entry.number("fip") if group.has_index or group.kind == "occlude" else None,
         "chance": result.numbers.get("chance"),
         "docs": result.docs,
         "runs": entry.runs,
@@ -216,7 +219,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         "fingerprint": entry.id,
         "reason": clean(reason) or None,
     }
-    if group.kind == "index":
+    if group.has_index:
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
         row |= {"band": bands(entry, group)[0], "span": bands(entry, group)[1], "gate": result.gate_word, "excluded": entry.notes.excluded}
         row |= {
@@ -234,7 +237,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     elif group.kind == "occlude":
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
-        row["score"] = entry.number("score")
+        row["score"] = entry.score
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row

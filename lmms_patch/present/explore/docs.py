@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words, shape
 from lmms_patch.ask.views import cell_box
 from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
 from lmms_patch.stats.resample import cluster_numbers
@@ -55,10 +56,12 @@ class Docs:
         self._asked, marked = (pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped"))
         self._swapped: Bools = marked & (not swap)
         kinds = {
-            kind: pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool) for kind in ("full", "cell", "occlude")
+            kind: pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool)
+            for kind in ("full", "cell", "segment", "occlude")
         }
-        self._is_full, self._is_crop = kinds["full"], kinds["cell"]
-        self._is_cell = kinds["cell"] | kinds["occlude"]
+        self._in_time = bool(kinds["segment"].any())
+        self._is_full, self._is_crop = kinds["full"], kinds["cell"] | kinds["segment"]
+        self._is_cell = self._is_crop | kinds["occlude"]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -127,7 +130,8 @@ class Docs:
         if not self._classes or not self.grids:
             return np.full(len(self), UNKNOWN, np.int8)
         crops = self._own_cells & self._is_crop
-        scored = self._count(crops & ~np.isnan(self._numbers["right"])) == self.grids[-1] ** 2
+        rows, columns = shape("segment" if self._in_time else "cell", self.grids[-1])
+        scored = self._count(crops & ~np.isnan(self._numbers["right"])) == rows * columns
         used = (self.first != STATES["failed"]) & (self._count(crops) > 0) & ~self._left_out
         return by_image(np.where(used, self.first_right, np.nan), used & (self.right_cells > 0), scored)
 
@@ -233,7 +237,8 @@ class Docs:
         about, seen = self._docs.slice(place, 1).to_pylist()[0], self.seen(place)
         size = (seen and seen.size) or (about["width"] or 1, about["height"] or 1)
         other = f" of doc {about['wrong_from']}" if self._swap and about["wrong_from"] is not None else ""
-        made = [_view(one, state, size, other) for one, state in zip(found, states.tolist(), strict=True)]
+        words = OF_CLIPS if self._in_time else OF_IMAGES
+        made = [_view(one, state, size, words, other) for one, state in zip(found, states.tolist(), strict=True)]
         beside = self._swapped[start:stop].tolist()
         own, wrong = ([view for view, apart in zip(made, beside, strict=True) if apart == wanted] for wanted in (False, True))
         source = None if self._swap else about["wrong_from"]
@@ -263,33 +268,55 @@ def _seen(about: Mapping[str, Any]) -> Seen:
 _NAMES = {character: name for name, character in STATES.items()}
 
 
-def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], suffix: str) -> dict[str, Any]:
+def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], words: Words, suffix: str) -> dict[str, Any]:
     """Return one view as the page shows it.
 
     Args:
         found: its columns.
         state: a character of ``STATES``.
         size: of the image in pixels.
+        words: of the task (``Kind.words``).
         suffix: what its name ends in.
     """
     n, row, col = found["n"], found["row"], found["col"]
-    out: dict[str, Any] = {"name": _name(found) + suffix, "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
+    out: dict[str, Any] = {"name": words.say(_name(found)) + suffix, "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
     out["why"] = _text(found["failed"] or found["error"])
     if found["cell"] is not None:
         left, top, right, bottom = cell_box(size, n, row, col)
         percent = (100 * left / size[0], 100 * top / size[1], 100 * (right - left) / size[0], 100 * (bottom - top) / size[1])
-        out |= {"n": n, "row": row, "col": col, "box": [round(one, 4) for one in percent]}
+        if found["kind"] == "segment":  # drawn as a part of the clip's length
+            percent = (100 * col / n, 0.0, 100 / n, 100.0)
+        out |= {"n": n, "row": row, "col": col, "place": _place(found), "box": [round(one, 4) for one in percent]}
     return out
+
+
+def _place(found: Mapping[str, Any]) -> str:
+    """Return where a cell is, in words; or which segment it is."""
+    return f"segment {found['cell']}" if found["kind"] == "segment" else f"row {found['row'] + 1}, column {found['col'] + 1}"
 
 
 def _name(found: Mapping[str, Any]) -> str:
     """Return the name of a view on the page, such as ``3×3, row 2, column 1``. Views of one doc have different names."""
     if found["cell"] is not None:
         hidden = "all but " if found["kind"] == "occlude" else ""
-        return f"{hidden}{found['n']}×{found['n']}, row {found['row'] + 1}, column {found['col'] + 1}"
+        words = OF_CLIPS if found["kind"] == "segment" else OF_IMAGES
+        return f"{hidden}{words.size(found['n'])}, {_place(found)}"
     if found["region"] is not None:
         return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
-    return {"full": "full image", "blind": "no image", "blank": "blank image"}.get(found["kind"], found["kind"] or "view")
+    if found["kind"] == "frames":
+        return f"{found['n']} frame{'s' * (found['n'] != 1)}"
+    return _NAMED.get(found["kind"], found["kind"] or "view")
+
+
+_NAMED = {
+    "full": "full image",
+    "blind": "no image",
+    "blank": "blank image",
+    "frame": "middle frame",
+    "tshuffle": "segments shuffled",
+    "treverse": "clip reversed",
+}
+"""Names of views that are not of a cell."""
 
 
 def _text(value: Any) -> str | None:

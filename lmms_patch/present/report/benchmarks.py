@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmms_patch.ask.spec import Kind
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed
 from lmms_patch.present.report.run_sheets import band_text
@@ -34,7 +35,7 @@ def label(column: Pair) -> str:
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     """Return all tables across benchmarks; those without rows are left out."""
     if not points:
-        return []
+        return cells(entries)
     enough = len(benchmarks(points)) >= FEWEST
     wide = [matrix(points)] if enough and 2 <= len(columns(points)) <= WIDEST_MATRIX else []
     made = [
@@ -325,12 +326,13 @@ FEWEST_SCORING = 10
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def readable(entries: Sequence[Entry], n: int) -> list[Entry]:
-    """Return the results with cell shares at a grid that mean something.
+def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[Entry]:
+    """Return the results with cell shares at a grid that mean something, of the medium of a kind.
 
     Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
     """
-    kept = [entry for entry in entries if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
+    of_medium = [entry for entry in entries if entry.asked.shape(n) == kind.shape(n)]
+    kept = [entry for entry in of_medium if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
     return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
 
@@ -343,13 +345,21 @@ def _scoring(entry: Entry, n: int) -> float | None:
 
 
 def cells(entries: Sequence[Entry]) -> list[Sheet]:
-    """Return where in the image the score comes from, one table a grid; the last row is the mean over results (RCI paper, figure 3)."""
-    return [sheet for n in sorted({n for entry in entries for n in entry.grids}) if (sheet := _cells(readable(entries, n), n)).rows]
+    """Return where in the image, or when in the clip, the score comes from, one table a grid.
+
+    The last row is the mean over results (RCI paper, figure 3).
+    """
+    kinds = {(entry.asked.needs_video, n): entry.asked for entry in entries for n in entry.grids}
+    return [sheet for (_, n), kind in sorted(kinds.items(), key=lambda one: one[0]) if (sheet := _cells(readable(entries, n, kind), n, kind)).rows]
 
 
-def _cells(entries: Sequence[Entry], n: int) -> Sheet:
+def _cells(entries: Sequence[Entry], n: int, kind: Kind) -> Sheet:
     """Return the table of one grid: of each result the share of every cell, and of all results the mean."""
-    names = [f"r{row + 1}c{col + 1}" for row in range(n) for col in range(n)]
+    lines, across = kind.shape(n)
+    places = {f"r{row + 1}c{col + 1}": f"row {row + 1} col {col + 1}" for row in range(lines) for col in range(across)}
+    if kind.needs_video:
+        places = {f"s{i + 1}": f"segment {i + 1}" for i in range(across)}
+    names = list(places)
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         shares = entry.shares(n) or {}
@@ -358,21 +368,25 @@ def _cells(entries: Sequence[Entry], n: int) -> Sheet:
     if len(rows) > 1:
         mean = {key: np.mean([(e.shares(n) or {})[key] for e in entries], axis=0).tolist() for key in ("score",)}
         rows.append({"benchmark": f"mean of {len(entries)} results", "most": names[int(np.argmax(mean["score"]))], **_share_row(names, mean)})
-    wide = n <= WIDEST_CELLS
+    wide = len(names) <= WIDEST_CELLS**2
     heads = (
         _BENCHMARK,
         _MODEL,
         Column("docs", "docs"),
-        Column("p", "p", help="permutation test of an even spread over cells"),
+        Column("p", "p", help=f"permutation test of an even spread over {kind.words.parts}"),
         *((Column("centre", "centre", help="score share of the middle over its share of the area: 1 is even"),) if n > 2 else ()),
-        Column("most", "largest", help="row and column of the cell with the largest share"),
-        *(Column(name, f"row {name[1]} col {name[3]}", digits=1, help="percent of all cells' score") for name in names if wide),
+        Column(
+            "most",
+            "largest",
+            help=kind.words.say("row and column of the cell with the largest share") if lines > 1 else "segment with the largest share",
+        ),
+        *(Column(name, title, digits=1, help=f"percent of all {kind.words.parts}' score") for name, title in places.items() if wide),
     )
     note = (
-        f"Percent of the score that all cells earn in isolation (RCI paper, 3.3); even would be {100 / n**2:.1f} each. "
-        f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any cell."
+        f"Percent of the score that all {kind.words.parts} earn in isolation (RCI paper, 3.3); even would be {100 / kind.cells(n):.1f} each. "
+        f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any {kind.words.part}."
     )
-    return Sheet(f"cells{n}", f"Where the score comes from, {n}x{n}", heads, tuple(rows), note)
+    return Sheet(f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note)
 
 
 def _share_row(names: Sequence[str], shares: Mapping[str, object]) -> dict[str, Cell]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_patch.ask.spec import KINDS, Kind, Words
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
@@ -48,7 +49,7 @@ class Entry:
         base: the benchmark.
         task: the wrapped task's name, with its filter where it has several.
         kind: ``spec.KINDS``.
-        index: ``rci``, ``pcri`` or None.
+        index: ``rci``, ``pcri``, ``trci`` or None.
         grids: those with an index.
         metric: the primary metric.
         higher: whether higher is better.
@@ -93,8 +94,18 @@ class Entry:
     magic: Mapping[str, Any] = field(default_factory=dict)
     size: int | None = None
 
+    @property
+    def asked(self) -> Kind:
+        """The kind as a row of the grammar."""
+        return KINDS[self.kind]
+
+    @property
+    def words(self) -> Words:
+        """What its parts are called."""
+        return self.asked.words
+
     def shares(self, n: int) -> Mapping[str, Any] | None:
-        """Return ``score``, ``win``, ``p_cells`` (n² numbers, row by row), ``centre``, ``p``, ``docs`` of a grid; None where no cell scores."""
+        """Return ``score``, ``win``, ``p_cells`` (a number for each cell, row by row), ``centre``, ``p``, ``docs``; None where no cell scores."""
         shares = self.whole.grid(n).get("shares")
         return shares if shares and shares.get("score") is not None else None
 

@@ -130,8 +130,11 @@ def example(entry: str, rule: str, line: Line, metric: str, image: str | None = 
     for view, answer in zip(views, answers, strict=True):
         if view.n is None or view.row is None or view.col is None:
             continue
-        left, top, right, bottom = first_box(view)
-        box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
+        if view.kind == "segment":  # drawn as a part of the clip's length
+            box = (100 * view.col / view.n, 0.0, 100 / view.n, 100.0)
+        else:
+            left, top, right, bottom = first_box(view)
+            box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
         score = view.scores.get(metric)
         grids.setdefault(view.n, []).append(CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need))
     score = views[0].scores.get(metric)

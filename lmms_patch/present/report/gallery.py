@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmms_patch.ask.spec import OF_IMAGES, Words
 from lmms_patch.present.report.data import CellAnswer, Example, RegionExample
 from lmms_patch.present.report.safe import picture
 from lmms_patch.text import clean
@@ -22,12 +23,14 @@ class Box:
     """One cell.
 
     Attributes:
+        place: where it is, in words.
         x, y, width, height: its outline, in units of the frame.
         verdict: ``right``, ``wrong`` or ``unscored``.
         says: the answer as far as the cell has room for it.
         cell: all of it.
     """
 
+    place: str
     x: float
     y: float
     width: float
@@ -42,7 +45,7 @@ class Frame:
     """One grid of an example.
 
     Attributes:
-        n: the grid.
+        n: the grid; size: the same in words.
         width, height: of the frame; x, y, w, h: of the image in it.
         boxes: row by row.
         right: how many cells are right; places: which, in words.
@@ -50,6 +53,7 @@ class Frame:
     """
 
     n: int
+    size: str
     width: float
     height: float
     x: float
@@ -66,9 +70,9 @@ def verdict(right: bool | None) -> str:
     return "unscored" if right is None else "right" if right else "wrong"
 
 
-def frames(example: Example) -> list[Frame]:
-    """Return the grids of an example, coarsest first."""
-    return [_frame(example, n, example.grids[n]) for n in sorted(example.grids)]
+def frames(example: Example, words: Words = OF_IMAGES) -> list[Frame]:
+    """Return the grids of an example, coarsest first. Segments of a clip stand side by side, from its start on the left."""
+    return [_frame(example, n, example.grids[n], words) for n in sorted(example.grids)]
 
 
 def image(example: Example | RegionExample) -> str | None:
@@ -76,7 +80,7 @@ def image(example: Example | RegionExample) -> str | None:
     return picture(example.image)
 
 
-def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
+def _frame(example: Example, n: int, cells: Sequence[CellAnswer], words: Words) -> Frame:
     """Return where an image and its cells lie in a frame of fixed width; very tall and very wide images get bars."""
     ratio = max(1, example.size[1]) / max(1, example.size[0])
     height = WIDTH * min(TALLEST, max(FLATTEST, ratio))
@@ -92,9 +96,11 @@ def _frame(example: Example, n: int, cells: Sequence[CellAnswer]) -> Frame:
         room = int(size[0] / _LETTER)
         said = clean(cell.answer, room) if room > 2 else clean(cell.answer)  # less than three letters of a longer answer say nothing
         says = said if len(said) <= room else ""
-        boxes.append(Box(round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), says, cell))
-    right = [f"row {cell.row + 1} column {cell.col + 1}" for cell in cells if cell.right]
+        place = f"{words.part} {cell.col + 1}" if words.instead else f"row {cell.row + 1}, column {cell.col + 1}"
+        boxes.append(Box(place, round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), says, cell))
+    right = [box.place.replace(",", "") for box in boxes if box.cell.right]
     unscored = sum(cell.right is None for cell in cells)
-    label = f"{example.alt}; grid {n} by {n}: {len(right)} of {len(cells)} cells right{': ' + ', '.join(right) if right else ''}"
+    grid = words.size(n) if words.instead else f"grid {n} by {n}"
+    label = f"{example.alt}; {grid}: {len(right)} of {len(cells)} {words.parts} right{': ' + ', '.join(right) if right else ''}"
     label += f"; {unscored} unscored" if unscored else ""
-    return Frame(n, WIDTH, round(height, 2), round(x, 2), round(y, 2), round(w, 2), round(h, 2), tuple(boxes), len(right), label)
+    return Frame(n, words.size(n), WIDTH, round(height, 2), round(x, 2), round(y, 2), round(w, 2), round(h, 2), tuple(boxes), len(right), label)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present import look, text_only
-from lmms_patch.present.report import gallery, markup, run_sheets, safe, shapes, wording
+from lmms_patch.present.report import gallery, markup, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
 from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
@@ -170,7 +170,7 @@ def page(report: Report) -> str:
             places=places,
             shown={*tables, *places.sections},
             needs=shapes.needs(report.entries),
-            need_words=run_sheets.NEED_WORDS,
+            need_words=shapes.need_words(report.entries),
             need_sheets=[sheet for sheet in report.sheets.get("runs", ()) if sheet.name == "necessity"],
             explore=shapes.explore(report),
             examples=_examples(report, report.examples, RULES),

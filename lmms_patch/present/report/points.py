@@ -72,11 +72,12 @@ class Point:
 
 
 def points_of(entries: Sequence[Entry]) -> list[Point]:
-    """Return the indices of some results, in their order.
+    """Return the indices of some results, in their order; those in time are not compared with those in space.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
     benchmark is named with the task.
     """
+    entries = [entry for entry in entries if not entry.asked.needs_video]
     seen = Counter((entry.base, entry.model, n) for entry in entries if entry.index for n in entry.grids)
     several = {base for (base, _, _), count in seen.items() if count > 1}
     out = []

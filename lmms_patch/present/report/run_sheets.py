@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
 from lmms_patch.present.sheets import Cell, Column, Sheet, levels
@@ -44,7 +44,7 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
-    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task"),
+    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task, or TRCI"),
     Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches; with luck removed where that is measured"),
     Column(
         "adj",
@@ -67,9 +67,9 @@ _RUN_COLUMNS = (
     Column("model", "model"),
     Column("benchmark", "benchmark"),
     Column("task", "task"),
-    Column("kind", "kind", help="what was shown: full image and cells (rci, pcri), no image (blind), ..."),
+    Column("kind", "kind", help="what was shown: full image and cells (rci, pcri), full clip and segments (trci), no image (blind), ..."),
     Column("metric", "metric"),
-    Column("n", "grid n", help="n x n cells"),
+    Column("n", "grid n", help="n x n cells; of trci: n segments"),
     Column("docs", "docs", help="docs that were scored"),
     Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
     Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
@@ -194,8 +194,18 @@ NEED_WORDS: Mapping[Need, str] = {
 """The classes of the necessity map (``numbers.Necessity``), and what they are; each doc is in the first that holds."""
 
 
+def in_each(words: Iterable[Words], sentence: str) -> str:
+    """Return a sentence in the words of each medium, once where they are the same.
+
+    >>> in_each([KINDS["rci"].words, KINDS["trci"].words, KINDS["pcri"].words], "one cell")
+    'one cell / one segment'
+    """
+    return " / ".join(dict.fromkeys(one.say(sentence) for one in words))
+
+
 def _necessity(entries: Sequence[Entry]) -> Sheet:
     """Return what each doc needs: shares of the four classes, of each result and grid, and of each category."""
+    media = [entry.words for entry in entries if entry.whole.analysis.get("necessity")]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         for name, part in ((None, entry.whole), *entry.categories.items()):
@@ -217,12 +227,12 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
     columns = (
         *_RUN_COLUMNS[:3],
         Column("category", "category", help="empty: all docs"),
-        Column("n", "grid n", help="n x n cells"),
+        Column("n", "grid n", help="n x n cells; of trci: n segments"),
         Column("docs", "docs", help="that the shares are of"),
-        *(Column(need, need, help=words) for need, words in NEED_WORDS.items()),
-        Column("checked", "docs checked", help="docs that were asked without their image"),
-        *(Column(f"docs {need}", f"docs, {need}", help="docs whose class is known") for need in NEED_WORDS),
-        Column("luck", "by luck", help="share of docs that a cell of a wrong image answers where the whole wrong image does not"),
+        *(Column(need, in_each(media, need), help=in_each(media, words)) for need, words in NEED_WORDS.items()),
+        Column("checked", "docs checked", help=in_each(media, "docs that were asked without their image")),
+        *(Column(f"docs {need}", f"docs, {in_each(media, need)}", help="docs whose class is known") for need in NEED_WORDS),
+        Column("luck", "by luck", help=in_each(media, "share of docs that a cell of a wrong image answers where the whole wrong image does not")),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
     level = levels(row[need] for row in rows for need in NEED_WORDS)

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text
+from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
@@ -30,8 +30,9 @@ FEW = 8
 """So many results are named where a finding or a drawing is about several."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(r"^(?P<index>rci|pcri)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
+_INDEX = re.compile(r"^(?P<index>rci|pcri|trci)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
 _GRID = re.compile(r"^(?P<what>mpp|gap|drop)(?P<n>\d)$")
+_FRAMES = re.compile(r"^frames(?P<n>\d+)$")
 _PLAIN = {
     "chance": "Chance",
     "ceiling": "Ceiling",
@@ -241,14 +242,16 @@ def label(name: str, entry: Entry) -> str:
     """Return what a number is called, for people."""
     if match := _INDEX.match(name):
         rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(match["rest"] or "", "")
-        return f"{match['index'].upper()} {match['n']}×{match['n']}{rest}"
+        return f"{match['index'].upper()}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}{rest}"
     if match := _GRID.match(name):
-        return f"{_WHAT[match['what']]}, {match['n']}×{match['n']}"
+        return f"{entry.words.say(_WHAT[match['what']])}, {entry.words.size(match['n'])}"
+    if match := _FRAMES.match(name):
+        return f"Score, {match['n']} frame{'s' * (match['n'] != '1')}"
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":
         what = KINDS[entry.kind].shows
-        return f"Score, {what}{' (FIP)' if what == 'full image' else ''}"
+        return f"Score, {what}{' (FIP)' if what in ('full image', 'full clip') else ''}"
     return _PLAIN.get(name, name)
 
 
@@ -272,28 +275,30 @@ class Share:
 
 @dataclass(frozen=True)
 class Shares:
-    """Where in the image the score of a grid comes from: ``rows[0][2]`` is the top right of 3×3."""
+    """Where in the image the score of a grid comes from: ``rows[0][2]`` is the top right of 3×3; or when in the clip: ``rows[0][2]`` is segment 3."""
 
     n: int
+    words: Words
+    even: float
     rows: tuple[tuple[Share, ...], ...]
     p: float | None
     centre: float | None
     docs: int
 
 
-def shares(part: Part, n: int) -> Shares | None:
+def shares(part: Part, entry: Entry, n: int) -> Shares | None:
     """Return the shares of a grid; None where no cell scores, or they are not known."""
     stored = part.grid(n).get("shares")
-    if not stored or not stored.get("score") or len(stored["score"]) != n * n:
+    (rows, columns), cells = entry.asked.shape(n), entry.asked.cells(n)
+    if not stored or not stored.get("score") or len(stored["score"]) != cells:
         return None
-    score, win, p = stored["score"], stored.get("win") or [None] * n * n, stored.get("p_cells") or [None] * n * n
+    score, win, p = stored["score"], stored.get("win") or [None] * cells, stored.get("p_cells") or [None] * cells
     made = [
-        Share(i // n + 1, i % n + 1, s, w, palette.share_level(s, n * n), q is not None and q < 0.05)
+        Share(i // columns + 1, i % columns + 1, s, w, palette.share_level(s, cells), q is not None and q < 0.05)
         for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
     ]
-    return Shares(
-        n, tuple(tuple(made[row * n : (row + 1) * n]) for row in range(n)), stored.get("p"), stored.get("centre"), stored.get("docs", part.docs)
-    )
+    lines = tuple(tuple(made[row * columns : (row + 1) * columns]) for row in range(rows))
+    return Shares(n, entry.words, 1 / cells, lines, stored.get("p"), stored.get("centre"), stored.get("docs", part.docs))
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
@@ -305,7 +310,7 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
     by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
-    return "; ".join(f"{n}×{n}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
+    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -348,6 +353,7 @@ class Needs:
         docs: docs that the shares are of.
         parts: from left to right.
         without_text: whether no doc was asked without its image, so that docs that need none are among the others.
+        size: the grid in words.
     """
 
     entry: Entry
@@ -355,6 +361,13 @@ class Needs:
     docs: int
     parts: tuple[Need, ...]
     without_text: bool
+    size: str
+
+
+def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
+    """Return, for each class of docs, its name and what it is, in the words of the media of these results."""
+    some = [entry.words for entry in entries if entry.whole.analysis.get("necessity")]
+    return {need: (in_each(some, need), in_each(some, what)) for need, what in NEED_WORDS.items()}
 
 
 def needs(entries: Sequence[Entry]) -> list[Needs]:
@@ -378,10 +391,12 @@ def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
         ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
         room = "long" if share.value >= _LONG else "short" if share.value >= _SHORT else "tiny" if share.value >= _TINY else ""
-        says = f"{name}: {percent}{ends}, {count} of {stored['docs']:,} docs"
-        parts.append(Need(name, f"need-{name.replace(' ', '-')}", round(at, 3), round(width, 3), percent, f"{count} docs", room, says))
+        called = entry.words.say(name)
+        says = f"{called}: {percent}{ends}, {count} of {stored['docs']:,} docs"
+        parts.append(Need(called, f"need-{name.replace(' ', '-')}", round(at, 3), round(width, 3), percent, f"{count} docs", room, says))
         at += width
-    return Needs(entry, stored["n"], stored["docs"], tuple(parts), stored["shares"]["text"]["value"] is None)
+    size = entry.words.size(stored["n"]) if entry.asked.needs_video else f"cells of {entry.words.size(stored['n'])}"
+    return Needs(entry, stored["n"], stored["docs"], tuple(parts), stored["shares"]["text"]["value"] is None, size)
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -459,7 +474,7 @@ class Tables:
 _FOLDED = {"fit", "percentiles", "correlations", "by_type", "granularity", "magic_contrast_sides", "magic_tasks", "magic_types", "magic_counts"}
 _IN_RESULTS = {"runs", "categories", "excluded", "necessity", "bands", "indices", "correlation_matrix"}
 """Tables whose numbers the table of results, the details, or another table has."""
-_CELLS = re.compile(r"cells\d")
+_CELLS = re.compile(r"(cells|segments)\d")
 
 
 def tables(report: Report) -> dict[str, Tables]:
@@ -537,8 +552,8 @@ def notes(entry: Entry) -> Iterator[str]:
     """Yield what is missing in a result, and why: one line each."""
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
-            yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {n}×{n}: {reason}"
-    words = {"full": "full view without a score", "cells": "cell view without a score", "empty": "empty answer to the first view"}
+            yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {entry.words.size(n)}: {reason}"
+    words = {"full": "full view without a score", "cells": f"{entry.words.part} view without a score", "empty": "empty answer to the first view"}
     views = entry.failures.get("views", 0)
     for key, what in words.items():
         if count := entry.failures.get(key, 0):

@@ -6,9 +6,9 @@ import math
 import re
 from typing import Any
 
+from lmms_patch.ask.spec import OF_CLIPS
 from lmms_patch.present import sheets
 from lmms_patch.runs import reading
-from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
@@ -122,6 +122,6 @@ def short_reason(reason: str) -> str:
     >>> short_reason("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
     'does not look'
     """
-    if reason.startswith(SAME):
-        return reading.DOES_NOT_LOOK
+    if (word := reading.refusal(reason)) in (reading.DOES_NOT_LOOK, OF_CLIPS.say(reading.DOES_NOT_LOOK)):
+        return word
     return clean(re.split(r"[:;,(]", reason, maxsplit=1)[0].strip(), 48)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, of_index
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
@@ -31,7 +31,7 @@ _MAGIC = (
 FIRST = 3
 """Tasks that the first line gives numbers of; the others are counted."""
 _SCORES = ("fip", "score", "tst")
-_INDEX = re.compile(r"(rci|pcri)\d+(_adj)?$")
+_INDEX = re.compile(r"(rci|pcri|trci)\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
@@ -102,7 +102,8 @@ def _by(task: Task) -> str:
     sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
     name = task.compared.metric if number.name in _SCORES else number.name
     where = KINDS[task.compared.kind].where
-    return f"{clean(name)}{f' {where}' if where != KINDS['rci'].where else ''} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
+    beside = "" if where in (KINDS["rci"].where, KINDS["trci"].where) else f" {where}"
+    return f"{clean(name)}{beside} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
 
 
 def _detectable(task: Task) -> str:
@@ -210,7 +211,7 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
             place = KINDS[task.compared.kind].where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
-            said = _sentence(comparison, task, number, *_of_index(number.difference))
+            said = _sentence(comparison, task, number, *map(of_index(number.name).words.say, _of_index(number.difference)))
             out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))]))
     return out
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from lmms_patch import text
-from lmms_patch.ask.spec import KINDS, OF_IMAGES, REGIONS, Key, Kind, Words, by_medium, end, of_index
+from lmms_patch.ask.spec import KINDS, OF_CLIPS, OF_IMAGES, REGIONS, Key, Kind, Words, by_medium, end, of_index
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
 from lmms_patch.present.terminal import necessity
@@ -178,7 +178,8 @@ def _row_of_grid(shown: Shown, n: int | None, full: bool) -> list[Cell]:
 
 def _heads(shown: Sequence[Shown]) -> tuple[Words, str]:
     """Return the words of the tasks of a table, which are all of one medium, and what its index is called."""
-    return (shown[0].words, _name(shown[0].kind)) if shown else (OF_IMAGES, "RCI")
+    kind = shown[0].kind if shown else KINDS["rci"]
+    return (OF_CLIPS if kind.needs_video else OF_IMAGES), _name(kind)
 
 
 def _name(kind: Kind) -> str:

@@ -319,7 +319,7 @@ function showNeeds(counts) {
   else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
     const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)} (grid ${map.n}×${map.n}; ${how}):`;
+    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)} (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how}):`;
   }
   const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
   const note = one ? about.tasks[oneTask()].note : "";
@@ -503,7 +503,7 @@ function head(doc, task) {
 
 function gridButtons(grids, grid) {
   return make("div", { class: "grids", role: "group", "aria-label": "Grid" }, ...grids.map((n) =>
-    make("button", { type: "button", "aria-pressed": String(n === grid), text: `${n} × ${n}`, onclick: () => { state.grid = String(n); writeState(false); draw(); article.querySelector(`.grids button[aria-pressed="true"]`).focus(); } })));
+    make("button", { type: "button", "aria-pressed": String(n === grid), text: about.tasks[shown.task].kind === "trci" ? `${n} segments` : `${n} × ${n}`, onclick: () => { state.grid = String(n); writeState(false); draw(); article.querySelector(`.grids button[aria-pressed="true"]`).focus(); } })));
 }
 
 function figure(doc, side, model, grid) {
@@ -513,10 +513,10 @@ function figure(doc, side, model, grid) {
   const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
   fitFrame(frame, width, height);
   cells.forEach((cell, place) => {
-    const said = () => under.replaceChildren(sign(cell.state), ` row ${cell.row + 1}, column ${cell.col + 1}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
+    const said = () => under.replaceChildren(sign(cell.state), ` ${cell.place}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
     const node = make("button", {
       type: "button", class: `cell is-${cell.state.split(" ")[0]}`, tabindex: place ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `row ${cell.row + 1}, column ${cell.col + 1}, ${cell.state}: ${(cell.answer || "").slice(0, 200)}`,
+      "aria-label": `${cell.place}, ${cell.state}: ${(cell.answer || "").slice(0, 200)}`,
       onmouseenter: said, onfocus: said, onclick: () => alone(frame, node), onkeydown: (event) => walk(event, frame, place, grid),
     }, make("span", { "aria-hidden": "true", text: SIGNS[cell.state] }));
     const [left, top, wide, high] = cell.box;

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
@@ -29,8 +30,13 @@ SCORE = "share of the score"
 WIN = "share of best cells"
 _SIDE, _SPACE = 1.36, 0.24
 """Inches: side of a heatmap where there is room, and the room between two."""
-_COLOURS = "Colours: share over even (1/n²), from none (green) over even (white) to twice even or more (purple)."
-_READ = "Percent; row 1, column 1 is the top left."
+
+
+def _read(kind: Kind) -> str:
+    """Return how the cells of a kind are read: their numbers, order and colours."""
+    even = "1/n" if kind.needs_video else "1/n²"
+    places = "segments stand in the order of time" if kind.needs_video else "row 1, column 1 is the top left"
+    return f"Percent; {places}. Colours: share over even ({even}), from none (green) over even (white) to twice even or more (purple)."
 
 
 @dataclass(frozen=True)
@@ -39,26 +45,35 @@ class Grid:
 
     Attributes:
         n: the grid.
-        shares: n² fractions, row by row from the top left.
+        kind: of the task: how many rows and columns there are, and what cells are called.
+        shares: a fraction for each cell, row by row from the top left.
         title: in lines.
         whole: what the title names, for who points at it.
         p: the cells' p-values; empty: not tested.
     """
 
     n: int
+    kind: Kind
     shares: Sequence[float]
     title: str
     whole: str
     p: Sequence[float] = ()
 
+    @property
+    def tall(self) -> float:
+        """Its height over its width: cells are squares."""
+        rows, columns = self.kind.shape(self.n)
+        return rows / columns
 
-def place(i: int, n: int) -> str:
-    """Return where a cell is, in words: from 1, from the top left.
 
-    >>> place(2, 3)
-    'row 1, column 3'
+def place(i: int, n: int, kind: Kind = KINDS["rci"]) -> str:
+    """Return where a cell is, in words: from 1, from the top left; or which segment it is.
+
+    >>> place(2, 3), place(2, 3, KINDS["trci"])
+    ('row 1, column 3', 'segment 3')
     """
-    return f"row {i // n + 1}, column {i % n + 1}"
+    columns = kind.shape(n)[1]
+    return f"segment {i + 1}" if kind.needs_video else f"row {i // columns + 1}, column {i % columns + 1}"
 
 
 def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float, numbered: bool = True, named: bool = True) -> None:
@@ -69,18 +84,19 @@ def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float,
         grid: what is drawn.
         left: of the cells, in inches.
         bottom: of the cells.
-        side: of the square.
+        side: its width.
         numbered: write each share.
         named: number rows and columns.
     """
-    n = grid.n
-    step = side / n
+    rows, columns = grid.kind.shape(grid.n)
+    step = side / columns
     size = min(SIZE, 72 * 0.8 * step / 2.6)
     for i, share in enumerate(grid.shares):
-        row, column = divmod(i, n)
-        x, y = left + column * step, bottom + (n - 1 - row) * step
-        colour = palette.SHARES[palette.share_level(share, n * n)]
-        told = f"{grid.whole}, {n}×{n}, {place(i, n)}: {wording.percent(share)} % (even: {wording.percent(1 / n**2)} %)"
+        row, column = divmod(i, columns)
+        x, y = left + column * step, bottom + (rows - 1 - row) * step
+        colour = palette.SHARES[palette.share_level(share, rows * columns)]
+        told = f"{grid.whole}, {grid.kind.words.size(grid.n)}, {place(i, grid.n, grid.kind)}: {wording.percent(share)} %"
+        told += f" (even: {wording.percent(1 / (rows * columns))} %)"
         told += f", {wording.p_value(grid.p[i])}" if len(grid.p) else ""
         canvas.box(drawing, x, y, step, told, facecolor=colour, edgecolor=INK, linewidth=0.3)
         if len(grid.p) and grid.p[i] < ALPHA:
@@ -88,23 +104,26 @@ def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float,
         if numbered and size >= 4.5:
             looks = {"ha": "center", "va": "center_baseline", "color": palette.on(colour)}
             canvas.tip(canvas.write_at(drawing, x + step / 2, y + step / 2, wording.percent(share), size, **looks), told)
-    top = bottom + side + 0.05
+    top = bottom + rows * step + 0.05
     title = canvas.write_at(drawing, left + side / 2, top, grid.title, SMALL, ha="center", va="bottom", linespacing=1.2)
     canvas.tip(title, grid.whole)
-    for i in range(n if named else 0):
+    if not named:
+        return
+    for i in range(columns):
         canvas.write_at(drawing, left + (i + 0.5) * step, bottom - 0.04, str(i + 1), ha="center", va="top")
-        canvas.write_at(drawing, left - 0.04, bottom + (n - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline")
-    if named:
-        canvas.write_at(drawing, left + side / 2, bottom - 0.17, "column", ha="center", va="top")
-        canvas.write_at(drawing, left - 0.17, bottom + side / 2, "row", ha="right", va="center", rotation=90)
+    canvas.write_at(drawing, left + side / 2, bottom - 0.17, "column" if rows > 1 else grid.kind.words.part, ha="center", va="top")
+    if rows > 1:
+        for i in range(rows):
+            canvas.write_at(drawing, left - 0.04, bottom + (rows - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline")
+        canvas.write_at(drawing, left - 0.17, bottom + rows * step / 2, "row", ha="right", va="center", rotation=90)
 
 
-def scale(tested: bool) -> list[Mark]:
+def scale(tested: bool, kind: Kind) -> list[Mark]:
     """Return the legend of the colours."""
     out = [
         Mark("none", "patch", palette.SHARES[0]),
         Mark("half of even", "patch", palette.SHARES[2]),
-        Mark("even (1/n²)", "patch", palette.SHARES[4]),
+        Mark("even (1/n)" if kind.needs_video else "even (1/n²)", "patch", palette.SHARES[4]),
     ]
     out += [Mark("1.5 × even", "patch", palette.SHARES[6]), Mark("2 × even or more", "patch", palette.SHARES[8])]
     return [*out, Mark(f"outlined: not even, p < {ALPHA:g}", "s", INK, hollow=True, size=6)] if tested else out
@@ -114,7 +133,7 @@ def lay(grids: Sequence[Grid], across: float, most: int, axes_named: bool = True
     """Draw heatmaps in rows, with the legend of their colours.
 
     Args:
-        grids: at least one.
+        grids: at least one, all of images or all of clips.
         across: inches.
         most: heatmaps in a row, where there is room.
         axes_named: whether rows and columns are numbered and named.
@@ -126,15 +145,16 @@ def lay(grids: Sequence[Grid], across: float, most: int, axes_named: bool = True
     rows = math.ceil(len(grids) / columns)
     title = lettering.height(max(one.title.count("\n") + 1 for one in grids), SMALL) + 0.08
     foot = 0.36 if axes_named else 0.06
-    marks = scale(any(len(one.p) for one in grids))
+    marks = scale(any(len(one.p) for one in grids), grids[0].kind)
     key = canvas.key_height(marks, across - 2 * EDGE)
-    tall = rows * (title + side + foot) + key + EDGE
+    high = side * max(one.tall for one in grids)
+    tall = rows * (title + high + foot) + key + EDGE
     drawing = canvas.new(across, tall)
     used = left + columns * side + (columns - 1) * gap + EDGE
     start = left + max(0.0, (across - used) / 2)
     for i, one in enumerate(grids):
         row, column = divmod(i, columns)
-        bottom = tall - (row + 1) * (title + side + foot) + foot
+        bottom = tall - (row + 1) * (title + high + foot) + foot
         draw_grid(drawing, one, start + column * (side + gap), bottom, side, one.n <= NUMBERED, axes_named)
     canvas.key(drawing, marks, EDGE, EDGE, across - 2 * EDGE)
     return drawing
@@ -149,36 +169,36 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     if not known:
         return None
     who = f"{entry.base} with {entry.model}"
-    grids = [one for n, shares in known for one in _pair(n, shares, who)]
+    say, kind = entry.words.say, entry.asked
+    grids = [one for n, shares in known for one in _pair(n, shares, who, kind)]
     near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
-    caption = (
-        f"How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. {_READ} {_COLOURS} Outlined: "
-        f"Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells."
-    )
-    caption += " The gate refuses the index: the cells are noise." if near else ""
+    caption = say("How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. ") + _read(kind)
+    caption += say(f" Outlined: Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells.")
+    caption += say(" The gate refuses the index: the cells are noise.") if near else ""
 
     def draw(across: float) -> Any:
         return lay(grids, across, 4)
 
-    return Sketch(f"cells-{entry.id}", f"Where the score comes from: {who}{near}", caption, _alt(who, known), "runs", draw, (entry.id,), papers)
+    return Sketch(f"cells-{entry.id}", f"Where the score comes from: {who}{near}", caption, _alt(who, known, kind), "runs", draw, (entry.id,), papers)
 
 
-def _pair(n: int, shares: Mapping[str, Any], who: str) -> Iterator[Grid]:
+def _pair(n: int, shares: Mapping[str, Any], who: str, kind: Kind) -> Iterator[Grid]:
     """Yield both heatmaps of a grid: shares of the score, and shares of best cells where these are known."""
     spread = wording.p_value(shares.get("p")) or "not tested"
-    docs = counted(shares["docs"], "doc")
-    yield Grid(n, shares["score"], f"{n}×{n}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.get("p_cells") or ())
+    docs, size, win = counted(shares["docs"], "doc"), kind.words.size(n), kind.words.say(WIN)
+    yield Grid(n, kind, shares["score"], f"{size}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.get("p_cells") or ())
     if shares.get("win") is not None:
-        yield Grid(n, shares["win"], f"{n}×{n}, {WIN}\nties split", f"{who}, {WIN}")
+        yield Grid(n, kind, shares["win"], f"{size}, {win}\nties split", f"{who}, {win}")
 
 
-def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
+def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]], kind: Kind) -> str:
     """Return in words where most of the score comes from, at each grid."""
     parts = []
     for n, shares in grids:
         most = int(np.argmax(shares["score"]))
         spread = wording.p_value(shares.get("p")) or "not tested"
-        parts.append(f"{n} by {n}: most of the score, {wording.percent(shares['score'][most])} %, in {place(most, n)}; even spread: {spread}")
+        share, where = wording.percent(shares["score"][most]), place(most, n, kind)
+        parts.append(f"{kind.words.size(n, ' by ')}: most of the score, {share} %, in {where}; even spread: {spread}")
     return f"Heatmap of {who}. {'. '.join(parts)}."
 
 
@@ -187,15 +207,21 @@ def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
 
 def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
-    for n in once(n for entry in entries for n in entry.grids):
-        shown = readable(entries, n)
+    for kind, n in _grids(entries):
+        shown = readable(entries, n, kind)
         parts = [shown[i : i + PANELS] for i in range(0, len(shown), PANELS)] if len(shown) > 1 else []
         for k, part in enumerate(parts):
             end, told = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-            yield _overview(part, n, f"cells{n}-all{end}", told)
+            yield _overview(part, n, kind, f"{kind.words.parts}{n}-all{end}", told)
 
 
-def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Sketch:
+def _grids(entries: Sequence[Entry]) -> list[tuple[Kind, int]]:
+    """Return the grids that some results have, each with one of its kinds: those of images apart from those of clips."""
+    by_shape = {(entry.asked.shape(n), n): entry.asked for entry in reversed(entries) for n in reversed(entry.grids)}
+    return [(by_shape[key], key[1]) for key in once((entry.asked.shape(n), n) for entry in entries for n in entry.grids)]
+
+
+def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str) -> Sketch:
     """Return the small heatmaps of some results at one grid."""
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
@@ -205,43 +231,54 @@ def _overview(entries: Sequence[Entry], n: int, name: str, part: str) -> Sketch:
         title = lettering.fit(entry.base, room, SMALL, 1 if several else 2) + (
             f"\n{lettering.fit(names[entry.model], room, SMALL, 1)}" if several else ""
         )
-        return Grid(n, shares["score"], title, f"{entry.base} with {entry.model}", shares.get("p_cells") or ())
+        return Grid(n, kind, shares["score"], title, f"{entry.base} with {entry.model}", shares.get("p_cells") or ())
 
     def draw(across: float) -> Any:
         return lay([grid(entry, 1.35) for entry in entries], across, 4 if across >= TWO else 2, axes_named=False)
 
-    caption = f"{SCORE.capitalize()} that each cell earns in isolation, {n}×{n}. {_READ} {_COLOURS} Outlined: Holm-corrected p < {ALPHA}. "
+    size = kind.words.size(n)
+    caption = f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation, {size}. {_read(kind)} Outlined: Holm-corrected p < {ALPHA}. "
     caption += f"Without results that the gate refuses, or few scores.{lettering.explained(names) if several else ''}"
     told = ", ".join(once(entry.base for entry in entries)[:8])
     alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
-    return Sketch(name, f"Where the score comes from, {n}×{n}{part}", caption, alt, "benchmarks", draw, tuple(e.id for e in entries))
+    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, "benchmarks", draw, tuple(e.id for e in entries))
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
-    for n in once(n for entry in entries for n in entry.grids):
-        shown = readable(entries, n)
-        if len(shown) > 2 and n <= MOST_BOXES:
-            yield _boxes(shown, n)
+    for kind, n in _grids(entries):
+        shown = readable(entries, n, kind)
+        if len(shown) > 2 and kind.cells(n) <= MOST_BOXES**2:
+            yield _boxes(shown, n, kind)
 
 
-def _boxes(entries: Sequence[Entry], n: int) -> Sketch:
+def _boxes(entries: Sequence[Entry], n: int, kind: Kind) -> Sketch:
     """Return the drawing of cells over results, at one grid."""
     values = np.array([(entry.shares(n) or {})["score"] for entry in entries], float)
     mean = values.mean(axis=0)
     over = counted(len(entries), "result")
     caption = (
-        f"{SCORE.capitalize()} that each cell earns in isolation, percent: its mean over {over} (benchmarks and models), and each result as a point, "
-        f"with median, quartiles, and whiskers to the lowest and highest. {_COLOURS} Dotted: even. Without what the gate refuses, or with very few "
-        f"docs that score.{_many(entries)}"
+        f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation: its mean over {over} (benchmarks and models), and each result as a "
+        f"point, with median, quartiles, and whiskers to the lowest and highest. {_read(kind)} Dotted: even. Without what the gate refuses, or with "
+        f"very few docs that score.{_many(entries)}"
     )
     top = int(np.argmax(mean))
-    alt = f"Mean share per cell, {n} by {n}: largest, {wording.percent(float(mean[top]))} %, in {place(top, n)}; box plots of each cell."
+    part, share = kind.words.part, wording.percent(float(mean[top]))
+    alt = f"Mean share per {part}, {kind.words.size(n, ' by ')}: largest, {share} %, in {place(top, n, kind)}; box plots of each {part}."
 
     def draw(across: float) -> Any:
-        return _draw_boxes(entries, values, n, across)
+        return _draw_boxes(entries, values, n, kind, across)
 
-    return Sketch(f"spread{n}", f"Cells over benchmarks, {n}×{n}", caption, alt, "benchmarks", draw, tuple(entry.id for entry in entries))
+    name = f"{'t' * kind.needs_video}spread{n}"
+    return Sketch(
+        name,
+        f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}",
+        caption,
+        alt,
+        "benchmarks",
+        draw,
+        tuple(entry.id for entry in entries),
+    )
 
 
 def _many(entries: Sequence[Entry]) -> str:
@@ -250,34 +287,35 @@ def _many(entries: Sequence[Entry]) -> str:
     return lettering.explained(names) if 1 < len(names) <= len(palette.MARKERS) else ""
 
 
-def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, across: float) -> Any:
+def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:
     """Draw the mean heatmap, and the box of each cell beside or below it."""
     models = once(entry.model for entry in entries)
     marks = model_marks(models)
     key = canvas.key_height(marks, across - 2 * EDGE)
     stacked = across < TWO
     side, left, below, head = 1.5, 0.5, 0.48, lettering.height(2, SMALL) + 0.1
-    tall = head + (2.0 if not stacked else 2.0 + side + 0.45 + head) + below + key
-    drawing = canvas.new(across, tall)
-    mean = values.mean(axis=0)
     over = f"mean over {counted(len(entries), 'result')}"
-    draw_grid(drawing, Grid(n, [float(one) for one in mean], f"{over}, %", over), left, tall - head - side, side)
+    grid = Grid(n, kind, [float(one) for one in values.mean(axis=0)], f"{over}, %", over)
+    high = side * grid.tall
+    tall = head + (2.0 if not stacked else 2.0 + high + 0.45 + head) + below + key
+    drawing = canvas.new(across, tall)
+    draw_grid(drawing, grid, left, tall - head - high, side)
     start = left if stacked else left + side + 0.6
     spread = canvas.axes(drawing, start, below + key, across - start - EDGE, 2.0)
-    _spread(spread, entries, values, n)
+    _spread(spread, entries, values, n, kind)
     canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
     return drawing
 
 
-def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int) -> None:
+def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Kind) -> None:
     """Draw a box of each cell over results, and each result as a point."""
     from matplotlib.patches import Rectangle
 
     colour, shape = model_looks([entry.model for entry in entries])
-    percent = 100 * values
-    for i in range(n * n):
+    percent, cells = 100 * values, kind.cells(n)
+    for i in range(cells):
         low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
-        told = f"{place(i, n)}: median {middle:.1f} %, quartiles {first:.1f} and {third:.1f}, from {low:.1f} to {high:.1f}"
+        told = f"{place(i, n, kind)}: median {middle:.1f} %, quartiles {first:.1f} and {third:.1f}, from {low:.1f} to {high:.1f}"
         axes.add_artist(canvas.tip(Rectangle((i - 0.32, first), 0.64, third - first, facecolor="none", edgecolor=INK, linewidth=0.8), told))
         for ends in ((low, first), (third, high)):
             axes.plot([i, i], ends, color=INK, linewidth=0.8)
@@ -285,16 +323,16 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int) -> None:
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
         for i, value in enumerate(row):
-            told = f"{entry.base} with {entry.model}, {place(i, n)}: {value:.1f} %"
+            told = f"{entry.base} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
             look = Mark("", shape(entry.model), colour(entry.model), size=2.8)
             canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
-    axes.axhline(100 / n**2, color=INK, linewidth=0.8, linestyle=":", zorder=1)
-    small = n > 3
-    axes.set_xticks(range(n * n), [f"{i // n + 1},{i % n + 1}" for i in range(n * n)], fontsize=SMALL - 0.5 * small)
+    axes.axhline(100 / cells, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+    names = [f"{i + 1}" if kind.needs_video else f"{i // n + 1},{i % n + 1}" for i in range(cells)]
+    axes.set_xticks(range(cells), names, fontsize=SMALL - 0.5 * (cells > 9))
     axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
     least = float(percent.min())
-    axes.set(xlabel="cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, n * n - 0.4))
-    axes.set_ylim(_floor(least, 100 / n**2), None)
+    axes.set(xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4))
+    axes.set_ylim(_floor(least, 100 / cells), None)
 
 
 def _floor(least: float, even: float) -> float:

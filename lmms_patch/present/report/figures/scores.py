@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Words, by_medium
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
@@ -77,21 +77,27 @@ def both(entry: Entry, n: int) -> Both | None:
 
 def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
-    groups = scales([entry for entry in entries if entry.index])
+    for words, of_medium in by_medium((entry for entry in entries if entry.index), lambda entry: entry.words):
+        yield from _of_medium(of_medium, words, "fip-mpp-time" if words.instead else "fip-mpp")
+
+
+def _of_medium(entries: Sequence[Entry], words: Words, name: str) -> Iterator[Sketch]:
+    """Draw the results of images, or those of clips."""
+    groups = scales(entries)
     for k, (scale, some) in enumerate(groups.items()):
         pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
         panels = {n: rows for n, rows in pairs.items() if rows}
         if panels:
-            yield _whole_and_best(panels, scale, f"fip-mpp-{k + 1}" if len(groups) > 1 else "fip-mpp")
+            yield _whole_and_best(panels, scale, words, f"{name}-{k + 1}" if len(groups) > 1 else name)
 
 
-def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) -> Sketch:
+def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Words, name: str) -> Sketch:
     """Return the drawing of MPP over FIP for one scale."""
     panels = dict(list(grids.items())[:PANELS])
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
     bases = once(one.entry.base for one in everything)
-    rest = f" Not drawn: {', '.join(f'{n}×{n}' for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
+    rest = f" Not drawn: {', '.join(words.size(n) for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
     hollow = " Hollow: refused by the gate." if any(one.entry.whole.gate == 0 for one in everything) else ""
     several = (
         " Each benchmark is named once, where its models are in the middle; faint lines join them." if len(models) > 1 and len(bases) > 1 else ""
@@ -100,23 +106,23 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, name: str) 
     unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
     level = levels(number for one in everything for number in (one.full, one.best))
     lines = f"Lines: {level} intervals, bootstrap over docs. " if level else ""
-    caption = (
+    caption = words.say(
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
-        f"{lines}MPP also rises by luck: the best of n² tries.{hollow}{rest}{several}{unnamed}"
     )
+    caption += f"{lines}MPP also rises by luck: the best of {'n' if words.instead else 'n²'} tries.{hollow}{rest}{several}{unnamed}"
     docs = [one.full.n for one in everything]
     caption += f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
     caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
-    alt = f"Best cell against whole image: {above} of {counted(len(everything), 'point')} above the diagonal."
+    alt = words.say("Best cell against whole image: ") + f"{above} of {counted(len(everything), 'point')} above the diagonal."
 
     def draw(across: float) -> Any:
-        return _draw_panels(panels, scale, models, across)
+        return _draw_panels(panels, scale, models, words, across)
 
-    return Sketch(name, "Whole image and best cell", caption, alt, "runs", draw, tuple(once(one.entry.id for one in everything)))
+    return Sketch(name, words.say("Whole image and best cell"), caption, alt, "runs", draw, tuple(once(one.entry.id for one in everything)))
 
 
-def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], across: float, note: float = 0.0) -> Any:
+def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
     """Draw a panel per grid. ``note``: room in inches for a line that says which benchmarks have no name; made where some have none."""
     everything = [one for rows in panels.values() for one in rows]
     ends = [end for one in everything for e in (one.full, one.best) for end in (e.value, e.low, e.high) if end is not None]
@@ -136,16 +142,16 @@ def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Seque
     for k, (n, some) in enumerate(panels.items()):
         column, row = (k, 0) if columns > 1 else (0, k)
         axes = canvas.axes(drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side)
-        axes.set(xlim=(low, high), ylim=(low, high), title=f"{n}×{n}")
-        axes.set_xlabel(lettering.fit(f"whole image (FIP), {_unit(scale)}", side, SIZE, 1))
+        axes.set(xlim=(low, high), ylim=(low, high), title=words.size(n))
+        axes.set_xlabel(lettering.fit(f"whole {words.medium} (FIP), {_unit(scale)}", side, SIZE, 1))
         if column == 0:
-            axes.set_ylabel(lettering.fit(f"best cell (MPP), {_unit(scale)}", side, SIZE, 1))
+            axes.set_ylabel(lettering.fit(f"best {words.part} (MPP), {_unit(scale)}", side, SIZE, 1))
         axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
         canvas.few_ticks(axes, side)
         axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=":", zorder=1)
-        unnamed += _panel(drawing, axes, some, models, n)
+        unnamed += _panel(drawing, axes, some, models, words.size(n))
     if unnamed and not note:
-        return _draw_panels(panels, scale, models, across, lettering.height(2, SMALL))
+        return _draw_panels(panels, scale, models, words, across, lettering.height(2, SMALL))
     if unnamed:
         told = lettering.fit(f"No room for the names of {listed(once(unnamed), 6)}", across - 2 * EDGE, SMALL)
         canvas.write_at(drawing, EDGE, EDGE / 2 + note, told, va="top")
@@ -153,7 +159,7 @@ def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Seque
     return drawing
 
 
-def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], n: int) -> list[str]:
+def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> list[str]:
     """Draw the points of a grid, and name their benchmarks."""
     colour, shape = model_looks(models)
     lines: list[labels.Box] = []
@@ -163,7 +169,7 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
         mine = [one for one in rows if one.entry.base == base]
         middle = _middle(mine)
         for one in mine:
-            told = f"{base} with {one.entry.model}, {n}×{n}: FIP {_said(one.full)}, MPP {_said(one.best)}"
+            told = f"{base} with {one.entry.model}, {size}: FIP {_said(one.full)}, MPP {_said(one.best)}"
             told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
             lines += _cross(axes, one, colour(one.entry.model), shape(one.entry.model), told)
             if one is not middle:

@@ -1,0 +1,223 @@
+"""RCI in time: k segments of a clip in place of n² cells of an image; and the curve of few frames. By hand, or against the same answers in space."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmms_patch.errors import RecordError
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.recompute import load, recompute
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import flat_names, metrics, sentences, to_json
+from lmms_patch.runs.record import record_of
+from lmms_patch.runs.rows import batches
+from lmms_patch.runs.run import read
+from tests.making.recordings import FakeNative, guesses, mean, record, table
+from tests.making.runs import guesses_on_cells, knows, never_looks, quick, views_run, world_run, write_run
+
+SCORES = {"first": [1.0, 0.0, 0.0, 0.0, 0.0], "last": [0.0, 0.0, 0.0, 0.0, 1.0], "none": [0.0] * 5}
+
+
+def docs():
+    """200 docs of four options in 5 segments: of each 20, the full clip is right on 16, segment 1 on 8, segment 5 on 4, the others on none."""
+    out = []
+    for i in range(200):
+        which = "first" if i % 20 < 8 else "last" if i % 20 < 12 else "none"
+        gold = "ABCD"[i // 50]
+        about = {"answer": ("mc", 4, gold), "baselines": guesses(gold, "ABCD", stratum="A")}
+        out.append(record(i, float(i % 20 < 16), {5: SCORES[which]}, kind="trci", **about))
+    return out
+
+
+def numbers(records, sets=(5,), **settings):
+    return analyse(table(records), FakeNative(records), Settings(**settings), sets)
+
+
+def test_the_index_of_five_segments_by_hand():
+    found = numbers(docs())
+    grid = found.grids[5]
+    assert (found.fip.value, grid.mpp.value) == pytest.approx((0.8, 0.6))
+    assert (grid.index.value, grid.gap.value) == pytest.approx((1 - 0.6 / 0.8, 0.2))
+    assert grid.band == "moderate global"
+    assert grid.luck_ceiling == pytest.approx(1 - 0.75**5)  # five guesses of four options
+    assert grid.shares.score == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
+    assert grid.shares.win == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
+    assert grid.shares.centre == 0  # of the middle one of five
+    assert not any("context" in line for line in grid.warnings)  # a fifth of a clip is no small cell, as 1/25 of an image is
+    assert found.warnings == (
+        "not checked whether the answers depend on the clip: no doc was asked on a wrong clip (null: 0, or a run of an earlier version)",
+    )
+
+
+def test_the_flat_names_are_those_of_the_kind():
+    flat = metrics(numbers(docs()), "trci")
+    assert flat["trci5"] == pytest.approx(0.25)
+    assert {"trci5_low", "trci5_high", "trci5_adj", "gap5", "n_excluded5", "gate"} <= flat.keys()
+    assert list(flat) == flat_names("trci", [5])
+
+
+@pytest.mark.parametrize("say", [guesses_on_cells, knows(0.8, 0.85, lucky=True), never_looks])
+def test_four_segments_have_the_numbers_of_four_cells(say):
+    """The same answers on 2×2 cells and on 4 segments: every number, interval and p-value is the same, but for where the middle is."""
+    space, time = (
+        analyse(table(records), FakeNative(records), Settings(draws=300), (grid,)).grids[grid]
+        for grid, (_, records, _) in ((2, world_run(say, n=120, grid=2)), (4, world_run(say, n=120, grid=4, kind="trci")))
+    )
+    ours, theirs = to_json(time), to_json(space)
+    assert ours["shares"].pop("centre") is not None
+    assert theirs["shares"].pop("centre") is None
+    for one in (ours, theirs):
+        one.pop("n"), one.pop("reason"), one.pop("mark")
+        for estimate in (one["index"], one["gap"]):
+            estimate.pop("reason")
+    assert ours == theirs
+
+
+def test_best_of_k_guesses_is_luck_and_is_removed():
+    """Every segment guesses among four options: MPP is 1 - (3/4)^4 by luck alone, and with luck removed no segment knows anything."""
+    (_, records, _) = world_run(guesses_on_cells, n=600, grid=4, kind="trci")
+    grid = analyse(table(records), FakeNative(records), Settings(draws=300), (4,)).grids[4]
+    assert grid.mpp.value == pytest.approx(1 - 0.75**4, abs=0.05)
+    assert grid.adj.null == "measured"
+    assert grid.adj.estimate.low <= 1 <= grid.adj.estimate.high
+
+
+def test_what_a_run_says_is_of_clips():
+    (_, records, _) = world_run(never_looks, n=120, grid=4, kind="trci")
+    found = analyse(table(records), FakeNative(records), Settings(draws=200), (4,))
+    assert found.gate.reason.startswith("the answers do not depend on the clip (full clip 0.")
+    assert all(one.reason == found.gate.reason for one in found.gate.looks)
+    told = " ".join(line for lines in sentences(found, "trci") for line in lines)
+    assert "trci4 is null: the answers do not depend on the clip" in told
+    assert "image" not in told
+    assert "cell" not in told
+
+
+def test_a_clip_that_is_too_short_is_left_out_and_counted():
+    records = [
+        *docs(),
+        *(record(i, 1.0, {5: [1.0] * 5}, kind="trci", excluded=(5,), answer=("mc", 4, "A"), baselines=guesses("A", "ABCD")) for i in range(200, 210)),
+    ]
+    grid = numbers(records).grids[5]
+    assert (grid.excluded, grid.mpp.n) == (10, 200)
+    assert grid.mpp.value == pytest.approx(0.6)
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def segments():
+    return json.loads(json.dumps(world_run(guesses_on_cells, n=2, grid=4, kind="trci")[1][0]))
+
+
+def test_a_segment_is_one_row_without_boxes():
+    views = [view for view in segments()["views"] if view["kind"] == "segment"]
+    assert [(view["n"], view["cell"], view["row"], view["col"]) for view in views] == [(4, i + 1, 0, i) for i in range(4)]
+    assert not any("boxes" in view for view in views)
+    assert segments()["clips"] == [{"frames": 32, "seconds": 8.0}]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda patch: patch["views"][1].update(row=1, cell=5), "cell must be the number of the cell"),
+        (lambda patch: patch["views"][1].update(n=12), "n must be a whole number <= 9, not 12"),
+        (lambda patch: patch.update(grids=[12]), "grids must be whole numbers from 2 to 9, not 12"),
+        (lambda patch: patch["clips"][0].update(frames=0), "clips[0].frames"),
+    ],
+)
+def test_a_segment_that_cannot_be_is_refused(change, said):
+    patch = segments()
+    change(patch)
+    with pytest.raises(RecordError) as told:
+        record_of(patch)
+    assert said in str(told.value)
+
+
+# --- a finished run -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    write_run(
+        folder,
+        {
+            "film_trci4": world_run(knows(0.9, 0.0), n=80, grid=4, kind="trci", base="film"),
+            "film_frames": views_run("frames", [0.3, 0.45, 0.6, 0.8], n=80, grids=(1, 2, 4, 8), base="film", short=(0, 1)),
+            "film_treverse": views_run("treverse", [0.5], n=80, base="film"),
+        },
+    )
+    return folder
+
+
+def test_a_finished_run_is_recomputed_to_the_same_numbers(run):
+    (task,) = load(run)
+    stored, found = task.result.details["analysis"], recompute(task)
+    assert found.metrics["trci4"] == stored["grids"]["4"]["index"]["value"] == 1
+    assert json.loads(json.dumps(to_json(found.analysis)))["grids"] == stored["grids"]
+    assert [name for name in task.result.measures if "4" in name] == ["mpp4", "trci4", "trci4_adj", "gap4"]
+
+
+def test_a_task_of_clips_has_another_fingerprint_than_one_of_images(run):
+    (task,) = load(run)
+    assert task.result.fingerprint["kind"] == "trci"
+
+
+def test_the_rows_of_a_quick_run_stand_where_a_full_pass_has_them(tmp_path):
+    spec, records, made = world_run(guesses_on_cells, n=20, grid=4, kind="trci")
+    (batch,) = batches(read(write_run(tmp_path, {"toy_trci4": (spec, quick(records, set(range(10)), {10, 11}), made)})).results[0])
+    rows = batch.select(["doc_id", "kind", "cell", "asked"]).to_pylist()
+    unasked = [row for row in rows if row["doc_id"] == 15]
+    assert [(row["kind"], row["cell"]) for row in unasked] == [("full", None), *(("segment", i) for i in range(1, 5))]
+    assert not any(row["asked"] for row in unasked)
+
+
+# --- the curve ------------------------------------------------------------------------------------
+
+
+def test_the_curve_has_a_number_for_each_count_of_frames_in_order():
+    """``views_run`` plants 0.3, 0.45, 0.6 and 0.8 of 200 docs; two clips are too short for 8 frames."""
+    short = (3, 7)
+    _, records, _ = views_run("frames", [0.3, 0.45, 0.6, 0.8], n=200, grids=(1, 2, 4, 8), short=short)
+    found = analyse(table(records), FakeNative(records), Settings(draws=200))
+    right = np.array([[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in short])
+    assert list(found.curve) == [1, 2, 4, 8]
+    assert [found.curve[n].value for n in (1, 2, 4)] == pytest.approx([0.3, 0.45, 0.6])
+    assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
+    assert all(one.low < one.value < one.high for one in found.curve.values())
+    flat = metrics(found, None)
+    assert [flat[f"n_excluded{n}"] for n in (1, 2, 4, 8)] == [0, 0, 0, 2]
+    told, mind = sentences(found, None)
+    assert [line.split()[0] for line in told[1:]] == ["frames1", "frames2", "frames4", "frames8"]
+    assert not mind
+
+
+def test_a_count_of_frames_that_no_clip_has_says_so():
+    _, records, _ = views_run("frames", [0.3, 0.45], n=20, grids=(4, 64), short=range(20))
+    found = analyse(table(records), FakeNative(records), Settings(draws=50))
+    assert (found.curve[64].value, found.curve[64].reason) == (None, "no doc has so many frames and a score")
+
+
+def test_the_curve_of_an_aggregation_that_must_be_called():
+    """A metric that is no function of sums: the largest of the means of odd and even docs."""
+    _, records, _ = views_run("frames", [0.25, 0.5], n=40, grids=(1, 2))
+
+    def odd(items):
+        return max(mean(items[::2]), mean(items[1::2]))
+
+    found = analyse(table(records), FakeNative(records, odd), Settings(draws=20))
+    assert found.curve[2].value == odd([one["views"][1]["items"]["acc"] for one in records])
+
+
+def test_the_numbers_of_a_curve_are_measures(run):
+    (curve,) = _results(run, "frames")
+    assert [name for name in curve.measures if name.startswith("frames")] == ["frames1", "frames2", "frames4", "frames8"]
+    assert curve.measures["frames4"].value == pytest.approx(0.6)
+    assert curve.measures["frames1"].value == curve.measures["score"].value
+
+
+def _results(folder, kind):
+    (path,) = folder.glob("*_results.json")
+    return [one for one in read(path).results if one.kind.name == kind]
