@@ -116,8 +116,8 @@ class Cache:
         """Write a clip after making room for it."""
         if len(data) > self._most:
             raise OptionError(
-                f"a clip takes {len(data) / 1e9:.3f} GB, and the clips of this process may take {self._most / 1e9:.3f}; "
-                f"type a larger number of gigabytes: {LIMIT}={math.ceil(len(data) / self._most * DEFAULT)}"
+                f"one clip takes {len(data) / 1e9:.3f} GB, and all clips of this process may take {self._most / 1e9:.3f}: "
+                f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
             )
         with self._lock:
             while self._used + len(data) > self._most:

@@ -14,6 +14,7 @@ from PIL import Image
 
 from lmms_patch.ask.views import View, cut, derangement
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.video.sound import Sound
 
 Frames = NDArray[np.uint8]
 """Frames as RGB: shape (F, height, width, 3)."""
@@ -60,9 +61,7 @@ class Clip:
             without overlap. A span that is shown backwards ends before it starts.
         rate: frames per second at which the clip is shown.
         total: frames of the video.
-        start: time of the video's first frame on the clock of its file, in seconds. The sound runs on the same clock.
-        sound: whether the clip has a sound track.
-        source: path or bytes of the video; None for a list of images.
+        sound: of the whole video; None where the clip has none. The spans say which of it is heard.
     """
 
     frames: Frames
@@ -70,9 +69,7 @@ class Clip:
     spans: Seconds
     rate: Fraction
     total: int
-    start: float = 0.0
-    sound: bool = False
-    source: str | bytes | None = dataclasses.field(default=None, repr=False)
+    sound: Sound | None = None
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -128,10 +125,10 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     if view.kind == "segment":
         return clip.take(segment(len(clip), view.n, view.col))
     if view.kind == "frame" or (view.kind == "frames" and view.n == 1):
-        return dataclasses.replace(clip.take(slice(len(clip) // 2, len(clip) // 2 + 1)), sound=False)
+        return dataclasses.replace(clip.take(slice(len(clip) // 2, len(clip) // 2 + 1)), sound=None)
     if view.kind == "frames":
         taken = clip.take(np.linspace(0, len(clip) - 1, view.n, dtype=int))
-        return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip), sound=False)
+        return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip), sound=None)
     if view.kind == "tshuffle":
         frames = np.arange(len(clip))
         return clip.take(np.concatenate([frames[segment(len(clip), view.n, number)] for number in derangement(view.n, seed)]))

@@ -6,15 +6,9 @@ in lmms-eval's own reader.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import bisect
-import contextlib
-import io
 import itertools
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,6 +18,8 @@ import numpy as np
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.video import whole
 from lmms_patch.harness.video.clip import Clip, Frames, Sampling, Seconds
+from lmms_patch.harness.video.sound import Sound
+from lmms_patch.harness.video.source import opened, source_of
 from lmms_patch.harness.wrap import media
 
 if TYPE_CHECKING:
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-_KEYS = ("bytes", "path", "video", "video_url", "url")
 _FORMATS = {"mov", "mp4", "matroska", "webm"}
 _CODECS = {"h264", "hevc", "vp9", "av1"}
 """Codecs that put exactly one shown frame into a packet in one of ``_FORMATS``. VP8, for one, has packets that show nothing."""
@@ -62,35 +57,6 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
         raise media.UnreadableError(f"{name} cannot be read: {' '.join(reason.split())}") from None
 
 
-def source_of(medium: Any) -> str | bytes:
-    """Return the absolute path or the bytes of a video.
-
-    Raises:
-        UnreadableError: there is no such file.
-        CannotWrapError: the medium is a web address, or nothing that holds a video.
-    """
-    if isinstance(medium, Mapping):
-        inside = next((medium[key] for key in _KEYS if medium.get(key) is not None), None)
-        if inside is not None:
-            return source_of(inside)
-    if isinstance(medium, (bytes, bytearray)):
-        return bytes(medium)
-    if not isinstance(medium, (str, os.PathLike)):
-        raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of a video; give a path, bytes, or a list of images")
-    path = os.fspath(medium)
-    if path.startswith("data:"):
-        try:
-            return base64.b64decode(path.partition(",")[2], validate=True)
-        except binascii.Error:
-            raise media.UnreadableError("the video cannot be read: its data URL is not base64") from None
-    path = path.removeprefix("file://")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
-        raise CannotWrapError(f"the video {path[:80]!r} is a web address; download it first")
-    if not os.path.isfile(path):
-        raise media.UnreadableError(f"the video {path} cannot be read: there is no such file")
-    return os.path.abspath(path)  # a path from the root: FFmpeg takes "concat:..." and the like for instructions
-
-
 def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
     """Return the clip of a list of images, one frame per second."""
     if not images:
@@ -103,7 +69,7 @@ def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
     return _clip(np.stack([np.asarray(picture) for picture in pictures]), np.arange(total, dtype=float), Fraction(total), sampling)
 
 
-def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling, **rest: Any) -> Clip:
+def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling, sound: Sound | None = None) -> Clip:
     """Return a clip.
 
     Args:
@@ -111,14 +77,14 @@ def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling
         clock: seconds from the first frame of the video to each of its frames, shape (total,).
         duration: of the video, in seconds.
         sampling: which frames of the video these are.
-        rest: other fields of the clip.
+        sound: of the video.
     """
     total, count = len(clock), len(frames)
     # the stretches hold equally many of the video's frames; a border between two frames is interpolated
     edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
     spans = np.stack([edges[:-1], edges[1:]], axis=1)
     rate = (count / duration).limit_denominator(1_000_000)  # an mp4 file has 32 bits for either number
-    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, **rest)
+    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, sound)
 
 
 # --- decoding --------------------------------------------------------------------------------------
@@ -137,15 +103,6 @@ class _Packets:
     pts: list[int | None] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
     one_each: bool = True
-
-
-@contextlib.contextmanager
-def opened(source: str | bytes) -> Iterator[InputContainer]:
-    """Open a video for reading."""
-    import av
-
-    with av.open(io.BytesIO(source) if isinstance(source, bytes) else source, "r", metadata_errors="replace") as container:
-        yield container
 
 
 def _picture(container: InputContainer) -> VideoStream:
@@ -172,7 +129,8 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         packets = _packets(container, stream)
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
-        sound = bool(container.streams.audio)
+        track = container.streams.audio[0].codec_context if container.streams.audio else None
+        heard = (track.sample_rate, track.channels) if track is not None and track.sample_rate else None
     pts: Sequence[int | None] = sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
     clock, duration = _clock(pts, base, rate)
     wanted = sampling.indices(len(pts), float(duration)).tolist() if pts else []
@@ -183,7 +141,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         true = sampling.indices(len(pts), float(duration)).tolist()
         if true != wanted:
             frames, wanted = None, true
-    return _clip(frames, clock, duration, sampling, start=float((pts[0] or 0) * base), sound=sound, source=source)
+    return _clip(frames, clock, duration, sampling, sound=Sound(source, float((pts[0] or 0) * base), *heard) if heard else None)
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> _Packets:

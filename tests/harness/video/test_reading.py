@@ -292,7 +292,7 @@ def test_a_list_of_images_is_one_frame_per_second(tmp_path):
     images[3].save(tmp_path / "3.png")
     clip = read([*images[:3], str(tmp_path / "3.png"), *images[4:]], EVERY)
     assert numbers_of(clip.frames) == list(range(10))
-    assert (clip.rate, clip.duration, clip.times.tolist(), clip.source, clip.sound) == (1, 10, list(range(10)), None, False)
+    assert (clip.rate, clip.duration, clip.times.tolist(), clip.sound) == (1, 10, list(range(10)), None)
     assert numbers_of(read(images, Sampling(4)).frames) == uniform(10, 4)
     with pytest.raises(CannotWrapError, match=r"one size, not 2: \(160, 120\), \(160, 121\)"):
         read([images[0], Image.new("RGB", (160, 121))])

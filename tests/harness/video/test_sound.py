@@ -1,5 +1,6 @@
 """The sound of a clip: a tone whose pitch says which second of the source it is."""
 
+import dataclasses
 from fractions import Fraction
 
 import av
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 from lmms_patch.ask.views import View
+from lmms_patch.harness.video import sound as sound_module
 from lmms_patch.harness.video import writing
 from lmms_patch.harness.video.clip import Sampling, shown
 from lmms_patch.harness.video.reading import read
+from lmms_patch.harness.video.sound import Sound
 from tests.making.videos import LOWEST, RATE, STEP, make, numbered, pitch, tone
 
 SECONDS = 12
@@ -29,7 +32,8 @@ def heard(view_of_clip, tmp_path):
     with av.open(str(path)) as container:
         stream = container.streams.audio[0]
         for frame in container.decode(stream):
-            blocks.append(frame.to_ndarray()[:, max(0, -frame.pts) :])
+            packed = frame.to_ndarray()  # (1, samples x channels)
+            blocks.append(packed.reshape(-1, stream.channels).T / 32768)
         return np.concatenate(blocks, axis=1), stream.rate
 
 
@@ -43,7 +47,7 @@ def seconds_of(sound, rate):
 
 
 def test_the_full_clip_has_all_of_it(clip, tmp_path):
-    assert clip.sound
+    assert clip.sound is not None
     sound, rate = heard(clip, tmp_path)
     assert seconds_of(sound, rate) == list(range(SECONDS))
     assert sound.shape[1] / rate == pytest.approx(SECONDS, abs=0.05)
@@ -80,8 +84,15 @@ def test_shuffled_as_the_frames_are(clip, tmp_path):
 def test_reversed(clip, tmp_path):
     sound, rate = heard(shown(clip, View("treverse")), tmp_path)
     assert seconds_of(sound, rate) == list(range(SECONDS))[::-1]
-    samples = np.concatenate(list(writing._heard(shown(clip, View("treverse"))).pieces), axis=1)
-    np.testing.assert_array_equal(samples[:, ::-1], np.concatenate(list(writing._heard(clip).pieces), axis=1))
+    forward = np.concatenate(list(clip.sound.between(0, SECONDS)))
+    np.testing.assert_array_equal(np.concatenate(list(clip.sound.between(SECONDS, 0))), forward[::-1])
+
+
+def test_stretches_that_touch_share_nothing(clip):
+    """Borders between samples, and more of them than blocks."""
+    borders = np.sort(np.random.default_rng(2).uniform(0, SECONDS, 30))
+    parts = [piece for low, high in zip([0, *borders], [*borders, SECONDS], strict=True) for piece in clip.sound.between(low, high)]
+    np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(list(clip.sound.between(0, SECONDS))))
 
 
 @pytest.mark.parametrize("view", [View("frame"), View("frames", 4)], ids=["frame", "frames"])
@@ -91,12 +102,53 @@ def test_stills_are_silent(clip, tmp_path, view):
         assert not container.streams.audio
 
 
-def test_pieces_of_a_long_sound_join_without_a_seam(clip, monkeypatch):
-    whole = np.concatenate(list(writing._heard(clip).pieces), axis=1)
-    monkeypatch.setattr(writing, "_PIECE", 1.7)
-    pieces = list(writing._heard(clip).pieces)
-    assert len(pieces) == 8
-    np.testing.assert_allclose(np.concatenate(pieces, axis=1)[:, : whole.shape[1]], whole[:, : sum(p.shape[1] for p in pieces)], atol=0.01)
+def test_every_sample_comes_back(tmp_path):
+    full = read(make(tmp_path / "source.mkv", 30, rate=10, sound="pcm_s16le"), Sampling(6))
+    expected = np.round(tone(3) * 32768)
+    sound, _ = heard(full, tmp_path)
+    np.testing.assert_allclose(sound * 32768, expected, atol=1)
+    for i in range(3):
+        sound, _ = heard(shown(full, View("segment", 3, 0, i)), tmp_path)
+        np.testing.assert_allclose(sound * 32768, expected[:, i * RATE : (i + 1) * RATE], atol=1)
+
+
+def test_times_that_are_rounded_leave_no_gaps(tmp_path):
+    """AAC holds 1,024 samples in a packet, 23.2 ms; Matroska rounds each time to 1 ms. A sine without a break has no jump between two samples."""
+    full = read(make(tmp_path / "source.mkv", 10, rate=10, sound="aac"), Sampling(4))  # 1 s, 400 Hz
+    (sound,) = full.sound.between(0, 1)
+    inside = sound[3000:-3000].astype(int)
+    steepest = 0.5 * 32768 * 2 * np.pi * LOWEST / RATE
+    assert np.abs(np.diff(inside[:, 0])).max() < 1.1 * steepest
+
+
+def test_blocks_of_a_long_sound_join_without_a_seam(clip, monkeypatch):
+    """AAC fills noise in at random, hence a tolerance of 1 % of full scale. Matroska rounds times to 1 ms: blocks may be 1 ms (48 samples) apart."""
+    whole = np.concatenate(list(clip.sound.between(0, SECONDS)))
+    monkeypatch.setattr(sound_module, "BLOCK", 2)
+    again = Sound(clip.sound._source, clip.sound._start, clip.sound.rate, whole.shape[1])
+    pieces = list(again.between(0.5, SECONDS - 0.5))
+    assert len(pieces) == 6
+    half = clip.sound.rate // 2
+    joined, expected = np.concatenate(pieces).astype(int), whole[half : len(whole) - half].astype(int)
+    assert len(joined) == len(expected)
+    done = 0
+    for piece in pieces:
+        inside = slice(done + 100, done + len(piece) - 100)
+        lags = [np.abs(joined[inside] - expected[inside.start + lag : inside.stop + lag]).max() for lag in range(-50, 51)]
+        assert min(lags) <= 330
+        done += len(piece)
+    backwards = list(again.between(SECONDS - 0.5, 0.5))
+    np.testing.assert_allclose(np.concatenate(backwards)[::-1].astype(int), joined, atol=330)
+
+
+def test_views_of_a_short_clip_decode_its_sound_once(clip, monkeypatch):
+    calls = []
+    opened = sound_module.opened
+    monkeypatch.setattr(sound_module, "opened", lambda source: calls.append(source) or opened(source))
+    fresh = dataclasses.replace(clip, sound=Sound(clip.sound._source, 0, clip.sound.rate, 1))
+    for view in (View("full"), *(View("segment", 4, 0, i) for i in range(4))):
+        writing.encode(shown(fresh, view))
+    assert len(calls) == 1
 
 
 def test_a_sound_that_begins_late_stays_late(tmp_path):
@@ -125,7 +177,8 @@ def test_a_damaged_sound_is_left_out_with_a_word(clip, tmp_path, monkeypatch):
     def broken(*_):
         raise av.error.InvalidDataError(1, "Invalid data found")
 
-    monkeypatch.setattr(writing, "_samples", broken)
+    monkeypatch.setattr(Sound, "_decode_from", broken)
+    clip = dataclasses.replace(clip, sound=Sound(clip.sound._source, 0, clip.sound.rate, 1))
     encoded = writing.encode(clip)
     assert encoded.lost == "the sound cannot be decoded: Invalid data found"
     (tmp_path / "v.mp4").write_bytes(encoded.data)
@@ -134,5 +187,5 @@ def test_a_damaged_sound_is_left_out_with_a_word(clip, tmp_path, monkeypatch):
 
 def test_no_sound_is_not_lost(tmp_path):
     full = read(make(tmp_path / "v.mp4", 10))
-    assert not full.sound
+    assert full.sound is None
     assert writing.encode(full).lost is None

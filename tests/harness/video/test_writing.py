@@ -183,7 +183,7 @@ def test_reading_a_written_clip_again_changes_nothing(written):
     path, clip = view(View("segment", 3, 0, 1))
     again = read(path, Sampling(None))
     np.testing.assert_array_equal(again.frames, clip.frames)
-    assert (again.rate, again.duration, again.sound) == (clip.rate, clip.duration, False)
+    assert (again.rate, again.duration, again.sound) == (clip.rate, clip.duration, None)
 
 
 # --- qwen_vl_utils ---------------------------------------------------------------------------------------
