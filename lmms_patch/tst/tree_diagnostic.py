@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number, same_answer
+from lmms_patch.ask.answers import as_number, counted, same_answer
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.features import Features, NumberTable, OptionTable
@@ -312,10 +312,7 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     for category in {item.category for item in items}:
         own = [i for i in train if items[i].category == category] or list(train)
         for fold in [-1, *np.unique(inner[train])]:
-            counts = Counter(same_answer(items[i].golds[0]) for i in own if inner[i] != fold)
-            often = [gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]]
-            spelled = {same_answer(items[i].golds[0]): items[i].golds[0] for i in reversed(own) if inner[i] != fold}
-            lists[category, int(fold)] = [spelled[gold] for gold in often]
+            lists[category, int(fold)] = [gold for gold, _ in counted(items[i].golds[0] for i in own if inner[i] != fold)[:most]]
     candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
     golds = [set(map(same_answer, item.golds[:10])) for item in items]
     right = [[p for p, text in enumerate(own) if same_answer(text) in known] for own, known in zip(candidates, golds, strict=True)]
