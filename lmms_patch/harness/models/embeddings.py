@@ -113,11 +113,13 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     """Return the tokenizer, and the model in evaluation mode on this process's device.
 
     Raises:
-        OptionError: the folder lacks weights, which transformers would draw at random, or nothing can fill up a batch.
+        OptionError: what transformers lets pass: no vocabulary, nothing to fill up a batch with, or weights that are missing, which it draws at random.
     """
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        raise OptionError(f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token is None:
