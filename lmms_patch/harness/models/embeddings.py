@@ -45,8 +45,8 @@ class Embedder:
     def __init__(self, name: str, batch: int = BATCH) -> None:
         if not isinstance(name, str) or not name:
             raise OptionError(f"embeddings must be the folder of a text-embedding model, or a hub id, not {name!r}")
-        kind = "a text-embedding model that AutoModel and AutoTokenizer load"
-        self._asked, self._batch = Pretrained(name, "embeddings", kind, "sentence-transformers/all-MiniLM-L6-v2"), batch
+        self._asked = Pretrained(name, "embeddings", "a text-embedding model", "sentence-transformers/all-MiniLM-L6-v2")
+        self._batch = batch
         with memory_errors("loading the text-embedding model", "give a smaller one"), self._asked.errors():
             self._tokenizer, self._net = _load(self._asked)
             self._pooling = _pooling_of(self._asked)
@@ -113,7 +113,7 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     """Return the tokenizer, and the model in evaluation mode on this process's device.
 
     Raises:
-        OptionError: what transformers lets pass: no vocabulary, nothing to fill up a batch with, or weights that are missing, which it draws at random.
+        OptionError: what transformers lets pass: no vocabulary, nothing to fill up a batch with, or missing weights, which it draws at random.
     """
     from transformers import AutoModel, AutoTokenizer
 
