@@ -52,7 +52,7 @@ class Embedder:
             self._pooling = _pooling_of(self._asked)
             self._most = _most_tokens(self._tokenizer, self._net.config)
             self._dimensions = self._pass([self._tokenizer("a")["input_ids"]]).shape[1]  # a model of another kind fails here
-        self.described = {"name": Path(self._asked.source).name, "pooling": self._pooling, "sha256": _digest(self._net)}
+        self.described = {"name": Path(self._asked.source).absolute().name, "pooling": self._pooling, "sha256": _digest(self._net)}
         self._known: dict[str, NDArray[np.float32]] = {}
         self._lock = threading.Lock()
 

@@ -124,10 +124,12 @@ def test_a_text_without_tokens_has_a_vector_of_length_0(tmp_path):
     np.testing.assert_array_equal(found([""]), np.zeros((1, HIDDEN)))
 
 
-def test_the_digest_is_of_the_weights(bert, copied):
+def test_the_digest_is_of_the_weights(bert, copied, monkeypatch):
     one = Embedder(str(bert)).described
     assert one["name"] == "tiny"
     assert Embedder(f"{copied}/").described == {**one, "name": "copied"}
+    monkeypatch.chdir(copied)
+    assert Embedder(".").described == {**one, "name": "copied"}
     damage(copied, lambda weights: weights["embeddings.LayerNorm.bias"][3].add_(0.01))
     assert Embedder(str(copied)).described["sha256"] != one["sha256"]
 
