@@ -52,7 +52,7 @@ def synonyms(n, make):
     return [make(i, words[place], place % CONCEPTS) for i, place in enumerate(np.random.default_rng(5).permutation(n))], embed
 
 
-def asks(n=300):
+def asks(n=200):
     """Yes for half of the concepts."""
     return synonyms(n, lambda i, word, concept: yesno(i, f"Is there a {word}?", "yes" if concept % 2 else "no"))
 
@@ -80,12 +80,12 @@ def favourites(n=200):
     return items, embed
 
 
-def sizes(n=300):
+def sizes(n=200):
     """A concept has a size, give or take 2 %."""
     return synonyms(n, lambda i, word, concept: number(i, f"How long is the {word}?", f"{10 * 1.6**concept * (1 + 0.02 * np.sin(i)):.1f}"))
 
 
-def colours(n=300):
+def colours(n=200):
     return synonyms(n, lambda i, word, concept: free(i, f"What colour is the {word}?", ("red", "green", "blue")[concept % 3]))
 
 
@@ -96,7 +96,7 @@ def colours(n=300):
     ids=["yes or no", "option like the question", "option alone", "open"],
 )
 def test_synonyms_are_found_by_embeddings_alone(settings, world, guess, knows):
-    """All words differ, so without embeddings nobody beats a guess: 4 standard errors of 200 docs are 0.14 at most."""
+    """All words differ, so without embeddings nobody beats a guess: 4 standard errors of 200 docs are 0.141 at most."""
     items, embed = world()
     assert abs(cross_validate(items, settings=settings).accuracy - guess) < 0.14
     assert cross_validate(items, settings=replace(settings, embed=embed)).accuracy > knows
@@ -118,11 +118,11 @@ def test_a_context_is_embedded_before_its_question():
 
 
 def test_embeddings_of_meaningless_golds_are_worth_nothing():
-    """Golds are coins: held-out accuracy of 300 docs has a standard error of 0.029."""
+    """Golds are coins: the accuracy on 200 docs has a standard error of 0.035."""
     items, embed = asks()
     stream = np.random.default_rng(0)
     coins = [replace(item, golds=(str(stream.choice(["yes", "no"])),)) for item in items]
-    assert abs(cross_validate(coins, settings=replace(FEW_TREES, embed=embed), seeds=(0, 1)).accuracy - 0.5) < 0.1
+    assert abs(cross_validate(coins, settings=replace(FEW_TREES, embed=embed), seeds=(0, 1)).accuracy - 0.5) < 0.14
 
 
 # --- folds stay apart -----------------------------------------------------------------------------
