@@ -1,16 +1,19 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
     python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``).
 
 **speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
 scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
-letters as classes, numbers by regression), and its forest on our features; then the stages on one core.
+letters as classes, numbers by regression), and its forest on our features; then the stages on one core, and processor seconds with and without
+the linear model beside the trees.
 **prune**: Iterative Bias Pruning with the default settings, 30 % of VSI-Bench.
 **memory**: one process cross-validates 100,000 made-up items of 4 options, another 100,000 numbers; the peak of each.
 **table**, **shuffles**: the numbers of docs/tst.md.
 **rivals**: plain pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
+**embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
@@ -78,9 +81,10 @@ SEEDS = (0, 1, 2)
 WORKERS = os.cpu_count() or 1
 TFIDF = "scikit-learn forest on TF-IDF, letters as classes"
 FOREST = "scikit-learn forest on our features, option by option"
-SECONDS, TIMES, PRUNE_SECONDS, MEMORY = 20.0, 3.0, 180.0, 6.0
+SECONDS, TIMES, PRUNE_SECONDS, MEMORY, BESIDE = 20.0, 3.0, 180.0, 6.0, 1.5
 ALIKE = 0.02
-"""The targets: VSI-Bench in seconds, times as fast as a pipeline at most ``ALIKE`` less accurate, 30 % IBP in seconds, GiB at 100,000 items."""
+"""The targets: VSI-Bench in seconds, times as fast as a pipeline at most ``ALIKE`` less accurate, 30 % IBP in seconds, GiB at 100,000 items, times as
+long on VSI-Bench with the linear model as without."""
 
 
 def items_of(name: str) -> list[Item]:
@@ -179,9 +183,24 @@ def speed(names: Sequence[str]) -> list[str]:
                 failures.append(f"{name}: {seconds[way] / ours:.1f} times as fast as {way}, below {TIMES:g}")
         for stage, spent in stages(items, settings, grouped).items():
             print(f"  one core: {stage}: {spent:.1f} s")
+        with_it, without = cost_of_linear(items, grouped)
+        print(f"  processor: {with_it:.1f} s with the linear model, {without:.1f} s without ({with_it / without:.2f} times)")
+        if name == "vsi_bench" and with_it / without > BESIDE:
+            failures.append(f"{name} takes {with_it / without:.2f} times as long with the linear model, above {BESIDE:g}")
         if name == "vsi_bench" and ours > SECONDS:
             failures.append(f"{name} takes {ours:.1f} s, above {SECONDS:g}")
     return failures
+
+
+def cost_of_linear(items: Sequence[Item], grouped: Any, rounds: int = 2) -> tuple[float, float]:
+    """Return the processor seconds with and without the linear model, the least of some rounds; other processes do not count in them."""
+    seconds = dict.fromkeys((True, False), float("inf"))
+    for _ in range(rounds):
+        for beside in seconds:
+            start = time.process_time()
+            cross_validation(items, ModelSettings(beside=beside), grouped)
+            seconds[beside] = min(seconds[beside], time.process_time() - start)
+    return seconds[True], seconds[False]
 
 
 def stages(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> dict[str, float]:
@@ -346,13 +365,34 @@ def rivals(names: Sequence[str]) -> list[str]:
         print(f"{name}: ours {100 * np.nanmean(ours):.1f}", flush=True)
         for rival in RIVALS:
             theirs = rival_scores(items, rival, grouped, SEEDS[0])
-            labels = cluster_numbers([(i,) if item.source is None else item.source for i, item in enumerate(items)])
-            sums = np.bincount(labels, np.nan_to_num(ours - theirs))
-            error = float(np.sqrt(((sums - sums.mean()) ** 2).sum()) / len(items))
-            less = float(np.nanmean(ours - theirs))
+            less, error = _difference(items, ours, theirs)
             print(f"    {rival}: {100 * np.nanmean(theirs):.1f}, ours less this {100 * less:+.1f} (SE {100 * error:.1f})", flush=True)
             failures += [f"{name}: {rival} is {-less / error:.1f} SE better"] if less < -error else []
     return failures
+
+
+def _difference(items: Sequence[Item], ours: Any, theirs: Any) -> tuple[float, float]:
+    """The mean difference of docs' scores, and its standard error, with whole sources as units."""
+    labels = cluster_numbers([(i,) if item.source is None else item.source for i, item in enumerate(items)])
+    sums = np.bincount(labels, np.nan_to_num(ours - theirs))
+    return float(np.nanmean(ours - theirs)), float(np.sqrt(((sums - sums.mean()) ** 2).sum()) / len(items))
+
+
+def embeddings(names: Sequence[str], path: str) -> list[str]:
+    """TsT accuracy with and without a text-embedding model, of the ensemble and of the linear model alone."""
+    from lmms_patch.harness.models.embeddings import Embedder
+
+    embed = Embedder(path)
+    print(embed.described)
+    for name in names:
+        items = items_of(name)
+        for grouped in (source_of(items), grouping(items, "text")):
+            for model in ("boosting", "linear"):
+                plain, found = (cross_validation(items, ModelSettings(model, embed=given), grouped) for given in (None, embed))
+                more, error = _difference(items, found.scores.mean(axis=0), plain.scores.mean(axis=0))
+                told = f"{100 * plain.accuracy:.1f}, with embeddings {100 * found.accuracy:.1f} ({100 * more:+.1f}, SE {100 * error:.1f})"
+                print(f"{name}, {grouped.name}, {model}: {told}", flush=True)
+    return []
 
 
 # --- what is claimed ----------------------------------------------------------------------------------
@@ -413,15 +453,20 @@ def judged_prunings(docs: int = 600) -> list[str]:
 
 
 PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
+"""Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
 def main() -> int:
     """Run the parts; 1 where a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=["speed", "prune", "memory"])
+    parser.add_argument("--only", nargs="+", choices=[*PARTS, "embeddings"], default=["speed", "prune", "memory"])
+    parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     args = parser.parse_args()
-    failures = [line for part in args.only for line in PARTS[part](args.names)]
+    if "embeddings" in args.only and not args.embeddings:
+        parser.error("--only embeddings needs --embeddings PATH")
+    parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
+    failures = [line for part in args.only for line in parts[part](args.names)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)
     return 1 if failures else 0

@@ -81,6 +81,10 @@ class PruneArguments(BaseModel):
         Literal["boosting", "forest", "linear"],
         typer.Option("--model", help="The diagnostic that selects; the linear model judges the trees, boosting judges the linear model."),
     ] = "boosting"
+    embeddings: Annotated[
+        str | None,
+        typer.Option("--embeddings", metavar="PATH", help="A text-embedding model, a folder or a hub id, that the selecting diagnostic reads too."),
+    ] = None
     controls: Annotated[
         int,
         Field(ge=1),
@@ -131,7 +135,7 @@ class StressArguments(BaseModel):
         Grouping | None, typer.Option("--grouping", help="What stays in one fold; auto if left out: the source, where it is known.")
     ] = None
     model_args: Annotated[
-        str, typer.Option("--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,trees=1000.")
+        str, typer.Option("--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,embeddings=PATH.")
     ] = ""
     check: Annotated[bool, typer.Option("--check", help="First see on these docs that nothing leaks from held-out ones (rf only).")] = False
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="The first N docs only.")] = None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
     from lmms_patch.tst.trees import ModelSettings
+    from lmms_patch.tst.vectors import Embed
 
 FOREST_TREES = 50
 
@@ -108,29 +109,38 @@ def _allocation(text: str) -> str | dict[str, float]:
     return out
 
 
-def settings_of(model: str) -> ModelSettings:
+def settings_of(model: str, embed: Embed | None = None) -> ModelSettings:
     """Return the settings of a model that selects or judges.
 
     The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
     """
     from lmms_patch.tst.trees import ModelSettings
 
-    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
+    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False, embed=embed)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What is pruned, and by which model class."""
+    """What is pruned, and by which model classes.
+
+    Attributes:
+        selects: the model that selects; with embeddings, where they are given.
+        judges: the model that judges; never with embeddings, so that it reads other features.
+        about: what a history depends on beside docs and settings.
+    """
 
     items: Sequence[Item]
     grouping: Grouping
     folds: int
+    selects: ModelSettings
+    judges: ModelSettings
+    about: str
 
-    def diagnose(self, items: Sequence[Item], rewards: Rewards, model: str) -> Diagnose:
+    def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> Diagnose:
         """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 
-        prepared = RfDiagnostic(settings_of(model)).prepare(items, rewards)
+        prepared = RfDiagnostic(settings).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
         return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
 
@@ -146,20 +156,24 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
         PatchError: a user's mistake.
     """
     from lmms_patch.harness.load import text_only
+    from lmms_patch.harness.models.embeddings import Embedder
     from lmms_patch.harness.tst import pruned_task
 
     settings, out = _settings(arguments), arguments.folder
+    embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
     items = task.keyed_items(arguments.key)
     against = None if arguments.against is None else _marks(task, arguments.against)
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
-    work = _Work(items, task.headline, arguments.folds)
-    selector = None if given is not None else work.diagnose(items, task.rewards, arguments.model)
+    about = "/".join((arguments.about, *(() if embedder is None else embedder.described.values())))
+    selects, judges = settings_of(arguments.model, embedder), settings_of(arguments.judge_model)
+    work = _Work(items, task.headline, arguments.folds, selects, judges, about)
+    selector = None if given is not None else work.diagnose(items, task.rewards, selects)
     copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
     state = out / "history.json"
-    found = prune(items, settings, selector, given=given, copies=copies, state=state, about=arguments.about, fresh=arguments.fresh, tell=tell)
+    found = prune(items, settings, selector, given=given, copies=copies, state=state, about=about, fresh=arguments.fresh, tell=tell)
     judged = overlap = None
     if len(found.removed) and arguments.by != "locality":
         judged = _judge(arguments, work, task, settings, found, given, tell)
@@ -167,7 +181,8 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
         overlap = controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
     more = {} if judged is None else {"judged": controls.to_json(judged)}
     more |= {} if overlap is None else {"overlap": dataclasses.asdict(overlap)}
-    pruned.write(out, arguments.task, items, found, _described(arguments, settings, task.headline.name), more)
+    described = _described(arguments, settings, task.headline.name) | ({} if embedder is None else {"embeddings": embedder.described})
+    pruned.write(out, arguments.task, items, found, described, more)
     kept = [items[int(i)].key for i in found.kept]
     written = pruned_task.write(arguments.task, kept, out / "task", include_path=arguments.include_path, key=arguments.key or task.spec.options.key)
     return Pruning(arguments, items, found, judged, overlap, out, written)
@@ -180,7 +195,7 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 
 def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell) -> controls.Judged:
     """Judge a pruning: hold what it changed against prunings of the same task with shuffled golds."""
-    state, model = arguments.folder / "judge.json", arguments.judge_model
+    state = arguments.folder / "judge.json"
     if arguments.fresh and state.exists():
         state.unlink()
 
@@ -188,22 +203,22 @@ def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSet
         items = shuffle_golds(work.items, seed)
         rewards = task.rewards.regold(items)
         alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found))
-        select = work.diagnose(items, rewards, arguments.model)
+        select = work.diagnose(items, rewards, work.selects)
         if given is not None:  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
-        return prune(items, alike, select).removed, work.diagnose(items, rewards, model)
+        return prune(items, alike, select).removed, work.diagnose(items, rewards, work.judges)
 
     return controls.judge(
         work.items,
         found.removed,
-        work.diagnose(work.items, task.rewards, model),
+        work.diagnose(work.items, task.rewards, work.judges),
         world,
         controls=arguments.controls,
         shuffles=arguments.shuffles,
         match=arguments.match,
         seed=arguments.seed,
         state=state,
-        fingerprint=fingerprint(work.items, settings, f"{arguments.about}/{model}/{arguments.match}", given),
+        fingerprint=fingerprint(work.items, settings, f"{work.about}/{arguments.judge_model}/{arguments.match}", given),
         tell=tell,
     )
 

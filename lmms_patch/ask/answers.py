@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,6 +195,21 @@ def same_answer(text: str) -> str:
     """
     value = as_number(text)
     return f"{value:.12g}" if value is not None else text.strip().lower()
+
+
+def counted(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Return the different answers among texts, the most frequent first, with how often each occurs.
+
+    Spellings of one answer (``same_answer``) count together, and the answer comes in the most frequent of them. Ties go by the alphabet.
+
+    >>> counted(["2", "blue", "Blue", "2.0", "blue", "red"])
+    [('blue', 3), ('2', 2), ('red', 1)]
+    """
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
+    for text, count in Counter(texts).items():
+        spellings[same_answer(text)][text] += count
+    often = sorted(spellings.items(), key=lambda pair: (-pair[1].total(), pair[0]))
+    return [(min(own, key=lambda text: (-own[text], text)), own.total()) for _, own in often]
 
 
 def options_in(prompt: str) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.compare.magic import difference
+from lmms_patch.compare.magic import bounds, difference
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import results
 from lmms_patch.magic.score.results import Record
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import LEVEL, Seed
@@ -39,6 +40,7 @@ class Contrast:
         items: number of items that both have.
         only_first, only_second: number of items that only one of them has; they are left out.
         differences: by metric (``results``), second less first; an item without a verdict in either is left out of that metric.
+        bounds: of the metrics that lack verdicts: the least and the greatest difference (``magic.bounds``).
     """
 
     name: str
@@ -46,6 +48,7 @@ class Contrast:
     only_first: int
     only_second: int
     differences: Mapping[str, Difference]
+    bounds: Mapping[str, tuple[Difference, Difference]]
 
 
 def contrast(
@@ -83,7 +86,10 @@ def contrast(
         _check_same(*pair)
     metrics = [metric for metric in compared(first, second) if metric not in skip]
     differences = {metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed) for metric in metrics}
-    return Contrast(name, len(pairs), len(ours) - len(pairs), len(theirs) - len(pairs), differences)
+    apart = [False] * len(pairs)  # the two variants ask for different responses
+    ends = {metric: bounds(metric, pairs, apart, draws=draws, level=level, seed=seed) for metric in metrics if metric in BY_JUDGE}
+    known = {metric: end for metric, end in ends.items() if end is not None}
+    return Contrast(name, len(pairs), len(ours) - len(pairs), len(theirs) - len(pairs), differences, known)
 
 
 def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:

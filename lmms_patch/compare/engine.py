@@ -38,6 +38,7 @@ class Compared:
         marks: of each index as published, by name, how the corrected index of a run contradicts it, a line for each such run.
         unchanged: the second's numbers (``measures``) of which no answer changed: all docs of both runs, also docs without a score, have
             the same scores in all views that the number is made of. Equal numbers alone do not show that.
+        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference (``magic.bounds``).
     """
 
     task: str
@@ -61,6 +62,7 @@ class Compared:
     lower: tuple[str, ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unchanged: tuple[str, ...] = ()
+    bounds: Mapping[str, tuple[Difference, Difference]] = field(default_factory=dict)
 
 
 def matches(one: Result, other: Result) -> bool:

@@ -2,8 +2,9 @@
 
 Every metric is a ratio of sums over docs (``forms.RATIO``). A doc of a mean adds what it counts over 1; a doc of a micro metric adds its own
 counts (docs/magic.md). The same random draws of images serve both sides, so what a doc is like cancels out of the difference.
-A doc without a verdict of the judge in one of the runs is left out of that metric on both sides. A doc may also have no value because of what
-a model did, such as a precision where it used no box and none is relevant. Such a doc is no part of that side's mean, as in the run itself.
+A doc without a verdict of the judge in one of the runs is left out of that metric on both sides, and the difference then has bounds (``bounds``).
+A doc may also have no value because of what a model did, such as a precision where it used no box and none is relevant. Such a doc is no part of
+that side's mean, as in the run itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, fingerprints
@@ -22,7 +24,7 @@ from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs.results import check_docs, sample_log
 from lmms_patch.runs.run import Result, differences, not_compared
-from lmms_patch.runs.unjudged import BY_JUDGE
+from lmms_patch.runs.unjudged import A_POINT, BY_JUDGE
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.paired import Difference, McNemar, Number
 from lmms_patch.stats.resample import LEVEL, Seed, cluster_numbers
@@ -127,6 +129,44 @@ def difference(metric: str, pairs: Sequence[tuple[Record, Record]], *, both: boo
     return paired.differences(forms.RATIO, {"docs": (first, second)}, numbers, labels, draws=draws, level=level, seed=seed, exact=tests)[metric]
 
 
+def bounds(
+    metric: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool], *, draws: int, level: float, seed: Seed
+) -> tuple[Difference, Difference] | None:
+    """Return the least and the greatest difference that a judge's missing verdicts allow; None where no verdict is missing.
+
+    The difference is the mean over docs of the second verdict less the first. Each missing verdict adds to it on its own. So it is least where those
+    missing in the second run are all wrong and those missing in the first all right, and greatest the other way round: both values are exact. Their
+    intervals are those of these two cases. One response gets one verdict: where both runs gave the same one, a verdict that is missing in one run is
+    the other's, and two that are missing are equal, so that the doc adds nothing.
+
+    Args:
+        metric: one of ``BY_JUDGE``.
+        pairs: the records of each doc.
+        alike: of each doc, whether both runs gave the same response.
+        draws: as in ``difference``.
+        level: as in ``difference``.
+        seed: as in ``difference``.
+    """
+    key = BY_JUDGE[metric]
+    due = [(*pair, same) for pair, same in zip(pairs, alike, strict=True) if all(results.is_due(record, key) for record in pair)]
+    if all(getattr(record, key) is not None for one, other, _ in due for record in (one, other)):
+        return None
+    ends = [[_with_verdicts(*doc, key, end) for doc in due] for end in (True, False)]
+    low, high = (difference(metric, end, both=True, exact=False, draws=draws, level=level, seed=seed) for end in ends)
+    return low, high
+
+
+def _with_verdicts(first: Record, second: Record, same: bool, key: str, first_right: bool) -> tuple[Record, Record]:
+    """Return two records of a doc with the verdicts that are missing: right in the first run or, if not ``first_right``, in the second."""
+    one, other = getattr(first, key), getattr(second, key)
+    if same:
+        known = other if one is None else one
+        values = (False, False) if known is None else (known, known if other is None else other)
+    else:
+        values = first_right if one is None else one, not first_right if other is None else other
+    return replace(first, **{key: values[0]}), replace(second, **{key: values[1]})
+
+
 # --- two results ----------------------------------------------------------------------------------
 
 
@@ -161,13 +201,18 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         names.remove("self_heal_words")
         warnings.append(f"self_heal_words: not compared: {why}")
     draws = draws or paired.DRAWS
-    changes = {}
+    alike = [_same_response(ours[name], theirs[name]) for name in ids]
+    changes, ends = {}, {}
     for name in names:
         by_judge = name in BY_JUDGE
         changes[name] = difference(name, pairs, both=by_judge, exact=True, draws=draws, level=level, seed=seed)
+        found = bounds(name, pairs, alike, draws=draws, level=level, seed=seed) if by_judge else None
+        if found is not None:
+            ends[name] = found
         if by_judge and changes[name].estimate.n < len(pairs):
             left_out = len(pairs) - changes[name].estimate.n
-            warnings.append(f"{name}: {left_out} of {len(pairs)} docs are left out: without a verdict in one of the runs")
+            more = said_bounds(found)
+            warnings.append(f"{name}: {left_out} of {len(pairs)} docs are left out: without a verdict in one of the runs{more and f'; {more}'}")
     lower = tuple(name for name in names if not results.higher_is_better(name, variant))
     only = tuple(sorted(ours.keys() - theirs.keys())), tuple(sorted(theirs.keys() - ours.keys()))
     other_docs = bool(only[0] or only[1])
@@ -192,8 +237,23 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         identical=not other_docs and all(_alike(*pair) for pair in pairs),
         tests=_tests(names, pairs, lower),
         lower=lower,
-        unchanged=() if other_docs else _unchanged(names, primary, pairs),
+        unchanged=() if other_docs else _unchanged(names, primary, pairs, alike),
+        bounds=ends,
     )
+
+
+def said_bounds(ends: tuple[Difference, Difference] | None) -> str:
+    """Say what the difference may be with the unjudged docs; empty where that is within a point."""
+    low, high = (None, None) if ends is None else (end.estimate.value for end in ends)
+    if low is None or high is None or high - low <= A_POINT + 1e-12:
+        return ""
+    return f"the difference is {low:+.3f} to {high:+.3f} with the unjudged"
+
+
+def _same_response(first: Line, second: Line) -> bool:
+    """Return whether two lines hold the same response; False where one holds none."""
+    said = [line.resps if line.filtered_resps is None else line.filtered_resps for line in (first, second)]
+    return said[0] is not None and said[0] == said[1]
 
 
 def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: bool) -> None:
@@ -241,10 +301,18 @@ def _tests(names: Sequence[str], pairs: Sequence[tuple[Record, Record]], lower: 
     return out
 
 
-def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record, Record]]) -> tuple[str, ...]:
-    """Return the metrics in which each doc counts the same in both; ``score`` is the primary metric."""
-    alike = [name for name in names if all(part(one, name) == part(other, name) for one, other in pairs)]
-    return (*alike, *(["score"] if primary in alike else []))
+def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool]) -> tuple[str, ...]:
+    """Return the metrics in which each doc counts the same in both; ``score`` is the primary metric.
+
+    Two docs without a verdict count the same only where the responses are the same (``alike``).
+    """
+    out = []
+    for name in names:
+        parts = [(part(one, name), part(other, name)) for one, other in pairs]
+        open_ones = [name in BY_JUDGE and sums == (None, None) for sums in parts]
+        if all(one == other for one, other in parts) and all(same for same, is_open in zip(alike, open_ones, strict=True) if is_open):
+            out.append(name)
+    return (*out, *(["score"] if primary in out else []))
 
 
 def _alike(one: Record, other: Record) -> bool:

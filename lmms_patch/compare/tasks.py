@@ -300,7 +300,9 @@ def _detectable(difference: Difference, tests: int, level: float) -> float | Non
 
 def _task_json(task: Task) -> dict[str, Any]:
     told = {
-        f.name: to_json(getattr(task.compared, f.name)) for f in dataclasses.fields(Compared) if f.name not in ("task", "differences", "unchanged")
+        f.name: to_json(getattr(task.compared, f.name))
+        for f in dataclasses.fields(Compared)
+        if f.name not in ("task", "differences", "unchanged", "bounds")
     }
     told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}  # not of every task
     return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}

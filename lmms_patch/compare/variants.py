@@ -222,4 +222,5 @@ def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Li
     for count, task in ((compared.only_first, first.task), (compared.only_second, second.task)):
         if count:
             minds.append(f"{count} items only in {task}, left out")
+    minds += [f"{metric}: {said}" for metric, ends in compared.bounds.items() if (said := magic.said_bounds(ends))]
     return Contrasted(first.model, first.task, second.task, compared, tuple(minds))

@@ -61,11 +61,18 @@ def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | N
         name: of ``measures``.
         level: of the intervals, 0..1.
     """
-    found = one.bounds(name)
-    if found is None:
+    if one.bounds(name) is None:
         return None
-    low, high = (at_level(end, level, _scale(one, name)) for end in (found.low, found.high))
+    low, high = _leveled_ends(one, name, level)
     return Judged(low, low), Judged(high, high)
+
+
+def _leveled_ends(one: Result, name: str, level: float) -> tuple[Estimate, Estimate]:
+    """Return a number with its unjudged docs all wrong, and all right; twice the number itself where every doc is judged."""
+    found = one.bounds(name)
+    ends = (one.measures[name],) * 2 if found is None else (found.low, found.high)
+    low, high = (at_level(end, level, _scale(one, name)) for end in ends)
+    return low, high
 
 
 def _leveled(one: Result, name: str, level: float) -> Estimate:
@@ -140,6 +147,37 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
         change = magnitude_difference(first, second, change)
         first, ours = magnitude(first), magnitude(ours)
     return Judged(change, ours, first.value, basis, unchanged)
+
+
+def difference_bounds_of(one: Result, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
+    """Return the least and the greatest difference that a judge's missing verdicts allow; None where none is missing, and for other numbers.
+
+    The difference is least where docs without a verdict are wrong in this run and right in the baseline. Where both have logs, the two are
+    ``compare.magic.bounds``. Else they are differences of the two runs' own bounds.
+
+    Args:
+        one: the result.
+        name: of its ``measures``.
+        before: the baseline.
+        level: of the intervals, 0..1.
+    """
+    other = before.partner(one)
+    if one.bounds(name) is None and other.bounds(name) is None:
+        return None
+    sides = [_leveled_ends(side, name, level) for side in (other, one)]
+    compared = before.compared(one, level)
+    out = []
+    for end in (0, 1):
+        first, second = sides[0][1 - end], sides[1][end]
+        if compared is None:
+            out.append(Judged(_unpaired(first, second), second, first.value, "unpaired"))
+            continue
+        paired = compared.bounds.get(compared.metric if name == "score" else name)
+        if paired is None:  # no doc that both runs scored lacks a verdict
+            return None
+        _, shown = _over_pairs(second, paired[end].second, 0.0, paired[end])
+        out.append(Judged(paired[end].estimate, shown, paired[end].first, "paired"))
+    return out[0], out[1]
 
 
 def _same(first: float | None, second: float | None) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import limits, sides
-from lmms_patch.gate.intervals import Judged, bounds_of, difference_of, number_of
+from lmms_patch.gate.intervals import Judged, bounds_of, difference_bounds_of, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
@@ -354,10 +354,12 @@ def of_item(rule: Rule, item: Item, before: Baseline | None, level: float, prima
 def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Baseline | None, primary: bool | None) -> Verdict:
     """Return the verdict on a number, or a difference, with limits."""
     least, most = _ends(rule, item.check)
+    bounds = _bounds(item, before, level)
     if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
         call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
-    elif item.check == "value" and (bounds := bounds_of(item.one, item.metric, level)) is not None:
-        number, call, reason = _of_bounds(rule, bounds, least, most)
+        number = number if bounds is None else bounds[0]  # of all docs, also those without a verdict
+    elif bounds is not None:
+        number, call, reason = _of_bounds(rule, item.check, bounds, least, most)
     else:
         call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
         if item.check == "difference" and item.metric in NOT_ALWAYS and number.baseline is None:  # there was nothing to lose
@@ -392,23 +394,39 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
 _WORST: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 
 
-def _of_bounds(rule: Rule, bounds: tuple[Judged, Judged], least: float | None, most: float | None) -> tuple[Judged, Call, str]:
-    """Return the verdict on a number by a judge that lacks verdicts, by its worse end, and that end.
+def _bounds(item: Item, before: Baseline | None, level: float) -> tuple[Judged, Judged] | None:
+    """Return the bounds of a number, or a difference, by a judge that lacks verdicts; None for others."""
+    if item.check == "difference" and before is not None:
+        return difference_bounds_of(item.one, item.metric, before, level)
+    return bounds_of(item.one, item.metric, level) if item.check == "value" else None
+
+
+def _of_bounds(rule: Rule, check: str, bounds: tuple[Judged, Judged], least: float | None, most: float | None) -> tuple[Judged, Call, str]:
+    """Return the verdict on a number, or a difference, by a judge that lacks verdicts, by its worse end, and that end.
 
     A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that refuses the wrong answers would
-    make a model pass.
+    make a model pass. In the baseline of a difference they count the other way round.
     """
     low, high = bounds
     ends = [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
     ends += [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
     number, word, (call, reason) = max(ends, key=lambda end: _WORST.index(end[2][0]))
     other, opposite = (low, "wrong") if number is high else (high, "right")
-    said = f"docs without a verdict count as {word} here ({_shown(number)}; were they {opposite}, {_shown(other)})"
+    if check == "difference":
+        said = (
+            f"docs without a verdict count as {word} here and as {opposite} in the baseline ({_change(number)}; the other way round {_change(other)})"
+        )
+    else:
+        said = f"docs without a verdict count as {word} here ({_shown(number)}; were they {opposite}, {_shown(other)})"
     return number, call, "; ".join(filter(None, [said, reason]))
 
 
 def _shown(number: Judged) -> str:
     return "not defined" if number.value.value is None else f"{number.value.value:.3f}"
+
+
+def _change(number: Judged) -> str:
+    return "not defined" if number.judged.value is None else f"{number.judged.value:+.3f}"
 
 
 def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
@@ -504,7 +522,7 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     on the docs that it answers wrong.
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
-    counts = [_docs_of(one, item.metric, item.check) for one in compared]
+    counts = [_docs_of(one, item.metric) for one in compared]
     if any(reading.is_sampled(one.result.details.get("analysis") or {}) for one in compared):  # a doc that one run did not ask is not lost
         left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
         whole = left + lost
@@ -516,10 +534,10 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {rule.max_lost:.1%})"
 
 
-def _docs_of(one: Result, name: str, check: str) -> tuple[int, int]:
+def _docs_of(one: Result, name: str) -> tuple[int, int]:
     """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict.
 
-    Where the number itself has a limit, docs without a verdict are not lost: they count as wrong, or as right (``_of_bounds``).
+    Docs without a verdict are not lost: they count as wrong, or as right (``_of_bounds``).
     """
     raw = name.partition("_adj")[0]  # the corrected index asks only some docs on a wrong image
     match = next(iter(matching(one.measures, raw)), None)
@@ -528,9 +546,7 @@ def _docs_of(one: Result, name: str, check: str) -> tuple[int, int]:
     if one.kind == "magic":
         counts = (details.get("magic") or {}).get("counts") or {}
         without, bounds = int(counts.get("failed") or 0), one.bounds(name)
-        if bounds is None:
-            return docs, without
-        return (bounds.low.n, without) if check == "value" else (docs, without + bounds.unjudged)
+        return docs if bounds is None else bounds.low.n, without
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}

@@ -14,7 +14,7 @@ from typing import Any
 from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.index import disagreement
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 MEASURED = "measured"
 ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
@@ -225,7 +225,7 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
         return f"asked in {share}: {left_out}; heat maps are from the {asked['whole']:,} docs asked whole"
     whole = {n: grid.get("full_pass") or {} for n, grid in (analysis.get("grids") or {}).items()}
     ends = [f"{one['low']:+.3f} and {one['high']:+.3f} ({words.grid(n)})" for n, one in whole.items() if one.get("low") is not None]
-    level = next((one["level"] for one in whole.values() if one), 0.95)
+    level = next((one["level"] for one in whole.values() if "level" in one), LEVEL)
     told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
     return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
 

@@ -2,6 +2,8 @@
 
 With s of k judged docs right and u docs unjudged, a number s / k lies between s / (k + u) and (s + u) / (k + u), whatever the judge would have said.
 A judge that refuses long answers may refuse just the wrong ones, so the number alone may be far from the truth, and looks like any other.
+
+A difference of two runs has such bounds too (``compare.magic.bounds``).
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), Appendix D, Table 10 (obje
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number
+from lmms_patch.ask.answers import as_number, counted
 from lmms_patch.tst.features import numbered
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.templates import Texts, find_slots
@@ -93,7 +93,7 @@ def _members(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
 
 def _cause(rank: int, category: str, words: str, items: Sequence[Item], s: Array, above: float) -> Cause:
     golds = [item.options[item.right] if item.is_choice and item.right is not None else item.golds[0] for item in items if item.golds]
-    gold, times = Counter(golds).most_common(1)[0] if golds else ("", 0)
+    gold, times = counted(golds)[0] if golds else ("", 0)
     numbers = [as_number(gold) for gold in golds] if all(item.format == "number" for item in items) else []
     known = np.array([number for number in numbers if number is not None])
     mean, sd = (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (None, None)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from lmms_patch.ask.answers import as_number
+from lmms_patch.ask.answers import as_number, counted
 from lmms_patch.tst.folds import Grouping, check_folds, folds
 from lmms_patch.tst.items import Item, Places, Prediction, Prepared
 from lmms_patch.tst.rewards import Rewards, values_of
@@ -202,8 +202,8 @@ def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, 
     """Return the answer that uses only a question's category, and what a guess earns.
 
     For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for numbers the training gold of
-    the category that the native score rewards most; else the most frequent training gold of the category. Where no training item is of the category,
-    training items of the same format (and number of options) stand in.
+    the category that the native score rewards most; else the most frequent training gold of the category, whose spellings count together. Where no
+    training item is of the category, training items of the same format (and number of options) stand in.
 
     Returns:
         The answer for each of ``places`` (None where no training item has a gold), and what a guess earns, shape (n,), on the metric's own scale: the
@@ -248,7 +248,7 @@ def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test
         weights = np.bincount(values.place, minlength=len(values.texts)) / len(train)
         answer, texts = values.texts[int((values.reward @ weights).argmax())], values.texts
     else:
-        common = Counter(items[i].golds[0] for i in train).most_common(20)
+        common = counted(items[i].golds[0] for i in train)[:20]
         texts, weights = tuple(text for text, _ in common), np.array([count for _, count in common]) / len(train)
         answer = texts[0]
     return [(at, answer, float(np.nan_to_num(rewards.vector(i, texts)) @ weights) if items[i].golds else np.nan) for at, i in enumerate(test)]

@@ -24,6 +24,7 @@ from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.target_encoding import Array, Family, agreement, inner_folds, moments, rates
 from lmms_patch.tst.templates import Slots, Texts, find_slots, hash_of, mix, words
 from lmms_patch.tst.tfidf import TextSpace
+from lmms_patch.tst.vectors import Embed, VectorSpace
 
 MOST_SEGMENTS = 8
 """The most parts of an option that lists several things."""
@@ -33,6 +34,8 @@ MOST_RIVALS = 32
 """The most options with which every option of an item is compared: bounds the memory for long lists."""
 MOST_CLOSED, CLOSED_SHARE = 6, 0.05
 """The linear model reads the questions apart for each option that at least this share of the training items offers; the most such options."""
+NEAR_WEIGHT, COMPONENT_WEIGHT = 10.0, 2.0
+"""How much the linear model hears of embeddings, beside n-grams of length 1: of the cosine of option and question, and of components."""
 LINEAR, SHARE = "linear model: score", "linear model: share"
 """The features that hold its scores, and the probabilities of the options of an item by them."""
 
@@ -58,6 +61,16 @@ class Features:
     def share(self) -> int | None:
         """The place of the linear model's probability of each option; None where it was left out."""
         return self.names.index(SHARE) if SHARE in self.names else None
+
+
+def asked_of(item: Item) -> str:
+    """Return what an item asks, as it is embedded: its question, after what the prompt says beside it."""
+    return f"{item.context}\n{item.question}" if item.context else item.question
+
+
+def option_name(text: str) -> str:
+    """Return the text of an option without what is no difference."""
+    return text.strip().lower().rstrip(".")
 
 
 def numbered(values: Iterable[Any]) -> Places:
@@ -109,10 +122,17 @@ class OptionTable:
         items: n items.
         options: the option texts of each item; default: its own.
         right: the places of the right options of each item; default: those of its gold.
+        embed: a text-embedding model; None: no embeddings.
     """
 
-    def __init__(self, items: Sequence[Item], options: Sequence[Sequence[str]] | None = None, right: Sequence[Sequence[int]] | None = None) -> None:
-        self.items = items
+    def __init__(
+        self,
+        items: Sequence[Item],
+        options: Sequence[Sequence[str]] | None = None,
+        right: Sequence[Sequence[int]] | None = None,
+        embed: Embed | None = None,
+    ) -> None:
+        self.items, self._embed = items, embed
         given = [item.options for item in items] if options is None else options
         self.category = numbered((item.category, item.format, len(item.answers)) for item in items)
         self.sizes = np.array([len(own) for own in given], np.intp)
@@ -120,7 +140,7 @@ class OptionTable:
         self.rows = int(self.sizes.sum())
         self.owner = np.repeat(np.arange(len(items)), self.sizes)
         self.place = np.arange(self.rows) - self.start[self.owner]
-        self.names, self.text = _distinct([text.strip().lower().rstrip(".") for own in given for text in own])
+        self.names, self.text = _distinct([option_name(text) for own in given for text in own])
         self.hashes = np.array([hash_of(name) for name in self.names], np.uint64)[self.text] if self.rows else np.empty(0, np.uint64)
         self.target = np.zeros(self.rows)
         for i, item in enumerate(items):
@@ -161,6 +181,29 @@ class OptionTable:
         return TextSpace(self.names)
 
     @cached_property
+    def _vectors(self) -> tuple[VectorSpace, VectorSpace] | None:
+        """The embeddings of the items' questions, and of the distinct options."""
+        return None if self._embed is None else (_question_vectors(self._embed, self.items), VectorSpace(self._embed, self.names))
+
+    @cached_property
+    def _near(self) -> Array:
+        """The cosine of each option with the question, shape (rows,)."""
+        assert self._vectors is not None
+        questions, options = self._vectors
+        return options.cosines(self.text, questions, self.owner).astype(float)
+
+    def _components(self, train: Places, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the components of the embeddings of questions, shape (items, count), and of distinct options, shape (options, count)."""
+        if self._vectors is None:
+            return np.empty((len(self.items), 0), np.float32), np.empty((len(self.names), 0), np.float32)
+        questions, options = self._vectors
+        return questions.components(train, seed), options.components(self._shown(train), seed)
+
+    def _shown(self, train: Places) -> Places:
+        """Return the distinct options that training items show, in the order in which they show them."""
+        return _first_seen(self.text[np.isin(self.owner, train)])
+
+    @cached_property
     def _static(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """Features without golds: of rows (also taken relative to the item's other rows), and of items."""
         names = self.names
@@ -174,6 +217,8 @@ class OptionTable:
         overlap, likeness, same = self._overlaps()
         if any(self._contexts):
             rows["option.in context"] = self._in_context()
+        if self._embed is not None:
+            rows["option.near question"] = self._near
         rows |= {
             "option.in question": overlap,
             "option.like others": likeness,
@@ -291,16 +336,23 @@ class OptionTable:
             Family("slot value at its place and option", row, mix(13, category, slots.number[entry], slots.value[entry], self.hashes[row])),
         ]
 
-    def _ngrams(self, train: Places) -> Any:
+    def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> Any:
         """Return what the linear model reads of each row, sparse, shape (rows, terms).
 
         It is the option's text; the question, for each option apart that many training items offer (as yes and no); the option and its place by
-        category.
+        category. With embeddings also the components of both, and how near the option is to the question.
+
+        Args:
+            train: places of the training items.
+            questions: their components, shape (items, count).
+            options: their components, shape (options, count).
         """
         from scipy.sparse import csr_matrix, hstack
 
         shown = np.flatnonzero(np.isin(self.owner, train))
-        blocks = [self._option_space.weighted(self.text[shown])[self.text]]
+        blocks = [self._option_space.weighted(self.text[shown])[self.text], csr_matrix(COMPONENT_WEIGHT * options[self.text].astype(float))]
+        if self._embed is not None:
+            blocks.append(csr_matrix(NEAR_WEIGHT * self._near[:, None]))
         names, times = np.unique(self.hashes[shown], return_counts=True)
         often = np.argsort(-times, kind="stable")[:MOST_CLOSED]
         closed = names[often[times[often] >= CLOSED_SHARE * max(1, len(train))]]
@@ -308,6 +360,7 @@ class OptionTable:
             spaces = [self._space, self._context_space] if any(self._contexts) else [self._space]
             for space in spaces:
                 blocks.append(_apart(space.weighted(train), space.place[self.owner], _known(self.hashes, closed), len(closed)))
+            blocks.append(_apart(csr_matrix(COMPONENT_WEIGHT * questions.astype(float)), self.owner, _known(self.hashes, closed), len(closed)))
         for kind in (mix(31, self.category[self.owner], self.hashes), mix(32, self.category[self.owner], self.place)):
             seen = np.unique(kind[shown])
             blocks.append(_apart(csr_matrix([[0.5]]), np.zeros(self.rows, np.intp), _known(kind, seen), len(seen)))
@@ -324,9 +377,15 @@ class OptionTable:
             linear_model: whether to compute the linear model's scores.
         """
         inner = inner_folds(train, groups, len(self.items), seed)[self.owner]
+        questions, options = self._components(train, seed)
         columns = self._for_trees(train, inner, seed) if trees else {}
+        if trees:
+            columns |= _by_number("question text (embedding)", questions[self.owner])
+            columns |= _by_number("option text (embedding)", options[self.text])
         if linear_model and 0 < self.rows <= linear.MOST_ROWS:
-            scores = linear.option_scores(self._ngrams(train), self.owner, self.target, inner) if len(train) else np.zeros(self.rows)
+            scores = (
+                linear.option_scores(self._terms(train, questions, options), self.owner, self.target, inner) if len(train) else np.zeros(self.rows)
+            )
             columns |= {LINEAR: _less_mean(scores, self.owner, len(self.items))}
             columns[SHARE] = linear.shares(scores, self.owner)
         return Features(_table(columns, self.rows), tuple(columns), inner)
@@ -351,8 +410,7 @@ class OptionTable:
         columns |= {name: values[self.owner] for name, values in items.items()}
         columns["category"] = _as_seen(self.category, train)[self.owner]
         columns |= {f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))}
-        shown = _first_seen(self.text[np.isin(self.owner, train)])
-        columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(shown, seed))}
+        columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(self._shown(train), seed))}
         return columns
 
     def _offered(self, train: Places) -> Array:
@@ -361,6 +419,15 @@ class OptionTable:
         in_train[train] = True
         kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
         return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner]))
+
+
+def _question_vectors(embed: Embed, items: Sequence[Item]) -> VectorSpace:
+    return VectorSpace(embed, [asked_of(item) for item in items])
+
+
+def _by_number(name: str, columns: NDArray[np.float32]) -> dict[str, Array]:
+    """Return the columns of an array as features."""
+    return {f"{name} {number}": values.astype(float) for number, values in enumerate(columns.T)}
 
 
 def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
@@ -422,10 +489,15 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:
 
 
 class NumberTable:
-    """The rows of items whose answer is a number, one per item."""
+    """The rows of items whose answer is a number, one per item.
 
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.items = items
+    Args:
+        items: n items.
+        embed: a text-embedding model; None: no embeddings.
+    """
+
+    def __init__(self, items: Sequence[Item], embed: Embed | None = None) -> None:
+        self.items, self._embed = items, embed
         self.category = numbered(item.category for item in items)
         golds = [as_number(item.golds[0]) if item.golds else None for item in items]
         self.golds = np.array([np.nan if gold is None else gold for gold in golds])
@@ -434,6 +506,10 @@ class NumberTable:
     @cached_property
     def _space(self) -> TextSpace:
         return TextSpace([f"{item.question}\n{item.context}" for item in self.items])
+
+    @cached_property
+    def _vectors(self) -> VectorSpace | None:
+        return None if self._embed is None else _question_vectors(self._embed, self.items)
 
     @cached_property
     def _static(self) -> dict[str, Array]:
@@ -491,10 +567,17 @@ class NumberTable:
         inner = inner_folds(train, groups, len(self.items), seed)
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
-        columns = self._for_trees(train, target, inner, seed) if trees else {}
+        components = np.empty((len(self.items), 0), np.float32) if self._vectors is None else self._vectors.components(train, seed)
+        columns = self._for_trees(train, target, inner, seed) | _by_number("question text (embedding)", components) if trees else {}
         if linear_model and len(train) and len(self.items) <= linear.MOST_ROWS:
-            columns[LINEAR] = linear.number_scores(self._space.weighted(train)[self._space.place], target, inner)
+            columns[LINEAR] = linear.number_scores(self._terms(train, components), target, inner)
         return Features(_table(columns, len(self.items)), tuple(columns), inner)
+
+    def _terms(self, train: Places, components: NDArray[np.float32]) -> Any:
+        """Return what the linear model reads of each item, sparse, shape (n, terms): its text, and the components of its embedding."""
+        from scipy.sparse import csr_matrix, hstack
+
+        return hstack([self._space.weighted(train)[self._space.place], csr_matrix(COMPONENT_WEIGHT * components.astype(float))]).tocsr()
 
     def _for_trees(self, train: Places, target: Array, inner: Places, seed: int) -> dict[str, Array]:
         """Return the features that trees read, by name; ``target`` and ``inner`` as in ``target_encoding.moments``."""

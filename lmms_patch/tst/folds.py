@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from lmms_patch.ask.answers import as_number
+from lmms_patch.ask.answers import as_number, same_answer
 from lmms_patch.errors import OptionError
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.copies import Copies, text_of
@@ -195,6 +195,8 @@ def classes_of(items: Sequence[Item]) -> Places:
         gold: Any = item.golds[0] if item.golds else None
         if item.format == "number" and gold is not None and (value := as_number(gold)) is not None:
             gold = int(np.searchsorted(edges[item.category], value))
+        elif gold is not None:
+            gold = same_answer(gold)
         out[i] = codes.setdefault((item.category, item.format, gold), len(codes))
     return out
 

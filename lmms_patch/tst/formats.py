@@ -9,8 +9,25 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from lmms_patch.stats.bounds import Count, Number, Share
 
 
+class EmbeddingsJson(Struct, kw_only=True):
+    """The text-embedding model that a diagnostic read.
+
+    Attributes:
+        name: the last part of its path or hub id
+        sha256: first 16 hexadecimal digits of the digest of its weights
+    """
+
+    name: str
+    pooling: Literal["mean", "cls", "max"]
+    sha256: str
+
+
 class PrunedSettings(Struct, kw_only=True):
-    """How docs were chosen."""
+    """How docs were chosen.
+
+    Attributes:
+        embeddings: read by the model that selects; absent without
+    """
 
     budget: Annotated[float, Meta(ge=0)]
     batch: Annotated[float, Meta(ge=0)] | None
@@ -27,6 +44,7 @@ class PrunedSettings(Struct, kw_only=True):
     judge: Literal["boosting", "forest", "linear"]
     folds: Annotated[int, Meta(ge=2, le=50)]
     grouping: str
+    embeddings: EmbeddingsJson | UnsetType = UNSET
 
 
 class ControlJson(Struct, kw_only=True):

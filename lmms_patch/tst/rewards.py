@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number
+from lmms_patch.ask.answers import as_number, same_answer
 from lmms_patch.tst.items import AnswerScores, Item, Places, Score
 
 Array = NDArray[np.float64]
@@ -42,9 +42,7 @@ class Rewards:
     def _kind(self, place: int) -> tuple[object, ...]:
         """Return a key that all items with the same shared scores have."""
         item = self.items[place]
-        if len(item.golds) < 2 and (item.is_choice or item.format == "number"):
-            return item.format, item.category, item.answers, item.golds[:1]
-        return (place,)
+        return _like(item) if len(item.golds) < 2 and (item.is_choice or item.format == "number") else (place,)
 
     def of(self, place: int, answer: str) -> float:
         """Return the shared score of an answer on the item at a place; nan where it cannot be scored."""
@@ -89,19 +87,28 @@ class Rewards:
     def regold(self, items: Sequence[Item]) -> Rewards:
         """Return rewards of the same items with other golds.
 
-        An answer is scored on an item of the same kind that really has that gold. Where there is none, it scores 1 if it equals the new gold, else 0.
+        An answer is scored on an item of the same category, format and answers that really has the new golds. Where there is none, it earns full
+        marks if it is one of the new golds in any spelling, else 0. A judge is not asked about open answers here: that would cost a call for each.
         """
         like: dict[tuple[object, ...], int] = {}
-        for place in range(len(self.items)):
-            like.setdefault(self._kind(place), place)
+        for place, item in enumerate(self.items):
+            if not self._costly or self._kind(place) == _like(item):
+                like.setdefault(_like(item), place)
         return Rewards(items, lambda place, answer: _shifted(self, like, items[place], answer))
 
 
+def _like(item: Item) -> tuple[object, ...]:
+    """Return what items have in common on which an answer earns the same, as far as a scorer is known."""
+    return item.format, item.category, item.answers, item.golds
+
+
 def _shifted(rewards: Rewards, like: dict[tuple[object, ...], int], item: Item, answer: str) -> float:
-    same = like.get((item.format, item.category, item.answers, item.golds[:1]))
+    same = like.get(_like(item))
     if same is not None:
         return rewards.of(same, answer)
-    return float(answer in item.golds)
+    if item.is_choice:
+        return rewards.scale * (answer in item.golds)
+    return rewards.scale * (same_answer(answer) in map(same_answer, item.golds))
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number, same_answer
+from lmms_patch.ask.answers import as_number, counted, same_answer
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
-from lmms_patch.tst.features import Features, NumberTable, OptionTable
+from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of, option_name
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
 from lmms_patch.tst.rewards import Values, rewards_nearness, values_of
@@ -117,15 +117,17 @@ class PreparedRf:
         rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + min(MOST_ROWS, len(self._open) * MOST_CANDIDATES)
         if settings.model == "linear" and rows > MOST_LINEAR:
             raise OptionError(f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting")
+        if settings.embed is not None:  # all texts at once, while all cores are free: each fold has one
+            settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
     def _options(self) -> OptionTable:
-        return OptionTable([self.items[i] for i in self._choice])
+        return OptionTable([self.items[i] for i in self._choice], embed=self._settings.embed)
 
     @cached_property
     def _numbers(self) -> NumberTable:
-        return NumberTable([self.items[i] for i in self._number])
+        return NumberTable([self.items[i] for i in self._number], self._settings.embed)
 
     def _fit_choice(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready:
         table = self._options
@@ -170,7 +172,7 @@ class PreparedRf:
         candidates, right = _candidates(items, train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
-        table = OptionTable(items, candidates, right)
+        table = OptionTable(items, candidates, right, self._settings.embed)
         features = table.features(train, groups, seed, **settings.parts)
         fitted = fit_right(features, table.target, table.owner, settings, seed)
 
@@ -266,7 +268,10 @@ class PreparedRf:
 
 def group_of(feature: str) -> str:
     """Return the group of a feature: its name without the statistic."""
-    return "TF-IDF of the texts" if "(TF-IDF)" in feature else feature.removesuffix(", relative").partition(":")[0]
+    for kind in ("TF-IDF", "embedding"):
+        if f"({kind})" in feature:
+            return f"{kind} of the texts"
+    return feature.removesuffix(", relative").partition(":")[0]
 
 
 def _spread_over(fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool) -> Array:
@@ -312,10 +317,7 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     for category in {item.category for item in items}:
         own = [i for i in train if items[i].category == category] or list(train)
         for fold in [-1, *np.unique(inner[train])]:
-            counts = Counter(same_answer(items[i].golds[0]) for i in own if inner[i] != fold)
-            often = [gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]]
-            spelled = {same_answer(items[i].golds[0]): items[i].golds[0] for i in reversed(own) if inner[i] != fold}
-            lists[category, int(fold)] = [spelled[gold] for gold in often]
+            lists[category, int(fold)] = [gold for gold, _ in counted(items[i].golds[0] for i in own if inner[i] != fold)[:most]]
     candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
     golds = [set(map(same_answer, item.golds[:10])) for item in items]
     right = [[p for p, text in enumerate(own) if same_answer(text) in known] for own, known in zip(candidates, golds, strict=True)]

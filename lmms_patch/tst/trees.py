@@ -1,7 +1,7 @@
 """The model classes of the ``rf`` diagnostic: gradient boosting on histograms, the published random forest, and a linear model.
 
 Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so it is the default. Beside the
-trees a linear model on n-grams stands in the ensemble; how much it counts is decided on training items that neither has seen.
+trees a linear model stands in the ensemble; how much it counts is decided on training items that neither has seen.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 (RandomForestClassifier, 1000 trees, depth 20).
 """
@@ -21,6 +21,7 @@ from lmms_patch.errors import OptionError
 from lmms_patch.tst.features import Features
 from lmms_patch.tst.items import Places
 from lmms_patch.tst.linear import items_of, shares
+from lmms_patch.tst.vectors import Embed
 
 Array = NDArray[np.float64]
 
@@ -31,9 +32,10 @@ _WIDTH = 0.1
 """Width of the kernel over predictions, in SDs of the golds."""
 _JUDGED = 0
 """The inner fold that decides how much the linear model counts."""
-_TREES, _LINEAR = (1.0, 0.75, 0.5, 1.25, 1.5, 0.0), (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
-_POOLS = [pool for pool in itertools.product(_TREES, _LINEAR) if any(pool)]
-"""The weights of the trees and of the linear model that are tried; of equally good ones the first is taken: the trees as they are."""
+_POOLS = [pool for pool in itertools.product((0.0, 0.5, 0.75, 1.0, 1.25, 1.5), (0.0, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)) if any(pool)]
+"""The weights of the trees and of the linear model that are tried."""
+_USUAL = 0.45
+"""The weight of the linear model, beside trees of weight 1, that is taken unless the inner fold speaks against it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ModelSettings:
         depth: greatest depth of a tree; default 20 (boosting is limited by 7 leaves a tree instead).
         threads: number of threads of one fit.
         beside: whether the linear model stands beside the trees: its scores are a feature, and it is a member of the ensemble.
+        embed: a text-embedding model, whose vectors all model classes then read too; None: words alone.
     """
 
     model: str = "boosting"
@@ -53,6 +56,7 @@ class ModelSettings:
     depth: int = 20
     threads: int = 1
     beside: bool = True
+    embed: Embed | None = None
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -147,8 +151,28 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     half, _ = _fitted(features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed)
     seen, owners, golds = features.values[rows[judged]], owner[rows[judged]], target[rows[judged]]
     trees, linear = _shared(half(seen), owners, True), seen[:, share].astype(float)
-    likely = [float(np.log(np.maximum(_pooled(trees, linear, owners, pool), 1e-6)) @ golds) for pool in _POOLS]
-    return Right(model, share, _POOLS[int(np.argmax(likely))], importance)
+    return Right(model, share, _best_pool(trees, linear, owners, golds), importance)
+
+
+def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tuple[float, float]:
+    """Return the weights of two members that serve items which neither has seen.
+
+    One fold says little. So of the pools whose likelihood is within one standard error of the best one's (paired by item), the one that is nearest to
+    the usual mixture is taken: two members that err differently are better together, also where one fold happens to prefer one of them.
+
+    Args:
+        trees: probabilities by the trees, shape (rows,).
+        linear: by the linear model.
+        owner: the item of each row, ascending.
+        target: 1 where the row is right.
+    """
+    starts, _ = items_of(owner)
+    likely = np.array([np.add.reduceat(np.log(np.maximum(_pooled(trees, linear, owner, pool), 1e-6)) * target, starts) for pool in _POOLS])
+    sums = likely.sum(axis=1)
+    less = likely[sums.argmax()] - likely
+    error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
+    far = [abs(np.arctan2(beside, own) - np.arctan(_USUAL)) for own, beside in _POOLS]
+    return min((round(far[i], 9), -sums[i], pool) for i, pool in enumerate(_POOLS) if less[i].sum() <= error[i])[2]
 
 
 def _fitted(
@@ -159,11 +183,13 @@ def _fitted(
     if not len(y) or y.min() == y.max():
         constant = float(y.mean()) if len(y) else 0.0
         return (lambda values: np.full(len(values), constant)), np.zeros(len(features.names))
-    model = _classifier(settings, seed)
-    model.fit(_filled(features.values[rows], settings), y.astype(int))
+    known, model = features.values[rows], _classifier(settings, seed)
     if settings.model == "forest":
+        filled = _filler(known)
+        model.fit(filled(known), y.astype(int))
         model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
-        return (lambda values: np.asarray(model.predict_proba(_filled(values, settings))[:, 1])), _importance(model, settings)
+        return (lambda values: np.asarray(model.predict_proba(filled(values))[:, 1])), _importance(model, settings)
+    model.fit(known, y.astype(int))
     return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(model, settings)
 
 
@@ -183,8 +209,8 @@ class Density:
 def fit_number(features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
     """Fit the distribution of numbers on the items that are not held out.
 
-    Forest: the training golds in an item's leaves, averaged over the trees. Boosting: the training golds whose own out-of-fold prediction is near the
-    item's (Gaussian kernel), since boosted leaves do not form a distribution.
+    Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in place of boosting there are
+    extremely randomised trees here. The linear model: the training golds whose own out-of-fold prediction is near the item's (Gaussian kernel).
 
     Args:
         features: of all items.
@@ -193,38 +219,40 @@ def fit_number(features: Features, target: Array, value: Places, count: int, set
         count: number of values (of all categories together: a value belongs to one category).
         settings: the model.
         seed: of the model.
+
+    Source: Meinshausen, Quantile Regression Forests, JMLR 7, 2006; Geurts, Ernst and Wehenkel, Machine Learning 63(1), 2006, 3-42.
     """
     train = np.flatnonzero(features.inner >= 0)
     known, target, value = features.values[train], target[train], value[train]
-    if settings.model == "forest":
-        return _leaf_weights(known, target, value, count, settings, seed)
-    return _kernel_weights(known, target, value, count, features.inner[train], settings, seed)
+    if settings.model == "linear":
+        return _kernel_weights(known[:, 0].astype(float), value, count)
+    return _leaf_weights(known, target, value, count, settings, seed)
 
 
 def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
-    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-    filled = _filled(known, settings)
-    forest = RandomForestRegressor(
-        settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed
-    ).fit(filled, target)
+    kind = RandomForestRegressor if settings.model == "forest" else ExtraTreesRegressor
+    filled = _filler(known)
+    seen = filled(known)
+    forest = kind(settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed).fit(
+        seen, target
+    )
 
     def of(values: NDArray[np.float32]) -> Array:
-        asked = _filled(values, settings)
+        asked = filled(values)
         out = np.zeros((len(asked), count))
         for tree in forest.estimators_:  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
             nodes = tree.tree_.node_count
-            share = np.bincount(tree.apply(filled) * count + value, minlength=nodes * count).reshape(nodes, count)
+            share = np.bincount(tree.apply(seen) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
         return out
 
     return Density(of, np.asarray(forest.feature_importances_))
 
 
-def _kernel_weights(
-    known: NDArray[np.float32], target: Array, value: Places, count: int, inner: Places, settings: ModelSettings, seed: int
-) -> Density:
-    own, model, importance = _regressed(known, target, inner, settings, seed)
+def _kernel_weights(own: Array, value: Places, count: int) -> Density:
+    """Return the weights of training golds by nearness of predictions. ``own``: shape (training items,), their out-of-fold predictions."""
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
     bins = max(1, len(edges) - 1)
     place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
@@ -232,44 +260,9 @@ def _kernel_weights(
     centre = np.bincount(place, own, bins) / np.maximum(np.bincount(place, minlength=bins), 1)
 
     def of(values: NDArray[np.float32]) -> Array:
-        return np.asarray((np.exp(-(((model(values)[:, None] - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
+        return np.asarray((np.exp(-(((values[:, :1].astype(float) - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
 
-    return Density(of, importance)
-
-
-def _regressed(
-    known: NDArray[np.float32], target: Array, inner: Places, settings: ModelSettings, seed: int
-) -> tuple[Array, Callable[[NDArray[np.float32]], Array], Array]:
-    """Return the out-of-fold predictions of training items, a function that predicts others, and the importance of each feature."""
-    if settings.model == "linear":  # its only feature is its prediction, which is out-of-fold already
-        return known[:, 0].astype(float), lambda values: values[:, 0].astype(float), np.ones(1)
-    own = np.zeros(len(target))
-    for fold in np.unique(inner):
-        out = inner == fold
-        if not out.all():
-            own[out] = _Regressor(settings, seed, known[~out], target[~out])(known[out])
-    model = _Regressor(settings, seed, known, target)
-    return own, model, model.importance
-
-
-class _Regressor:
-    """A boosted regression, fitted: callable on values."""
-
-    def __init__(self, settings: ModelSettings, seed: int, values: NDArray[np.float32], target: Array) -> None:
-        self._constant, self._model = float(target.mean()) if len(target) else 0.0, None
-        self.importance: Array = np.zeros(values.shape[1])
-        self._threads = settings.threads
-        if len(target) >= 2 and target.min() < target.max():
-            from lightgbm import LGBMRegressor
-
-            self._model = LGBMRegressor(**_boosting(settings, seed))
-            self._model.fit(values, target)
-            self.importance = _importance(self._model, settings)
-
-    def __call__(self, values: NDArray[np.float32]) -> Array:
-        if self._model is None or not len(values):
-            return np.full(len(values), self._constant)
-        return np.asarray(self._model.booster_.predict(values, num_threads=self._threads))
+    return Density(of, np.ones(1))
 
 
 def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
@@ -309,6 +302,13 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
     return np.asarray(raw, float) / total if total else np.zeros(len(raw))
 
 
-def _filled(values: NDArray[np.float32], settings: ModelSettings) -> NDArray[np.float32]:
-    """Replace nan for a forest, which cannot handle it, by a number below all others."""
-    return np.nan_to_num(values, nan=-1e6) if settings.model == "forest" else values
+def _filler(known: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """Return a function that replaces nan, which scikit-learn's trees with random cuts do not read, by a number below all known ones of the feature.
+
+    The number is not far below: a random cut between the lowest and the highest value would else nearly never fall among the others.
+    """
+    finite = np.isfinite(known)
+    low = np.where(finite, known, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(finite, known, -np.inf).max(axis=0, initial=-np.inf)
+    below = np.where(np.isfinite(low), low - np.maximum(high - low, 1) / 2, 0).astype(np.float32)
+    return lambda values: np.where(np.isnan(values), below, values)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.answers import Answer, Asked, first_words, options_in, recognise, same_answer
+from lmms_patch.ask.answers import Answer, Asked, counted, first_words, options_in, recognise, same_answer
 from tests.places import SHARED
 
 DATA = SHARED
@@ -479,3 +479,10 @@ def test_first_words(question, words):
 
 def test_as_many_words_as_wanted():
     assert first_words("How many of the 12 birds fly?", 5) == "how many of the #"
+
+
+@given(st.permutations(["Blue", "blue", "blue", "BLUE ", "2", "2.0", "2.0", "1,000", "1000", "red", "red", "red"]))
+def test_answers_are_counted_whatever_their_spelling_and_order(texts):
+    """By hand: blue 4 times, 2 and red 3 times each, a thousand twice; of two spellings as frequent the first in the alphabet is shown."""
+    assert counted(texts) == [("blue", 4), ("2.0", 3), ("red", 3), ("1,000", 2)]
+    assert counted([]) == []

@@ -1,14 +1,18 @@
 """Two runs of a MAGIC task compared: differences by hand and by brute force, and what must not be compared."""
 
+import itertools
 import json
 
 import jsonschema
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lmms_patch.app import schemas
 from lmms_patch.compare import magic, tasks
 from lmms_patch.errors import RecordError
+from lmms_patch.magic.score.results import Record
 from lmms_patch.present.terminal import compare as show_compare
 from lmms_patch.runs import run as runs
 from tests.making.runs import magic_doc, write_magic
@@ -114,6 +118,90 @@ def test_docs_without_a_verdict_are_left_out_on_both_sides_and_told(tmp_path):
     one = found.differences["acc_short"]
     assert (one.first, one.second, one.estimate.n) == (0.5, 1.0, 2)
     assert "acc_short: 2 of 4 docs are left out: without a verdict in one of the runs" in found.warnings
+
+
+VERDICT = st.sampled_from([True, False, None])
+
+
+def record_of(k, verdict, **more):
+    made = magic_doc(f"d{k}", short=verdict, judge={"model": "j", "short": {}}, **more)
+    return Record(**{key: value for key, value in made.items() if key != "text"}, variant="all")
+
+
+def fills(verdicts, same):
+    """Every way to fill in the missing verdicts of some docs, as pairs; of one response both verdicts are one, as far as they are not given."""
+    ways = []
+    for (one, other), alike in zip(verdicts, same, strict=True):
+        own = [(a, b) for a in (True, False) for b in (True, False) if one in (a, None) and other in (b, None)]
+        ways.append([(a, b) for a, b in own if not alike or a == b or None not in (one, other)])
+    return itertools.product(*ways)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.tuples(VERDICT, VERDICT), st.booleans()), min_size=1, max_size=6))
+def test_bounds_of_a_difference_are_the_extremes_of_all_verdicts_there_could_be(docs):
+    verdicts, same = zip(*docs, strict=True)
+    pairs = [(record_of(k, one), record_of(k, other)) for k, (one, other) in enumerate(verdicts)]
+    found = magic.bounds("acc_short", pairs, same, draws=20, level=0.95, seed=0)
+    changes = [sum(b - a for a, b in filled) / len(docs) for filled in fills(verdicts, same)]
+    if all(None not in pair for pair in verdicts):
+        assert found is None
+        return
+    low, high = found
+    assert (low.estimate.value, high.estimate.value) == (pytest.approx(min(changes)), pytest.approx(max(changes)))
+    assert low.estimate.n == high.estimate.n == len(docs)
+    for end in found:
+        assert end.second - end.first == pytest.approx(end.estimate.value)
+
+
+def test_no_interval_of_other_verdicts_reaches_below_the_least_difference():
+    """30 docs, 3 verdicts missing in the first run and 3 in the second (one doc in both): all 64 ways to fill them in."""
+    stream = np.random.default_rng(3)
+    verdicts = [tuple(bool(v) for v in stream.random(2) < 0.6) for _ in range(30)]
+    verdicts[:5] = [(None, True), (None, False), (None, None), (True, None), (False, None)]
+    pairs = [(record_of(k, one), record_of(k, other)) for k, (one, other) in enumerate(verdicts)]
+    options = {"draws": 500, "level": 0.95, "seed": 0}
+    low, high = magic.bounds("acc_short", pairs, [False] * 30, **options)
+    for filled in fills(verdicts, [False] * 30):
+        records = [(record_of(k, one), record_of(k, other)) for k, (one, other) in enumerate(filled)]
+        one = magic.difference("acc_short", records, both=True, exact=False, **options).estimate
+        assert low.estimate.low - 0.01 <= one.low <= one.high <= high.estimate.high + 0.01
+
+
+def test_bounds_are_over_docs_that_have_a_gold_answer():
+    """Of three docs one has no gold answer, and one no verdict in the second run: right, it is 2/2 in both; wrong, 1/2."""
+    none = {"model": "j", "short": {"error": "no gold answer to compare with"}}
+    pairs = [(record_of(k, True), record_of(k, second)) for k, second in enumerate((True, None))]
+    lacking = Record(**{key: value for key, value in magic_doc("d2", short=None, judge=none).items() if key != "text"}, variant="all")
+    low, high = magic.bounds("acc_short", [*pairs, (lacking, lacking)], [False] * 3, draws=20, level=0.95, seed=0)
+    assert (low.estimate.value, high.estimate.value, low.estimate.n) == (-0.5, 0.0, 2)
+
+
+def test_what_the_unjudged_could_change_is_told(tmp_path):
+    """A judged 1, 0, none, 1; B 1, 1, 1, none. Over four docs: A 2/4 to 3/4, B 3/4 to 4/4, so 0 to +1/2. One response would have one verdict."""
+
+    def judged(used, verdicts, text):
+        return [{**one, "short": short, "full": short, "text": text} for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)]
+
+    told = {"judge": "j"}
+    sides = judged(A, (True, False, None, True), "a"), judged(B, (True, True, True, None), "b")
+    found = pair(tmp_path / "apart", *sides, one=told, other=told)
+    assert [end.estimate.value for end in found.bounds["acc_short"]] == [0.0, 0.5]
+    line = "acc_short: 2 of 4 docs are left out: without a verdict in one of the runs; the difference is +0.000 to +0.500 with the unjudged"
+    assert line in found.warnings
+    assert "acc_short" not in found.unchanged
+    alike = judged(A, (True, False, None, True), "a"), judged(B, (True, True, True, None), "a")
+    found = pair(tmp_path / "alike", *alike, one=told, other=told)
+    assert [end.estimate.value for end in found.bounds["acc_short"]] == [0.25, 0.25]
+
+
+@pytest.mark.parametrize(("text", "unchanged"), [("a", True), ("b", False)])
+def test_two_missing_verdicts_are_no_equal_ones_unless_the_responses_are(tmp_path, text, unchanged):
+    told = {"judge": "j"}
+    docs = [[{**one, "short": k < 3 or None, "full": True, "text": said} for k, one in enumerate(four(A, (1, 1, 1, 1)))] for said in ("a", text)]
+    found = pair(tmp_path, *docs, one=told, other=told)
+    assert ("acc_short" in found.unchanged) == unchanged
+    assert "acc_full" in found.unchanged
 
 
 @pytest.mark.parametrize("other", ["k", None])

@@ -45,6 +45,19 @@ def test_variants_of_several_runs_of_a_folder_are_set_together_the_newest_of_eac
     assert found.notes == ("1 older result of the same tasks left aside",)
 
 
+def test_what_the_unjudged_could_change_of_a_contrast_is_told(tmp_path):
+    """All boxes: 10 of 20 right, all judged. Relevant ones: 15 right of the first 16, and 4 without a verdict: +5/20 to +9/20."""
+
+    def judged(right, known, **how):
+        return [doc(f"q{i}", DOG, short=i < right if i < known else None, judge={"model": "j", "short": {}}, **how) for i in range(N)]
+
+    write_magic_run(tmp_path, {"all": judged(10, 20), "relevant": judged(15, 16, boxes=1)})
+    (one,) = gather([tmp_path], draws=200).contrasts
+    assert [end.estimate.value for end in one.found.bounds["acc_short"]] == [pytest.approx(5 / 20), pytest.approx(9 / 20)]
+    assert "acc_short: the difference is +0.250 to +0.450 with the unjudged" in one.minds
+    assert "mind: acc_short: the difference is" in magic.contrast_table(one)
+
+
 def test_models_are_not_mixed(tmp_path):
     write_magic_run(tmp_path / "a", {"all": variants()["all"]}, model="a")
     write_magic_run(tmp_path / "b", {"relevant": variants()["relevant"]}, model="b")

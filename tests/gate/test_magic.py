@@ -178,6 +178,56 @@ def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked,
     assert "count as right here (1.000; were they wrong, 0.500)" in upper["reason"]
 
 
+def verdicts(right, judged, text, n=60):
+    """So many docs, of which the first have a verdict, and the first of these are right; the response of each doc begins with a text."""
+    return [magic_doc(f"doc {i:03}", short=i < right if i < judged else None, full=True, text=f"{text} {i}") for i in range(n)]
+
+
+def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
+    """Before: 45 of 60 right. Now 40 of 50, and 10 have no verdict: between 40/60 and 50/60, so the change is -5/60 to +5/60."""
+    before, after = (
+        write_magic(tmp_path / name, {"none": docs_}, judge="j").parent
+        for name, docs_ in (("before", verdicts(45, 60, "old")), ("after", verdicts(40, 50, "new")))
+    )
+    rule = {"metric": "acc_short", "margin": 0.0}
+    found = asked(after, {**rule, "max_drop": 0}, {**rule, "max_rise": 0}, {**rule, "max_drop": 0.3, "max_rise": 0.3}, baseline=before)
+    drop, rise, both = found.json["verdicts"]
+    assert drop["verdict"] != "pass"
+    assert (drop["difference"]["value"], drop["value"]["value"], drop["baseline"]) == (pytest.approx(-5 / 60), pytest.approx(40 / 60), 0.75)
+    assert (drop["difference"]["n"], drop["basis"]) == (60, "paired")
+    assert drop["reason"].startswith("docs without a verdict count as wrong here and as right in the baseline (-0.083; the other way round +0.083)")
+    assert (rise["difference"]["value"], rise["value"]["value"]) == (pytest.approx(5 / 60), pytest.approx(50 / 60))
+    assert "count as right here and as wrong in the baseline (+0.083; the other way round -0.083)" in rise["reason"]
+    assert both["verdict"] == "pass"  # although a sixth of the docs has no verdict: none of them is lost
+
+
+def test_verdicts_that_the_baseline_lacks_count_as_right_there(asked, tmp_path):
+    """Before 30 of 30 judged and 30 without a verdict: up to 60/60. Now 45 of 60: a drop of 15/60 at most, a rise of 15/60 at most."""
+    for log in (True, False):
+        before, after = (
+            write_magic(tmp_path / f"{name} {log}", {"none": docs_}, judge="j", log=log).parent
+            for name, docs_ in (("before", verdicts(30, 30, "old")), ("after", verdicts(45, 60, "new")))
+        )
+        found = asked(after, {"metric": "acc_short", "max_drop": 0.1}, {"metric": "acc_short", "max_rise": 0.5}, baseline=before)
+        assert [one["difference"]["value"] for one in found.json["verdicts"]] == [pytest.approx(-0.25), pytest.approx(0.25)]
+        assert found.json["verdicts"][0]["verdict"] != "pass"
+        assert found.json["verdicts"][1]["verdict"] == "pass"
+        assert {one["basis"] for one in found.json["verdicts"]} == {"paired" if log else "unpaired"}
+
+
+def test_the_same_responses_pass_whatever_the_judge_refused(asked, tmp_path):
+    """Half of the docs have no verdict in both runs: the same responses, so no answer changed; other responses, anything may have."""
+    before, same, other = (
+        write_magic(tmp_path / name, {"none": verdicts(20, 30, text)}, judge="j").parent
+        for name, text in (("before", "a"), ("same", "a"), ("other", "b"))
+    )
+    rule = {"metric": "acc_short", "max_drop": 0, "margin": 0.1}
+    found = asked(same, rule, baseline=before)
+    assert (found.calls, found.json["verdicts"][0]["difference"]["n"]) == (["pass"], 60)
+    assert found.json["verdicts"][0]["reason"].startswith("no answer changed")
+    assert asked(other, rule, baseline=before).calls == ["fail"]  # 20/60 against 50/60 at worst
+
+
 def test_without_one_verdict_nothing_passes(asked, tmp_path):
     out = write_magic(tmp_path / "run", {"none": half_judged(judged=0)}, judge="j").parent
     found = asked(out, {"metric": "acc_full", "min": 0.1}, {"metric": "acc_full", "max": 0.9})

@@ -68,6 +68,13 @@ def test_a_toy_by_hand():
     assert cup.s == pytest.approx(0.4)
 
 
+def test_the_spellings_of_a_gold_count_together():
+    """Blue in three spellings, five of seven; red would win by spelling."""
+    items = [free(i, "What colour is the car?", gold) for i, gold in enumerate(["blue", "Blue", "BLUE", "blue ", "Blue", "red", "red"])]
+    (row,) = causes(items, np.full(7, 0.5), np.zeros(7))
+    assert (row.gold, row.gold_share) == ("Blue", pytest.approx(5 / 7))
+
+
 def test_unscored_docs_are_not_counted():
     items, s = toy(), np.full(14, 0.5)
     s[0] = np.nan

@@ -211,14 +211,15 @@ def test_groups_are_format_and_category():
     assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
 
 
+@pytest.mark.parametrize("embed", [None, lambda texts: np.array([[len(text), text.count("1")] for text in texts], np.float32)])
 @pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])
-def test_the_judge_is_of_another_class_on_other_features(selects):
+def test_the_judge_is_of_another_class_on_other_features(selects, embed):
     asked = PruneArguments(task="toy", model=selects)
     world = [replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))]
     train, groups = np.arange(30), np.arange(40)
     names = [
-        {name for table in RfDiagnostic(settings_of(model)).prepare(world, rewards_of(world)).features(train, 0, groups) for name in table.names}
-        for model in (selects, asked.judge_model)
+        {name for table in RfDiagnostic(settings).prepare(world, rewards_of(world)).features(train, 0, groups) for name in table.names}
+        for settings in (settings_of(selects, embed), settings_of(asked.judge_model))
     ]
     assert (selects == "linear") != (asked.judge_model == "linear")
     assert names[0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from lmms_patch.ask.answers import same_answer
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.diagnosis import Diagnosis, credit, deal, diagnose, fold_seeds, frequency_baseline, in_threads, jobs_of, scored
 from lmms_patch.tst.folds import grouping
@@ -177,6 +178,27 @@ def test_the_baseline_of_open_answers_by_hand():
     assert answers == ["red"] * 5 or answers[:3] == ["green"] * 3  # red and green once each in fold 1: a tie
     assert answers[3:] == ["red"] * 2
     np.testing.assert_allclose(chance, [1 / 2, 1 / 2, 0, 2 / 3, 0])
+
+
+def test_spellings_of_one_open_answer_count_together():
+    """Fold 1 is asked; the training golds are blue 3 (two spellings), 2 twice (two spellings), red twice.
+
+    By spelling red would win with 2 of 7. On the gold "BLUE" a draw of the three answers earns 3 / 7, on "2.00" 2 / 7, whatever the spelling.
+    """
+    golds = ["Blue", "blue", "blue ", "red", "red", "2", "2.0", "BLUE", "2.00", "red"]
+    items = [free(i, "q", gold) for i, gold in enumerate(golds)]
+    rewards = Rewards(items, lambda place, answer: float(same_answer(answer) == same_answer(golds[place])))
+    answers, chance = frequency_baseline(items, rewards, np.arange(10), np.array([0] * 7 + [1] * 3), 2)
+    assert [same_answer(a) for a in answers[7:]] == ["blue"] * 3
+    np.testing.assert_allclose(chance[7:], [3 / 7, 2 / 7, 2 / 7])
+
+
+def test_the_baseline_answers_in_the_most_frequent_spelling():
+    """Four golds say blue, "blue" twice; a scorer that goes by spelling pays for "blue" only."""
+    items = [free(i, "q", gold) for i, gold in enumerate(["BLUE", "blue", "Blue", "blue", "red", "red", "red", "blue"])]
+    answers, chance = frequency_baseline(items, rewards_of(items), np.arange(8), np.array([0] * 7 + [1]), 2)
+    assert answers[7] == "blue"
+    assert chance[7] == pytest.approx(4 / 7)
 
 
 def test_the_baseline_where_no_training_item_has_a_gold():

@@ -91,6 +91,29 @@ def test_regold_to_golds_that_no_item_of_the_kind_has():
     assert other.of(1, "A") == 1
 
 
+def test_regold_scores_open_answers_as_the_scorer_does():
+    """A scorer of 100 marks that takes any case and gives half marks to a first word: the shuffled golds are scored by it, not by equality."""
+    items = [free(0, "q", "Blue"), free(1, "q", "red car"), free(2, "q", "green", "lime")]
+
+    def score(place, answer):
+        golds = [gold.lower() for gold in items[place].golds]
+        return 100.0 * max(1.0 * (answer.lower() == gold) or 0.5 * (answer.lower() == gold.split()[0]) for gold in golds)
+
+    other = Rewards(items, score).regold([replace(item, golds=items[(i + 1) % 3].golds) for i, item in enumerate(items)])
+    assert [other.of(0, a) for a in ("RED CAR", "red", "blue")] == [100, 50, 0]
+    assert [other.of(1, a) for a in ("Lime", "GREEN", "red car")] == [100, 100, 0]
+    assert [other.exact(2, a) for a in ("blue", "green")] == [100, 0]
+
+
+def test_regold_never_asks_a_judge_about_open_answers():
+    items = [free(0, "q", "Blue"), free(1, "q", "2")]
+    asked = []
+    judged = Rewards(items, lambda place, answer: asked.append((place, answer)) or 10.0 * (answer == items[place].golds[0]), costly=True)
+    other = judged.regold([replace(items[0], golds=("2",)), replace(items[1], golds=("Blue",))])
+    assert [other.of(0, "2.0"), other.of(0, "Blue"), other.of(1, " blue")] == [10, 0, 10]
+    assert set(asked) <= {(0, "Blue"), (1, "2")}, "only what full marks are"
+
+
 golds = st.lists(st.sampled_from(["1", "2", "2.0", "3", "10", "1,000", "50%", "-4", "0", "$7"]), min_size=1, max_size=40)
 
 

@@ -6,6 +6,7 @@ whole task at its first request, and answers each doc by the model that was not 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -94,9 +95,10 @@ def _tell(name: str, found: Found) -> None:
 class TstRf(_TextOnlyModel):
     """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
 
-    Model arguments: ``model`` (boosting or forest), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
+    Model arguments: ``model`` (boosting, forest or linear), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
     number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks),
-    ``shuffles`` (cross-validations on shuffled golds, where categories are many).
+    ``shuffles`` (cross-validations on shuffled golds, where categories are many), ``embeddings`` (a text-embedding model that is
+    read beside the words: a folder or a hub id).
     """
 
     def __init__(
@@ -108,12 +110,14 @@ class TstRf(_TextOnlyModel):
         workers: int | None = None,
         check: bool = False,
         shuffles: int = SHUFFLES,
+        embeddings: str | None = None,
         **other: Any,
     ) -> None:
+        from lmms_patch.harness.models.embeddings import Embedder
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        allowed = ("check", "depth", "groupings", "model", "shuffles", "trees", "workers")
+        allowed = ("check", "depth", "embeddings", "groupings", "model", "shuffles", "trees", "workers")
         try:
             odd = sorted(set(other) - _FROM_HOST)
             if odd:
@@ -126,13 +130,16 @@ class TstRf(_TextOnlyModel):
                 raise OptionError(f"shuffles must be a whole number of at least 0, not {shuffles!r}")
             if not isinstance(check, bool):
                 raise OptionError(f"check must be True or False, not {check!r}")
-            diagnostic = RfDiagnostic(settings)
+            embedder = None if embeddings is None else Embedder(embeddings)
+            diagnostic = RfDiagnostic(dataclasses.replace(settings, embed=embedder))
         except OptionError as error:
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
         except PatchError as error:
             refuse(error)
         self._workers = workers or os.cpu_count() or 1
-        described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
+        described: dict[str, Any] = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
+        if embedder is not None:
+            described["embeddings"] = embedder.described
         super().__init__(diagnostic, described, groupings == "all", check, shuffles)
 
     def _runner(self, name: str) -> Runner:

@@ -110,7 +110,9 @@ NO_BOX = (
 R = (
     rf"(?P<letter>[Rr])(?:\}}?_?\{{(?P<braced>\d{{1,3}})\}}|\}}?[_#-]?(?P<tight>\d{{1,3}})(?:{RIGHT}|(?=(?:(?-i:R)\d{{1,2}}){{1,9}}{RIGHT}))"
     rf"|(?<=(?-i:R))(?:\.|_?\()(?P<dotted>\d{{1,2}})(?:(?<=\.\d)|(?<=\.\d\d)|\)){RIGHT}|(?<=(?-i:R))[ ](?P<loose>\d{{1,2}}){RIGHT}"
-    rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b)){NO_BOX}"
+    rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b)"
+    rf"|(?<=(?-i:R))[ ]?\([ ]?(?P<inside>\d{{1,2}})[ ]?\){RIGHT}|(?<=\((?-i:R))(?<![A-Za-z0-9]\(R)\)(?P<behind>\d{{1,2}}){RIGHT}"
+    rf"(?![ ]?[%°]|[ ]{UNIT}\b)){NO_BOX}"
 )
 OPEN = r"[*_`\"'$({\[<}]*(?![*_`\"'$({\[<}])"
 CLOSE = r"[*_`\"'$)}\]>\\]*"
@@ -143,6 +145,8 @@ HEAD = re.compile(
     rf"(?P<open>{OPEN})[#]?(?:(?={R})|{PLAIN}|{SPELT})",
     re.I,
 )
+NO_LETTER = re.compile(r"\(L\)|\b[A-QS-Z] ?\(\d")
+"""What stands beside ``(R)2`` and ``R (2)`` where the letter is one of several: left and right, the tiles of a game."""
 BARE_R = re.compile(rf"{LEFT}(?<![A-Za-z0-9]-){R}", re.I)
 NTH = rf"(?:{'|'.join(sorted(ORDINALS[1:], key=len, reverse=True))}|1st|2nd|3rd|\d{{1,2}}th)"
 ORDINAL = re.compile(

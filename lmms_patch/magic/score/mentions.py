@@ -7,8 +7,8 @@ word on: a head (``R`` with a number, a region word, an ordinal before a region 
 Rules:
 
 * Region words: box, bounding box, bbox, region, RoI and the Chinese, Japanese and Korean words for region are strong; area, rectangle, frame, label,
-outline and the words of other languages are weak. ``R2`` is strong; ``R 2``, ``#2``, ordinals, a bare lower-case ``r2``, circled digits, tags,
-``R[1-3]`` and a number behind a clause ("the box around the dog (3)") are weak.
+outline and the words of other languages are weak. ``R2`` and ``R(2)`` are strong; ``R 2``, ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case
+``r2``, circled digits, tags, ``R[1-3]`` and a number behind a clause ("the box around the dog (3)") are weak.
 * ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
 * A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)" counts cups.
 * Numbers in a column or list under a heading of regions are read by ``written_out``; ``1.`` and ``1)`` number the list itself.
@@ -20,8 +20,8 @@ moving, "from R2 to R4" is a range.
 * Ordinals need a region word immediately or after a colour word ("the first red box"). They are not read where they stand for an order of looking or
 a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions", "(R)4" or "the one labelled 2" by itself; coordinates,
-fractions, years, option letters.
+* Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions" or "the one labelled 2" by itself; coordinates, fractions,
+years, option letters, "(R) 4", "Pentium(R)4", "(L)1 and (R)2".
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ from lmms_patch.magic.score.mention_patterns import (
     LOOKED_AT,
     MOVES,
     NO_HASH,
+    NO_LETTER,
     NO_NOUN,
     NOT_ORDINAL_AFTER,
     NOT_ORDINAL_BEFORE,
@@ -288,14 +289,17 @@ def _allowed(number: int, count: int, strong: bool) -> bool:
 
 def _r_number(match: re.Match[str]) -> tuple[int, int, int]:
     """Return start, end and value of the digits of an R-form."""
-    name = next(name for name in ("braced", "tight", "dotted", "loose") if match[name] is not None)
+    name = next(name for name in ("braced", "tight", "dotted", "loose", "inside", "behind") if match[name] is not None)
     return match.start(name), match.end(name), int(match[name])
 
 
 def _from_r(text: str, match: re.Match[str], count: int) -> Group | None:
     """Read a group that begins with ``R2``."""
     start, end, number = _r_number(match)
-    strong = match["loose"] is None and (match["letter"] == "R" or text[max(0, match.start() - 1) : match.start()] in ("`", "*"))
+    bracketed = match["inside"] is not None or match["behind"] is not None
+    if bracketed and NO_LETTER.search(_before(text, match.start()) + text[match.end() : match.end() + _NEAR]):
+        return None
+    strong = match["loose"] is None and not bracketed and (match["letter"] == "R" or text[max(0, match.start() - 1) : match.start()] in ("`", "*"))
     if number > count and re.match(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b", text[match.end() : match.end() + _NEAR]):
         return None
     joined = re.match(r"R\d", text[match.end() : match.end() + 2])

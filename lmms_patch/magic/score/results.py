@@ -203,7 +203,7 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
 # --- what the judge gave no verdict on ------------------------------------------------------------
 
 
-def _is_due(record: Record, key: str) -> bool:
+def is_due(record: Record, key: str) -> bool:
     """Return whether a doc should have a verdict: the call gave an answer, and there is a gold answer to compare it with."""
     if record.failed is not None or not record.judge:
         return False
@@ -219,7 +219,7 @@ def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: f
     """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
     out = {}
     for name in metrics(variant, judged=True):
-        due = [record for record in records if name in BY_JUDGE and _is_due(record, BY_JUDGE[name])]
+        due = [record for record in records if name in BY_JUDGE and is_due(record, BY_JUDGE[name])]
         known = [score(record, name) for record in due]
         if unjudged := known.count(None):
             labels = cluster_numbers(clusters(due))
@@ -333,7 +333,7 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
         }
     for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
         out[f"unjudged_{name}"] = sum(getattr(record, key) is None for record in records)
-        out[f"without_gold_{name}"] = sum(getattr(record, key) is None and not _is_due(record, key) for record in records)
+        out[f"without_gold_{name}"] = sum(getattr(record, key) is None and not is_due(record, key) for record in records)
     return out
 
 

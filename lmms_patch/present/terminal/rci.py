@@ -21,7 +21,7 @@ from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.numbers import DIFFERENCES, metrics, sets_in
 from lmms_patch.runs.run import Result, read
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
 """Lines in results files of earlier versions, by what is said now: the blind task may be in the same run."""
@@ -199,8 +199,9 @@ def _names_above(sheet: Sheet) -> str:
 
 
 def _level(shown: Sequence[Shown]) -> str:
-    """Return the coverage of the intervals, for a head."""
-    return f"[{100 * next((s.analysis['fip']['level'] for s in shown if s.analysis), 0.95):.3g} %]"
+    """Return the coverage of the intervals, for a head; files in which no number says it have the default."""
+    levels = (one.get("level") for s in shown for one in [s.analysis.get("fip") or {}])
+    return f"[{100 * next(filter(None, levels), LEVEL):.3g} %]"
 
 
 def _or_na(cell: Cell) -> Cell:

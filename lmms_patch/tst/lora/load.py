@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +11,7 @@ import torch
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.lora.settings import LoraSettings
 from lmms_patch.tst.lora.text import Encoder
+from lmms_patch.tst.pretrained import Pretrained, memory_errors
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,8 @@ def load_tokenizer(settings: LoraSettings) -> Encoder:
     """
     from transformers import AutoTokenizer
 
-    with _load_errors(settings):
-        tokenizer = AutoTokenizer.from_pretrained(_source(settings), revision=settings.revision, trust_remote_code=False)
+    with _named(settings).errors():
+        tokenizer = AutoTokenizer.from_pretrained(_named(settings).source, revision=settings.revision, trust_remote_code=False)
     return Encoder(tokenizer, max_length=settings.max_length, system=settings.system)
 
 
@@ -79,61 +76,13 @@ def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype,
     from transformers import AutoModelForCausalLM, GenerationConfig
 
     how = {"revision": settings.revision, "trust_remote_code": False, "dtype": dtype, "device_map": {"": device}}
-    with memory_errors("loading the model", "take a smaller model, or give dtype=bfloat16"), _load_errors(settings):
-        net: Any = AutoModelForCausalLM.from_pretrained(_source(settings), **how)
+    with memory_errors("loading the model", "take a smaller model, or give dtype=bfloat16"), _named(settings).errors():
+        net: Any = AutoModelForCausalLM.from_pretrained(_named(settings).source, **how)
     net.generation_config = GenerationConfig()
     net.requires_grad_(False)
     net.eval()
     return Loaded(net, device, dtype, frozenset(inspect.signature(net.forward).parameters), pad)
 
 
-@contextmanager
-def memory_errors(doing: str, remedy: str) -> Iterator[None]:
-    """Turn running out of memory into one line that says what to do."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not _is_memory(error):
-            raise
-        raise OptionError(f"out of memory while {doing}: {remedy}") from error
-
-
-def _source(settings: LoraSettings) -> str:
-    """Return the folder or hub id that transformers is asked for.
-
-    Raises:
-        OptionError: a name that can only be a folder, and the folder is missing.
-    """
-    path = Path(settings.model).expanduser()
-    if path.is_dir():
-        return str(path)
-    if settings.model.startswith((".", "/", "~")) or settings.model.count("/") > 1 or "\\" in settings.model:
-        raise OptionError(f"model={settings.model}: there is no such folder; give the folder of a causal language model, or a hub id")
-    return settings.model
-
-
-@contextmanager
-def _load_errors(settings: LoraSettings) -> Iterator[None]:
-    """Turn whatever transformers raises when it loads into one line; ``memory_errors`` handles a lack of memory."""
-    try:
-        yield
-    except OptionError:
-        raise
-    except Exception as error:  # its loaders raise anything, and pass on what files and networks raise
-        if _is_memory(error):
-            raise
-        name, why = f"model={settings.model}", f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0].rstrip('.')}"
-        if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
-            said = f"not a causal language model; give one that AutoModelForCausalLM loads, such as {LoraSettings().model}"
-        elif Path(settings.model).expanduser().is_dir():
-            said = f"the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer"
-        else:
-            offline = os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
-            remedy = "HF_HUB_OFFLINE is set: unset it, or " if offline else ""
-            said = f"cannot be had from the hub ({why}); {remedy}give a local folder: model=/path/to/model"
-        raise OptionError(f"{name}: {said}") from error
-
-
-def _is_memory(error: Exception) -> bool:
-    signs = ("out of memory", "not enough memory", "can't allocate memory")
-    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in signs)
+def _named(settings: LoraSettings) -> Pretrained:
+    return Pretrained(settings.model, "model", "a causal language model", LoraSettings().model)

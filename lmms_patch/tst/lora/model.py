@@ -21,9 +21,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lmms_patch.errors import OptionError, PatchError
-from lmms_patch.tst.lora.load import Loaded, memory_errors
+from lmms_patch.tst.lora.load import Loaded
 from lmms_patch.tst.lora.settings import LoraSettings
 from lmms_patch.tst.lora.text import Encoder, Row
+from lmms_patch.tst.pretrained import memory_errors
 
 MASKED = -100
 """Label of tokens that are not trained on."""

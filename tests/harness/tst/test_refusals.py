@@ -61,12 +61,13 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
 @pytest.mark.parametrize(
     ("model", "given", "says"),
     [
-        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, groupings, model, shuffles, trees, workers"),
+        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, embeddings, groupings, model, shuffles, trees, workers"),
         (TstRf, {"model": "bad"}, "model 'bad' is not known; allowed: boosting, forest"),
         (TstRf, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
         (TstRf, {"trees": "many"}, "trees must be a whole number of at least 1, not 'many'"),
         (TstRf, {"workers": "many"}, "workers"),
+        (TstRf, {"embeddings": "/no/such/folder"}, "embeddings=/no/such/folder: there is no such folder; give the folder of a text-embedding model"),
         (TstLora, {"epoch": 3, "cache": "none"}, "--model_args of tst_lora: unknown option 'epoch'; did you mean epochs?"),
         (TstLora, {"grouping": "all"}, "--model_args of tst_lora: unknown option 'grouping'; did you mean groupings?"),
         (TstLora, {"x": 3}, "unknown option 'x'; allowed: groupings, preset, model, "),

@@ -84,6 +84,8 @@ REGIONS: list[Text] = [
     ("", "R\u200b1 ", ""),
     ("R1", " \\ldots ", "R2"),
     ("", "from R1 to R2 ", ""),
+    ("", "(R)1 ", ""),
+    ("", "R (1), L (1) ", ""),
 ]
 DISMISSED: list[Text] = [
     ("", "not R1 ", ""),

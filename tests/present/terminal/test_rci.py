@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
 from lmms_patch.runs.run import read
+from tests.making.boxes import write_boxes
 from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
 
@@ -216,6 +218,22 @@ def test_an_earlier_run_says_what_it_lacks(tmp_path):
     assert any("not checked whether the answers depend on the image" in line for line in lines)
     assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
     assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "N/A", "N/A", "N/A"]
+
+
+def without_level(value):
+    """The object of a results file with no level beside any number."""
+    if isinstance(value, dict):
+        return {key: without_level(inner) for key, inner in value.items() if not (key == "level" and "value" in value)}
+    return [without_level(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("kind", ["boxes", "grid"])
+def test_a_run_whose_numbers_say_no_level_is_shown_at_95_percent(tmp_path, kind):
+    path = write_boxes(tmp_path) if kind == "boxes" else write_run(tmp_path, {"toy_rci2": mc_run(n=60)})
+    before = table(load(path)), warnings(load(path))
+    assert "[95 %]" in before[0]
+    path.write_text(json.dumps(without_level(json.loads(path.read_text()))))
+    assert (table(load(path)), warnings(load(path))) == before
 
 
 def judged(gate, index=0.2, low=0.1, high=0.3):

@@ -1,0 +1,85 @@
+"""A pretrained model as a user names it, a folder or a hub id, and what can go wrong with it, said in one line. Without torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_patch.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model that transformers loads.
+
+    Attributes:
+        name: what the user gave.
+        option: the option that names it.
+        kind: the kind of model that is wanted.
+        example: a model of this kind.
+    """
+
+    name: str
+    option: str
+    kind: str
+    example: str
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the name is that of a folder that is there."""
+        return Path(self.name).expanduser().is_dir()
+
+    @property
+    def source(self) -> str:
+        """The folder or hub id that transformers is asked for.
+
+        Raises:
+            OptionError: a name that can only be a folder, and the folder is missing.
+        """
+        if self.is_folder:
+            return str(Path(self.name).expanduser())
+        if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1 or "\\" in self.name:
+            raise OptionError(f"{self.option}={self.name}: there is no such folder; give the folder of {self.kind}, or a hub id")
+        return self.name
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn whatever transformers raises when it loads into one line; ``memory_errors`` handles a lack of memory."""
+        try:
+            yield
+        except OptionError:
+            raise
+        except Exception as error:  # its loaders raise anything, and pass on what files and networks raise
+            if _is_memory(error):
+                raise
+            raise OptionError(f"{self.option}={self.name}: {self._said(error)}") from error
+
+    def _said(self, error: Exception) -> str:
+        """Return what a failed loading means, and what to do."""
+        why = f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0].rstrip('.')}"
+        if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
+            return f"not {self.kind}; give another, such as {self.example}"
+        if self.is_folder:
+            return f"the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer"
+        offline = os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
+        remedy = "HF_HUB_OFFLINE is set: unset it, or " if offline else ""
+        return f"cannot be had from the hub ({why}); {remedy}give a local folder: {self.option}=/path/to/model"
+
+
+@contextmanager
+def memory_errors(doing: str, remedy: str) -> Iterator[None]:
+    """Turn running out of memory into one line that says what to do."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not _is_memory(error):
+            raise
+        raise OptionError(f"out of memory while {doing}: {remedy}") from error
+
+
+def _is_memory(error: Exception) -> bool:
+    signs = ("out of memory", "not enough memory", "can't allocate memory")
+    return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in signs)

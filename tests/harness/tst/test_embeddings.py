@@ -1,0 +1,255 @@
+"""``tst_rf`` with ``embeddings=PATH``: a tiny model through the real function, what goes wrong, and whole runs."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer, BertModel
+
+from lmms_patch.app.options import PruneArguments
+from lmms_patch.app.pruning import run as prune
+from lmms_patch.errors import OptionError
+from lmms_patch.harness.models.embeddings import Embedder, pool
+from tests.harness.toys import metrics, run
+from tests.harness.tst.toys import Rf, details, line_of, write
+from tests.making.embeddings import HIDDEN, MOST, WORDS, write_bert
+
+TEXTS = [
+    "how many chairs are in the room ?",
+    "dog",
+    "is there a dog ?",
+    "",
+    "a chairs a chairs",
+    "is is is is is is is",
+    "how many unknown are there",
+]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return write_bert(tmp_path_factory.mktemp("embeddings") / "tiny")
+
+
+@pytest.fixture
+def copied(bert, tmp_path):
+    """Return a copy of the folder, to be damaged."""
+    return shutil.copytree(bert, tmp_path / "copied")
+
+
+def with_pooling(folder, told):
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(told))
+    return str(folder)
+
+
+def by_hand(folder, text, pooling):
+    """One text by itself, so without anything filled up, pooled in NumPy."""
+    net, tokenizer = BertModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        hidden = net(input_ids=torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state[0].numpy().astype(float)
+    vector = {"mean": hidden.mean(axis=0), "cls": hidden[0], "max": hidden.max(axis=0)}[pooling]
+    return vector / np.linalg.norm(vector)
+
+
+# --- vectors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "pooling"),
+    [
+        (None, "mean"),
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}, "mean"),
+        ({"pooling_mode_mean_sqrt_len_tokens": True, "word_embedding_dimension": HIDDEN}, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({"pooling_mode_cls_token": False, "pooling_mode_max_tokens": True}, "max"),
+        ({"embedding_dimension": HIDDEN, "pooling_mode": "cls", "include_prompt": True}, "cls"),
+        ({"pooling_mode": ["max"]}, "max"),
+    ],
+)
+def test_pooling_is_that_of_the_folder(copied, told, pooling):
+    folder = str(copied) if told is None else with_pooling(copied, told)
+    found = Embedder(folder)
+    assert found.described["pooling"] == pooling
+    np.testing.assert_allclose(found(TEXTS), [by_hand(folder, text, pooling) for text in TEXTS], atol=1e-6)
+
+
+def test_pooling_reads_no_padding():
+    """Worked out by hand: two tokens count, the third is filled up."""
+    hidden, mask = torch.tensor([[[1.0, 4.0], [3.0, -2.0], [9.0, 9.0]]]), torch.tensor([[1, 1, 0]])
+    assert pool(hidden, mask, "mean").tolist() == [[2.0, 1.0]]
+    assert pool(hidden, mask, "max").tolist() == [[3.0, 4.0]]
+    assert pool(hidden, mask, "cls").tolist() == [[1.0, 4.0]]
+
+
+def test_the_vectors_do_not_depend_on_batches_or_order(bert):
+    texts = TEXTS + [" ".join(np.random.default_rng(i).choice(WORDS, 1 + i % 20)) for i in range(100)]
+    expected = Embedder(str(bert), batch=1)(texts)
+    for batch in (3, 64):
+        np.testing.assert_allclose(Embedder(str(bert), batch=batch)(texts), expected, atol=1e-6)
+    np.testing.assert_allclose(Embedder(str(bert))(texts[::-1])[::-1], expected, atol=1e-6)
+    np.testing.assert_array_equal(Embedder(str(bert))(texts), Embedder(str(bert))(texts))
+    np.testing.assert_allclose(np.linalg.norm(expected, axis=1), 1, atol=1e-6)
+
+
+def test_each_distinct_text_is_computed_once_whatever_the_threads(bert):
+    found, rows = Embedder(str(bert)), []
+    found._net.register_forward_hook(lambda net, given, result: rows.append(len(result.last_hidden_state)))
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda turn: found([*TEXTS, *TEXTS[:turn]])[: len(TEXTS)], range(8)))
+    assert sum(rows) == len(TEXTS)
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])
+    assert found([]).shape == (0, HIDDEN)
+
+
+@pytest.mark.parametrize(("limit", "most"), [(MOST, MOST), (None, MOST - 2), (10, 10)])
+def test_long_texts_are_cut(copied, limit, most):
+    """At the tokenizer's limit, or where it has none at the positions of the model, two of them kept free."""
+    told = json.loads((copied / "tokenizer_config.json").read_text())
+    told.pop("model_max_length")
+    (copied / "tokenizer_config.json").write_text(json.dumps(told if limit is None else {**told, "model_max_length": limit}))
+    words = ["dog", "room"] * 100
+    whole, cut = Embedder(str(copied))([" ".join(words), " ".join(words[: most - 2])])  # the first and the last token count
+    np.testing.assert_allclose(whole, cut, atol=1e-6)
+
+
+def test_a_text_without_tokens_has_a_vector_of_length_0(tmp_path):
+    found = Embedder(str(write_bert(tmp_path / "bare", special=False)))
+    np.testing.assert_array_equal(found(["", "dog"])[0], np.zeros(HIDDEN))
+    assert np.linalg.norm(found(["dog"])) == pytest.approx(1)
+    np.testing.assert_array_equal(found([""]), np.zeros((1, HIDDEN)))
+
+
+def test_the_digest_is_of_the_weights(bert, copied, monkeypatch):
+    one = Embedder(str(bert)).described
+    assert one["name"] == "tiny"
+    assert Embedder(f"{copied}/").described == {**one, "name": "copied"}
+    monkeypatch.chdir(copied)
+    assert Embedder(".").described == {**one, "name": "copied"}
+    damage(copied, lambda weights: weights["embeddings.LayerNorm.bias"][3].add_(0.01))
+    assert Embedder(str(copied)).described["sha256"] != one["sha256"]
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
+
+
+def damage(folder, change):
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    change(weights)
+    save_file(weights, file, {"format": "pt"})
+
+
+def without(name):
+    def change(folder):
+        for file in folder.glob(name):
+            file.unlink()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (shutil.rmtree, "there is no such folder; give the folder of a text-embedding model"),
+        (without("*"), "the folder holds no model that can be loaded"),
+        (without("config.json"), "the folder holds no model that can be loaded"),
+        (without("token*"), "there is no tokenizer; give a folder with config, weights and tokenizer"),
+        (without("*.safetensors"), "the folder holds no model that can be loaded"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "the folder holds no model that can be loaded"),
+        (
+            lambda folder: damage(folder, lambda weights: weights.pop("embeddings.word_embeddings.weight")),
+            "1 weights are missing, such as embeddings.word_embeddings.weight; give a folder with all weights",
+        ),
+        (lambda folder: with_pooling(folder, {"pooling_mode": "weightedmean"}), "config.json is weightedmean; allowed: mean, cls, max"),
+        (
+            lambda folder: with_pooling(folder, {"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}),
+            "config.json is cls_token and max_tokens; allowed",
+        ),
+        (lambda folder: with_pooling(folder, {}), "config.json is none; allowed"),
+        (lambda folder: with_pooling(folder, [1]), "the folder holds no model that can be loaded"),
+    ],
+    ids=["no folder", "empty", "no config", "no tokenizer", "no weights", "no such weights", "a weight", "pooling", "poolings", "none", "a list"],
+)
+def test_a_folder_that_cannot_be_used(copied, change, says):
+    change(copied)
+    said = line_of(lambda: Embedder(str(copied)), OptionError)
+    assert said.startswith(f"embeddings={copied}: ")
+    assert says in said
+
+
+def test_a_pooler_may_be_missing(bert, copied):
+    """It is not used, and many folders lack it."""
+    damage(copied, lambda weights: [weights.pop(name) for name in list(weights) if "pooler" in name])
+    np.testing.assert_array_equal(Embedder(str(copied))(TEXTS), Embedder(str(bert))(TEXTS))
+
+
+def test_an_unknown_name_offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    said = line_of(lambda: Embedder("nobody/no-such-model"), OptionError)
+    assert said.startswith("embeddings=nobody/no-such-model: cannot be had from the hub")
+    assert said.endswith("give a local folder: embeddings=/path/to/model")
+
+
+def test_vectors_that_are_not_finite(copied):
+    dog = json.loads((copied / "tokenizer.json").read_text())["model"]["vocab"]["dog"]
+    damage(copied, lambda weights: weights["embeddings.word_embeddings.weight"][dog].fill_(torch.nan))
+    found = Embedder(str(copied))
+    assert np.isfinite(found(["the room"])).all()
+    assert "numbers that are not finite, for 'is there a dog ?'" in line_of(lambda: found(["the room", "is there a dog ?"]), OptionError)
+
+
+@pytest.mark.parametrize("given", [3, "", True])
+def test_no_name_at_all(given):
+    said = line_of(lambda: Rf(embeddings=given), OptionError)
+    assert said == f"--model_args of tst_rf: embeddings must be the folder of a text-embedding model, or a hub id, not {given!r}"
+
+
+# --- whole runs ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def synonyms(tmp_path_factory):
+    """Return a task of 96 docs, no two of which share a word that says anything, and a model that knows which mean the same."""
+    folder = tmp_path_factory.mktemp("synonyms")
+    stream = np.random.default_rng(0)
+    words = stream.permutation([f"{a}{b}{c}" for a in "bdfg" for b in "aeiouy" for c in "klmn"]).tolist()  # the i-th means what i modulo 2 says
+    rows = []
+    for i, word in enumerate(stream.permutation(len(words)).tolist()):
+        first, right = int(stream.integers(2)), word % 2
+        rows.append(
+            {
+                "question": f"Which is closer to the {words[word]}?",
+                "choices": ["bed", "rug"] if first == 0 else ["rug", "bed"],
+                "answer": "AB"[right ^ first],
+                "scene": f"scene {i // 4}",
+                "kind": "near",
+            }
+        )
+    write(folder / "tasks", rows=rows)
+    return folder / "tasks", write_bert(folder / "knows", words, alike=2)
+
+
+def test_a_run_with_embeddings(synonyms):
+    """With the leak checks. Without embeddings nobody knows what a new word means."""
+    tasks, model = synonyms
+    plain, found = (run(Rf(trees=40, check=True, **given), "toy_tst5", tasks) for given in ({}, {"embeddings": str(model)}))
+    assert abs(metrics(plain, "toy_tst5")["exact_match"] - 0.5) < 0.2  # 4 standard errors of 96 coins
+    assert metrics(found, "toy_tst5")["exact_match"] > 0.9
+    told = details(found)["tst_details"]["settings"]["embeddings"]
+    assert told == Embedder(str(model)).described
+    assert "embeddings" not in details(plain)["tst_details"]["settings"]
+
+
+def test_a_pruning_with_embeddings(synonyms, tmp_path):
+    tasks, model = synonyms
+    done = prune(PruneArguments(task="toy", include_path=tasks, output=tmp_path / "out", embeddings=str(model), fold_seeds=1, controls=1, shuffles=0))
+    told = json.loads((done.folder / "pruned.json").read_text())["settings"]
+    assert told["embeddings"] == Embedder(str(model)).described
+    assert len(done.found.removed) > 0
+    again = PruneArguments(task="toy", include_path=tasks, output=tmp_path / "out", fold_seeds=1, controls=1, shuffles=0)
+    assert "--fresh" in line_of(lambda: prune(again))  # what was found with embeddings is no history of a pruning without
