@@ -1,10 +1,10 @@
-"""Questions that point into a clip's own time: "at 00:35", "in the last 10 seconds", "at the beginning of the video". Pure text work.
+"""Questions that point into a clip's own time: "at 00:35", "in the last 10 seconds", "at the end of the video". Pure text work.
 
-A part of a clip has another beginning, another end and another second 35, so such a question means something else there. Questions about order, number
-and duration do not: their answer stays what it is, whether or not a part shows it.
+A part of a clip has another beginning, another end and another second 35, so such a question means something else there. Questions about
+order, number and duration do not: their answer stays what it is, whether or not a part shows it.
 
-The rule for doubtful words: does the moment that they name move when the clip is cut? "The end of the video" moves; "the end of the match", "the first
-half" of a match, "before he sits down" and "the first step" do not. English and Chinese. In real questions that is right in most cases, never in all.
+The rule for doubtful words: does the moment that they name move when the clip is cut? "The end of the video" moves. "The end of the match",
+"the first half" of a match, "before he sits down" and "the first step" do not. The words are English and Chinese.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _VIDEO = (
 _THE_VIDEO = rf"(?:(?:the|this|that)\s+)?(?:(?!the\b|this\b)[\w-]+\s+){{0,2}}{_VIDEO}"
 _OF_VIDEO = rf"\s+(?:of|in|from|during|into)\s+{_THE_VIDEO}"
 _NUMBER = (
-    r"(?:\d+(?:\.\d+)?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|half a|a few|few|"
-    r"several|couple of|a couple of)"
+    r"(?:\d+(?:\.\d+)?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"fifteen|half a|a few|few|several|couple of|a couple of)"
 )
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|s|m)\b"
 _TIME = rf"{_NUMBER}[\s-]*{_UNIT}(?:\s*(?:and\s+)?{_NUMBER}[\s-]*{_UNIT})?"
