@@ -79,11 +79,13 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
     7. several golds of five words or more: ``caption``;
     8. anything else: ``open``.
 
+    Where ``mc`` is declared and the prompt lists the options by letters, a gold that is an option's place (from 0) or text counts as its letter.
+
     Args:
         docs: all docs of the task.
         declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
     """
-    golds = [_golds(doc) for doc in docs]
+    golds = [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs]
     letters = _letters_of_task(golds)
     out = []
     for doc, own in zip(docs, golds, strict=True):
@@ -133,6 +135,22 @@ def _golds(doc: Asked) -> tuple[str, ...]:
         return tuple(text for text, _ in counts.most_common())
     text = str(target).strip()
     return (text,) if text else ()
+
+
+def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the letter of a single gold that is the place or the text of an option which the prompt lists by letters; else return the golds."""
+    listed = options_in(doc.prompt)
+    texts = without_letters(doc.choices) or listed
+    if doc.by_index or len(golds) != 1 or not listed or len(texts) != len(listed):
+        return golds
+    (gold,) = golds
+    marked = _MARK.match(gold)
+    if gold not in texts and marked is not None and gold[marked.end() :].strip() in texts:
+        return (marked[1],)
+    if gold not in texts and _LETTER.match(gold):
+        return golds
+    place = _index(doc.target if isinstance(doc.target, int) else gold, texts)
+    return golds if place is None else (chr(ord("A") + place),)
 
 
 def is_missing(value: Any) -> bool:

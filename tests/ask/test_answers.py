@@ -486,3 +486,48 @@ def test_answers_are_counted_whatever_their_spelling_and_order(texts):
     """By hand: blue 4 times, 2 and red 3 times each, a thousand twice; of two spellings as frequent the first in the alphabet is shown."""
     assert counted(texts) == [("blue", 4), ("2.0", 3), ("red", 3), ("1,000", 2)]
     assert counted([]) == []
+
+
+# --- declared multiple choice, where golds are places or texts -----------------------------------------------
+
+LISTED = "How many?\nA. 2\nB. 1\nC. a dog\nD. The end.\nAnswer with a letter."
+
+
+@pytest.mark.parametrize(
+    ("target", "letter"),
+    [
+        (0, "A"),
+        (1, "B"),
+        ("1", "B"),
+        (2, "C"),
+        ("a dog", "C"),
+        ("3", "D"),
+        ("C", "C"),
+        ("C. a dog", "C"),
+        ("The end.", "D"),
+        (4, "4"),
+        ("a cat", "a cat"),
+        (-1, "-1"),
+    ],
+)
+def test_a_place_or_a_text_is_a_letter_where_mc_is_declared(target, letter):
+    """A number is a place, counted from 0; a text that is an option (here "1") is that option."""
+    assert one(LISTED, target, declared="mc").gold == letter
+
+
+def test_the_options_of_a_place_are_letters():
+    answer = one(LISTED, 2, declared="mc")
+    assert (answer.options, answer.texts) == (("A", "B", "C", "D"), ("2", "1", "a dog", "The end."))
+
+
+def test_places_and_texts_stay_without_a_declaration_or_without_letters_in_the_prompt():
+    assert one(LISTED, "a dog").gold == "a dog"
+    assert one(LISTED, 2).gold == "2"
+    assert one("How many? 2, 1, or a dog?", "a dog", ("2", "1", "a dog"), declared="mc").gold == "a dog"
+    assert one(LISTED, 2, ("2", "1", "a dog", "The end."), by_index=True, declared="mc").options == ("0", "1", "2", "3")
+
+
+def test_an_option_that_is_a_letter_itself():
+    """Which letter was written? Gold "A" is the text of option B here, where the field of the options shows it."""
+    assert one("Which?\n(A) L\n(B) A\n(C) V\n", "A", ("L", "A", "V"), declared="mc").gold == "B"
+    assert one("Which?\n(A) L\n(B) A\n(C) V\n", "A", ("L", "A", "V")).gold == "A"
