@@ -69,6 +69,7 @@ class _Task:
         self.boxes = tuple(sets) == REGIONS
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
+        self.pointing = self.table.pointing
         self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
         self.form, self.warnings = self._form()
         self.failed = failures.count(table.asked_records)
@@ -108,6 +109,7 @@ class _Task:
             asked=asked_part(self.table.records),
             necessity=necessity(self.table, list(grids), self.settings, self.blind),
             curve={n: self._on_frames(n) for n in self.table.curve} or None,
+            pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
         )
 
     def _on_frames(self, n: int) -> Estimate:
@@ -246,6 +248,8 @@ class _Task:
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is computed for these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.pointing.any():
+            sets["pointing"] = [self.table.full.where(self.pointing)]
         sets |= {f"frames{n}": [chosen] for n, chosen in self.table.curve.items()}
         if self.cells:
             sets |= self._without_the_image()

@@ -178,9 +178,11 @@ class Analysis:
         asked: what was asked, of a run that left views out; None of others.
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
         curve: of a task that shows few frames, M on so many frames, by their number; None of others.
+        pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
+            out; None where there are none.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve")
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "pointing")
 
     metric: str
     n_docs: Count
@@ -199,6 +201,7 @@ class Analysis:
     asked: AskedPart | None = None
     necessity: tuple[Necessity, ...] = ()
     curve: Mapping[Parts, Estimate] | None = None
+    pointing: Estimate | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:
@@ -454,6 +457,8 @@ def sentences(analysis: Analysis, name: str | None, words: Words = OF_IMAGES) ->
     told += [
         f"frames{n} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}" for n, one in (analysis.curve or {}).items()
     ]
+    if analysis.pointing is not None:
+        told.append(reading.pointing_in_words(to_json(analysis.pointing)))
     if analysis.regions is not None:
         told += [
             f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")

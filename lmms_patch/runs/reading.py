@@ -209,6 +209,14 @@ def explained(mark: str, null: str | None) -> str:
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
+def pointing_in_words(pointing: Mapping[str, Any]) -> str:
+    """Say how many questions point into the clip's own time, and how they are answered on the full clip. ``pointing``: ``Analysis.pointing``."""
+    score = f"; on the full clip they score {pointing['value']:.3f}" if pointing["value"] is not None else ""
+    docs = pointing["n"]
+    what = f"{docs} question{'s point' if docs != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
+    return f"{what}: left out of the index{score}"
+
+
 def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
     """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from lmms_patch.harness.video.clip import Sampling
 
@@ -23,17 +23,17 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     """
     if frames is not None:
         return Sampling(frames), f"the option frames: {frames}"
-    count = next(((name, value) for name in _COUNTS if _is_count(value := getattr(model, name, None))), None)
-    rate = next(((name, value) for name in _RATES if _is_rate(value := getattr(model, name, None))), None)
-    if count is None and rate is None:
+    counts = {name: value for name in _COUNTS if _is_count(value := getattr(model, name, None))}
+    rates = {name: value for name in _RATES if _is_rate(value := getattr(model, name, None))}
+    if not counts and not rates:
         return Sampling(), ""
-    told = ", ".join(f"{name}={value}" for name, value in filter(None, (count, rate)))
-    return Sampling(count[1] if count else None, float(rate[1]) if rate else None), told
+    told = ", ".join(f"{name}={value}" for name, value in [*list(counts.items())[:1], *list(rates.items())[:1]])
+    return Sampling(next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)), told
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _is_rate(value: Any) -> bool:
+def _is_rate(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1000

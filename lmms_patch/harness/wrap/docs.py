@@ -18,6 +18,7 @@ from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.spec import KINDS, Key
+from lmms_patch.ask.timeline import LEFT_OUT
 from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.errors import CannotWrapError, PatchError
@@ -232,6 +233,8 @@ class VariantDocs:
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._sights: dict[int, str] = {}
         self._lengths: dict[int, tuple[int, ...]] = {}
+        self.pointing: Callable[[int], str] | None = None
+        """Gives what in a doc's question points into the clip's own time, "" where nothing does; None where segments are not asked."""
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
         self.shows_clips = False
@@ -393,9 +396,7 @@ class VariantDocs:
         return walk(payload, replace)
 
     def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file that holds a view of a clip; the video's own file where the view is all of it."""
-        if view.kind == "full" and isinstance(clip.source, str):
-            return clip.source
+        """Return the path of a file that holds a view of a clip."""
         return written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed)
 
     def forget_clips(self) -> None:
@@ -553,6 +554,8 @@ class VariantDocs:
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
+        if words := self.pointing(doc_id) if self.pointing is not None else "":
+            return f"{LEFT_OUT}: {words}"
         if any(view.kind in _IN_TIME for view in self.views):
             short = min(self._lengths.get(doc_id, ()), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None

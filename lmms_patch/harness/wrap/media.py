@@ -1,8 +1,8 @@
 """Finds the images and videos in what a base task hands to a model, and replaces them by views.
 
 Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of ``doc_to_messages`` (chat adapters). An image is a PIL
-image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. A video is a path, a data URL, or a dict that says so.
-Other media are refused.
+image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. A video is a path, a data URL, or a dict that
+says so. Other media are refused.
 """
 
 from __future__ import annotations

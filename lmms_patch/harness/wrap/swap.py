@@ -109,7 +109,9 @@ def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
     """Return a digest of the mode, size and pixels of each image; of each clip, that of its frames."""
     out = []
     for one in shown:
-        told, pixels = (f"{one.mode}{one.size}", one.tobytes()) if isinstance(one, Image.Image) else (f"clip{one.size}{len(one)}", one.frames.tobytes())
+        told, pixels = (
+            (f"{one.mode}{one.size}", one.tobytes()) if isinstance(one, Image.Image) else (f"clip{one.size}{len(one)}", one.frames.tobytes())
+        )
         out.append(hashlib.blake2b(told.encode() + pixels, digest_size=8).hexdigest())
     return tuple(out)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
 from lmms_patch.ask.spec import ASKING, KINDS, WrapSpec
+from lmms_patch.ask.timeline import points_into_clip
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
@@ -27,7 +29,7 @@ from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
 from lmms_patch.harness.wrap.media import without_placeholders
-from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, fields
+from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, field, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -85,6 +87,8 @@ class WrappedTask(Delegate):
         prompt = None if own_messages else base.doc_to_text
         self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
         self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
+        if KINDS[spec.kind].view == "segment":
+            self._table.pointing = self._points_into_clip
         _tables[self.spec.name] = self._table
         kind = KINDS[spec.kind]
         if kind.swapped or (kind.takes_null and self.spec.options.null):
@@ -315,10 +319,30 @@ class WrappedTask(Delegate):
             more = "raise --limit" if some else f"possible for it: {self.spec.base}_tst5"
             raise CannotWrapError(f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}")
 
+    def _points_into_clip(self, doc_id: int) -> str:
+        """Return what in a doc's question points into the clip's own time; "" where nothing does."""
+        return self._pointing.get(doc_id, "")
+
+    @functools.cached_property
+    def _pointing(self) -> dict[int, str]:
+        """What points into the clip's own time, by doc id: the category, where the option ``timeline`` names it, or words of the question.
+
+        All docs are read together, since what all prompts say is no question.
+        """
+        options, rows = self.spec.options, self._rows_without_media()
+        out: dict[int, str] = {}
+        named = set(map(str, options.timeline or ()))
+        for doc in self._references.read():
+            category = str(field(rows[doc.doc_id], options.category)) if named else ""
+            words = f"category {category}" if category in named else points_into_clip(doc.question, doc.asked.choices)
+            out |= {doc.doc_id: words} if words else {}
+        return out
+
     def _tell_frames(self) -> None:
         """Log which frames of a video make a clip."""
-        most, name = self._table.sampling.count, self.spec.name
-        frames = f"{'all frames' if most is None else f'{most} uniform frames'}{f' at most {fps:g} a second' if (fps := self._table.sampling.fps) else ''}"
+        name, sampling = self.spec.name, self._table.sampling
+        frames = "all frames" if sampling.count is None else f"{sampling.count} uniform frames"
+        frames += f", at most {sampling.fps:g} a second" if sampling.fps else ""
         if self._frames_from:
             log().info(f"{name}: its clips are of {frames}, as the model takes them ({self._frames_from})")
         else:
