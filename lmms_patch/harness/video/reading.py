@@ -268,7 +268,7 @@ class _Kept:
 
     def put(self, place: int, frame: VideoFrame) -> None:
         """Store a frame, turned as its file says. A frame of another size than the first is scaled to it."""
-        turns = frame.rotation // 90 % 4
+        turns = round(frame.rotation / 90) % 4
         if len(self.frames):
             height, width = self.frames.shape[1:3] if turns % 2 == 0 else self.frames.shape[2:0:-1]
         else:
