@@ -215,15 +215,19 @@ def _spoil(thing) -> None:
             thing[key] = "spoilt"
 
 
-# --- what is not an image -----------------------------------------------------------------------
+# --- videos, and what is neither -----------------------------------------------------------------
 
-NOT_IMAGES = {
-    "video path": "/data/clips/1.mp4",
-    "video URL": "https://example.org/1.webm",
-    "video data URL": "data:video/mp4;base64,AAAA",
+VIDEOS = {
+    "path": "/data/clips/1.mp4",
+    "path in capitals": "CLIP.MKV",
+    "URL": "https://example.org/1.webm?size=big",
+    "data URL": "data:video/mp4;base64,AAAA",
+    "dict": {"type": "video", "video": "1"},
+    "dict without a type": {"video": "1.mp4"},
+    "dict with a path": {"bytes": None, "path": "a/1.avi"},
+}
+NEITHER = {
     "audio path": "speech.wav",
-    "video dict": {"type": "video", "video": "1.mp4"},
-    "video dict without a type": {"video": ["a.png", "b.png"]},
     "audio dict": {"array": np.zeros(8), "sampling_rate": 16_000},
     "audio dict with a path": {"path": "a.wav", "array": np.zeros(8), "sampling_rate": 16_000},
     "unknown dict": {"caption": "a cat"},
@@ -236,23 +240,58 @@ NOT_IMAGES = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_IMAGES)
+@pytest.mark.parametrize("name", NEITHER)
 @pytest.mark.parametrize("shape", ["list", "message"])
-def test_what_is_not_an_image_is_refused_in_one_line(name, shape):
+def test_what_is_neither_image_nor_video_is_refused_in_one_line(name, shape):
     walk, payload = {
-        "list": (media.replace_in_visuals, [NOT_IMAGES[name]]),
-        "message": (media.replace_in_messages, messages({"type": "image", "url": NOT_IMAGES[name]})),
+        "list": (media.replace_in_visuals, [NEITHER[name]]),
+        "message": (media.replace_in_messages, messages({"type": "image", "url": NEITHER[name]})),
     }[shape]
-    with pytest.raises(CannotWrapError, match="only still images have cells") as error:
+    with pytest.raises(
+        CannotWrapError, match=r"only images and videos have parts to show|neither an image nor a video|in place of an image"
+    ) as error:
         walked(walk, payload)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 200
 
 
-@pytest.mark.parametrize("kind", ["video", "audio", "video_url", "audio_url"])
-def test_video_and_audio_parts_are_refused_by_name(kind):
-    with pytest.raises(CannotWrapError, match=f"hold {kind.removesuffix('_url')}; only still images have cells"):
+@pytest.mark.parametrize("kind", ["audio", "audio_url"])
+def test_audio_parts_are_refused_by_name(kind):
+    with pytest.raises(CannotWrapError, match="the messages hold audio; only images and videos"):
         walked(media.replace_in_messages, messages({"type": kind, "url": "x"}))
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_a_video_is_replaced_where_it_stands_and_is_no_image(name):
+    medium = VIDEOS[name]
+    assert media.is_video(medium)
+    assert media.replace_in_visuals([medium], lambda found, _: ("new", found)) == [("new", medium)]
+    with pytest.raises(CannotWrapError, match="holds a video, not an image"):
+        media.decode(medium)
+
+
+@pytest.mark.parametrize("key", ["url", "video", "path"])
+@pytest.mark.parametrize("ending", [".mp4", ""])
+def test_a_video_part_keeps_its_form(key, ending):
+    part = {"type": "video", key: f"clip{ending}", "fps": 2}
+    [message] = media.replace_in_messages(messages(part), lambda medium, _: medium)
+    assert message["content"][-1] == part
+    [message] = media.replace_in_messages(messages(part), lambda *_: "part.mp4")
+    assert message["content"][-1] == {**part, key: "part.mp4"}
+    [message] = media.replace_in_messages(messages(part), lambda *_: media.stand_in())
+    assert message["content"][-1]["type"] == "image", "an adapter would decode a grey image as a video"
+
+
+def test_the_url_of_a_video_part_may_lie_deeper():
+    part = {"type": "video_url", "video_url": {"url": "clip.mp4", "detail": "low"}}
+    [message] = media.replace_in_messages(messages(part), lambda *_: "part.mp4")
+    assert message["content"][-1] == {"type": "video_url", "video_url": {"url": "part.mp4", "detail": "low"}}
+
+
+@pytest.mark.parametrize("times", [{"start_time": 1.0}, {"end_time": 2.0}, {"start_time": 0.0, "end_time": 5.0}])
+def test_a_stretch_of_a_video_is_refused(times):
+    with pytest.raises(CannotWrapError, match="a stretch of a video"):
+        walked(media.replace_in_messages, messages({"type": "video", "url": "clip.mp4", **times}))
 
 
 @pytest.mark.parametrize(
