@@ -279,7 +279,12 @@ def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], words: Wo
         suffix: what its name ends in.
     """
     n, row, col = found["n"], found["row"], found["col"]
-    out: dict[str, Any] = {"name": words.say(_name(found)) + suffix, "state": _NAMES[state], "answer": _text(found["answer"]), "score": _finite(found["score"])}
+    out: dict[str, Any] = {
+        "name": words.say(_name(found)) + suffix,
+        "state": _NAMES[state],
+        "answer": _text(found["answer"]),
+        "score": _finite(found["score"]),
+    }
     out["why"] = _text(found["failed"] or found["error"])
     if found["cell"] is not None:
         left, top, right, bottom = cell_box(size, n, row, col)
