@@ -44,6 +44,7 @@ class Pooled:
         kind: of members that cut clips in time (``spec.KINDS``); None of others, whose files lack the key.
     """
 
+    LATE: ClassVar[tuple[str, ...]] = ("kind",)
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("kind",)
 
     group: str
