@@ -503,7 +503,7 @@ class _Log:
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
-_LATER = ("asked", "full_pass", "copies", "withheld", "curve", "pointing")
+_LATER = ("asked", "full_pass", "copies", "withheld")
 """Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs."""
 
 

@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.runs.failures import too_many
@@ -41,8 +41,11 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
-        kind: of the members (``spec.KINDS``).
+        kind: of members that cut clips in time (``spec.KINDS``); None of others, whose files lack the key.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("kind",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("kind",)
 
     group: str
     tasks: tuple[str, ...]
@@ -51,7 +54,12 @@ class Pooled:
     mpp: Number | None
     index: Estimate
     gate: gate.Gate
-    kind: WrappedKind = "rci"
+    kind: WrappedKind | None = None
+
+    @property
+    def asked(self) -> Kind:
+        """The kind as a row of the grammar."""
+        return KINDS[self.kind or "rci"]
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
@@ -62,7 +70,8 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
-    names, kind = tuple(m.run.name for m in members), members[0].run.result.kind.name
+    names, asked = tuple(m.run.name for m in members), members[0].run.result.kind
+    kind = asked.name if asked.needs_video else None
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     tables: list[tuple[Table, NDArray[np.bool_]]] = []
     for member in members:

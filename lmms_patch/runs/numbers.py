@@ -177,12 +177,14 @@ class Analysis:
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
-        curve: of a task that shows few frames, M on so many frames, by their number; None of others.
+        curve: of a task that shows few frames, M on so many frames, by their number; None of others, whose files lack the key.
         pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
-            out; None where there are none.
+            out; None where there are none, and the files lack the key.
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "pointing")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "pointing")
+    """Keys that files lack where they say nothing."""
 
     metric: str
     n_docs: Count
@@ -483,7 +485,8 @@ def to_json(value: Any) -> Any:
     """Return an analysis (or any part of it) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {name: to_json(one) for name, one in known.items() if one is not None or name not in getattr(value, "LEFT_OUT", ())}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

@@ -71,3 +71,17 @@ def test_the_card_says_what_goes_in_and_out():
     card = RCI().inputs_description
     for name in ("full_scores", "cell_scores", "chance", "clusters", "rci_low", "win_share"):
         assert name in card
+
+
+def test_segments_of_a_clip_are_as_many_as_one_likes(rci):
+    """Of 100 clips the whole is right on 80, segment 1 on 60, segment 5 on 20 others: MPP 0.8, the index 0."""
+    full = [float(i < 80) for i in range(100)]
+    segments = [[float(i < 60), 0, 0, 0, float(i >= 80)] for i in range(100)]
+    found = rci.compute(full_scores=full, cell_scores=segments, chance=0.25, in_time=True)
+    assert (found["n"], found["fip"], found["mpp"], found["rci"]) == (5, 0.8, 0.8, 0.0)
+    assert found["score_share"] == pytest.approx([0.75, 0, 0, 0, 0.25])
+    assert not found["warnings"]
+    with pytest.raises(ValueError, match="must have n\\*n cells"):
+        rci.compute(full_scores=full, cell_scores=segments, chance=0.25)
+    with pytest.raises(ValueError, match="at least 2 segments, not 1"):
+        rci.compute(full_scores=[1.0], cell_scores=[[1.0]], in_time=True)

@@ -25,6 +25,15 @@ from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
         ("gqa_lite_rci9", "gqa_lite", "rci", (9,), 1 + 81),
         ("mosaic_*_rci3", "mosaic_*", "rci", (3,), 10),
         ("refcoco+_bbox_pcri", "refcoco+_bbox", "pcri", (2, 3), 14),
+        ("videomme_trci", "videomme", "trci", (4,), 1 + 4),
+        ("videomme_trci4", "videomme", "trci", (4,), 1 + 4),
+        ("videomme_trci9", "videomme", "trci", (9,), 1 + 9),
+        ("videomme_frame", "videomme", "frame", (), 1),
+        ("videomme_frames", "videomme", "frames", (1, 2, 4, 8), 4),
+        ("videomme_frames1", "videomme", "frames", (1,), 1),
+        ("videomme_frames64", "videomme", "frames", (64,), 1),
+        ("videomme_tshuffle4", "videomme", "tshuffle", (4,), 1),
+        ("videomme_treverse", "videomme", "treverse", (), 1),
     ],
 )
 def test_every_form_of_name(name, base, kind, grids, requests):
@@ -46,6 +55,56 @@ def test_impossible_grids_are_one_clear_line(name):
     assert name in message
     assert "\n" not in message
     assert any(word in message for word in ("2 to 9", "takes no grid"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("v_trci1", "v_trci1: number of segments 1 is not possible; allowed: 2 to 9; type '..._trci4'"),
+        ("v_trci10", "v_trci10: number of segments 10 is not possible; allowed: 2 to 9; type '..._trci4'"),
+        ("v_tshuffle", "v_tshuffle: 'tshuffle' needs a number of segments 2 to 9; type '..._tshuffle4'"),
+        ("v_frames0", "v_frames0: number of frames 0 is not possible; allowed: 1 to 64; type '..._frames8'"),
+        ("v_frames65", "v_frames65: number of frames 65 is not possible; allowed: 1 to 64; type '..._frames8'"),
+        ("v_frames08", "v_frames08: write the number without leading zeros, 1 to 64"),
+        ("v_frame8", "v_frame8: 'frame' takes no number of frames; type '..._frame'"),
+        ("v_treverse2", "v_treverse2: 'treverse' takes no number of segments; type '..._treverse'"),
+    ],
+)
+def test_impossible_numbers_in_time_are_one_clear_line(name, said):
+    with pytest.raises(UnknownNameError) as caught:
+        parse(name)
+    assert str(caught.value) == said
+
+
+def test_a_task_in_time_can_be_asked_quickly():
+    assert parse("videomme_trci4_quick").options.quick
+    with pytest.raises(OptionError, match="'frames' has no cells to leave out, so it cannot be asked with 'quick'; allowed: rci, pcri, trci"):
+        parse("videomme_frames_quick")
+
+
+@pytest.mark.parametrize(
+    ("kind", "grid", "shape", "cells"), [("rci", 3, (3, 3), 9), ("occlude", 2, (2, 2), 4), ("trci", 4, (1, 4), 4), ("swap", 2, (2, 2), 4)]
+)
+def test_a_grid_in_space_is_square_and_one_in_time_is_a_row(kind, grid, shape, cells):
+    assert (KINDS[kind].shape(grid), KINDS[kind].cells(grid)) == (shape, cells)
+    if kind != "swap":
+        spec = WrapSpec("x", kind, (grid,))
+        assert [(view.row, view.col) for view in views_of(spec)[1:]] == [(row, col) for row in range(shape[0]) for col in range(shape[1])]
+
+
+@pytest.mark.parametrize(
+    ("said", "in_time"),
+    [
+        ("one cell is enough for {}", "one segment is enough for {}"),
+        ("No image is needed", "No clip is needed"),
+        ("it looks at an image", "it watches a clip"),
+        ("Cells of images, and looking", "Segments of clips, and watching"),
+        ("imagenet, a cellar and cell_2", "imagenet, a cellar and cell_2"),
+    ],
+)
+def test_sentences_are_said_in_the_words_of_the_medium(said, in_time):
+    assert KINDS["trci"].words.say(said) == in_time
+    assert KINDS["rci"].words.say(said) == said
 
 
 @pytest.mark.parametrize(("name", "folds"), [("gqa_tst", 5), ("gqa_tst5", 5), ("gqa_tst10", 10)])

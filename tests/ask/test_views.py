@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from lmms_patch.ask.spec import parse
+from lmms_patch.ask.spec import WrapSpec, parse
 from lmms_patch.ask.views import View, cell_box, cut, derangement, is_usable, occlude, shuffle, views_of
 
 GRIDS = range(2, 10)
@@ -416,3 +416,16 @@ def test_min_cell_is_bicubic():
 
 def test_min_cell_does_not_touch_the_full_image():
     assert cut(noise("RGB", (6, 6)), View("full"), min_cell=28).size == (6, 6)
+
+
+def test_segments_are_numbered_in_the_order_of_time_and_have_no_box():
+    full, *segments = views_of(WrapSpec("v", "trci", (4,)))
+    assert full == View("full")
+    assert segments == [View("segment", n=4, row=0, col=i) for i in range(4)]
+    assert [(one.cell, one.set, one.box((160, 120))) for one in segments] == [(i + 1, 4, None) for i in range(4)]
+
+
+@pytest.mark.parametrize("kind", ["segment", "frame", "frames", "tshuffle", "treverse"])
+def test_a_view_in_time_is_not_cut_from_an_image(kind):
+    with pytest.raises(ValueError, match="is not an image"):
+        cut(Image.new("RGB", (9, 9)), View(kind, n=2))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.asking.settings import REFERENCES
 from lmms_patch.runs.run import Result, find
@@ -50,11 +51,12 @@ def earlier_scores(task: WrappedTask) -> Array | None:
 
 
 def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
-    """Return whether an earlier result is of the same docs, grids and metric."""
+    """Return whether an earlier result is of the same docs, cut in the same way into the same grids, and of the same metric."""
     made = one.details.get("made") or {}
     described: Any = one.described
     same = described["base"] == task.spec.base and described["metric"] == task.primary and set(task.spec.grids) <= set(described["grids"])
-    return bool(same and one.kind.index and made.get("docs") == docs)
+    alike = one.kind.index and one.kind.view == KINDS[task.spec.kind].view
+    return bool(same and alike and made.get("docs") == docs)
 
 
 def _scores(one: Result, task: WrappedTask) -> Array | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_patch.ask.spec import Kind
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed
 from lmms_patch.present.report.run_sheets import band_text
@@ -326,7 +326,7 @@ FEWEST_SCORING = 10
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[Entry]:
+def readable(entries: Sequence[Entry], n: int, kind: Kind = KINDS["rci"]) -> list[Entry]:
     """Return the results with cell shares at a grid that mean something, of the medium of a kind.
 
     Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Words
+from lmms_patch.ask.spec import KINDS, Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
@@ -286,10 +286,10 @@ class Shares:
     docs: int
 
 
-def shares(part: Part, entry: Entry, n: int) -> Shares | None:
+def shares(part: Part, n: int, kind: Kind = KINDS["rci"]) -> Shares | None:
     """Return the shares of a grid; None where no cell scores, or they are not known."""
     stored = part.grid(n).get("shares")
-    (rows, columns), cells = entry.asked.shape(n), entry.asked.cells(n)
+    (rows, columns), cells = kind.shape(n), kind.cells(n)
     if not stored or not stored.get("score") or len(stored["score"]) != cells:
         return None
     score, win, p = stored["score"], stored.get("win") or [None] * cells, stored.get("p_cells") or [None] * cells
@@ -298,7 +298,7 @@ def shares(part: Part, entry: Entry, n: int) -> Shares | None:
         for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
     ]
     lines = tuple(tuple(made[row * columns : (row + 1) * columns]) for row in range(rows))
-    return Shares(n, entry.words, 1 / cells, lines, stored.get("p"), stored.get("centre"), stored.get("docs", part.docs))
+    return Shares(n, kind.words, 1 / cells, lines, stored.get("p"), stored.get("centre"), stored.get("docs", part.docs))
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:

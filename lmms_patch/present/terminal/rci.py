@@ -436,12 +436,12 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
     """Return one row per group and grid: the index of the pooled FIP and MPP. Tasks of clips have a table of their own."""
-    return "\n\n".join(_pooled_sheet(some, words).to_text(width) for words, some in by_medium(pooled, lambda p: KINDS[p.kind].words))
+    return "\n\n".join(_pooled_sheet(some, words).to_text(width) for words, some in by_medium(pooled, lambda p: p.asked.words))
 
 
 def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
     """Return the pooled numbers of one medium."""
-    name = _name(KINDS[pooled[0].kind])
+    name = _name(pooled[0].asked)
     heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", f"best {words.part} (MPP)", Column("", f"{name} [interval]", signed=True)]
     rows: list[list[Cell]] = []
     for p in pooled:

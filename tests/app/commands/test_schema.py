@@ -153,7 +153,7 @@ def test_a_missing_key_and_a_wrong_type_are_refused(files, name):
     [
         ("patch", {"schema": 1}),
         ("patch", {"kind": "other"}),
-        ("patch", {"grids": [1]}),
+        ("patch", {"grids": [0]}),
         ("patch", {"views": []}),
         ("patch", {"doc_id": -1}),
         ("patch", {"unknown": 1}),

@@ -1,3 +1,4 @@
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES
 from lmms_patch.present.terminal.necessity import UNCHECKED, table
 from lmms_patch.runs.need import NEEDS
 
@@ -11,7 +12,7 @@ def found(text, checked=30):
 
 
 def test_a_row_for_each_task_that_has_a_map():
-    lines = table([("gqa_rci3", found(0.5)), ("pope_blind", {}), ("coco_rci", {"necessity": []})]).splitlines()
+    lines = table([("gqa_rci3", found(0.5), OF_IMAGES), ("pope_blind", {}, OF_IMAGES), ("coco_rci", {"necessity": []}, OF_IMAGES)]).splitlines()
     assert lines[1].split("  ")[-1].strip() == "checked"
     assert lines[3].split() == ["gqa_rci3", "50", "[25,", "50]", "25", "[12,", "25]", "12", "[6,", "12]", "0", "[0,", "0]", "30/40"]
     assert len(lines) == 4
@@ -19,5 +20,13 @@ def test_a_row_for_each_task_that_has_a_map():
 
 
 def test_where_text_is_not_known_it_says_so():
-    assert table([("gqa_rci3", found(None))]).splitlines()[-1] == UNCHECKED
-    assert table([("pope_blind", {})]) == ""
+    assert table([("gqa_rci3", found(None), OF_IMAGES)]).splitlines()[-1] == UNCHECKED
+    assert table([("pope_blind", {}, OF_IMAGES)]) == ""
+
+
+def test_tasks_of_clips_have_a_table_in_their_own_words():
+    space, time = table([("gqa_rci3", found(0.5), OF_IMAGES), ("film_trci4", found(None), OF_CLIPS)]).split("\n\n")
+    assert "one cell" in space
+    assert "gqa_rci3" in space
+    assert "one segment" in time
+    assert time.splitlines()[-1] == UNCHECKED.replace("image", "clip")

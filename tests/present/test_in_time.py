@@ -1,0 +1,213 @@
+"""Tasks that cut clips in time, wherever people see them: they are about segments and clips, never about cells and images."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.commands.show import text
+from lmms_patch.compare import audit
+from lmms_patch.compare.tasks import compare
+from lmms_patch.errors import RecordError
+from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.terminal import compare as compare_text
+from lmms_patch.runs.run import read
+from tests.making.runs import knows, misled_by_cells, never_looks, views_run, world_run, write_run
+
+SPATIAL = re.compile(r"\b(cells?|images?|pictures?|looks?|looking|2×2|4×4|4x4|pixels)\b", re.IGNORECASE)
+
+
+def asked(answers=0, full=0.9):
+    """A run of four benchmarks in time: the whole clip is needed, nobody watches, segments mislead; and a curve of frames."""
+    return {
+        "film_trci4": world_run(knows(full, 0.0), n=60, grid=4, kind="trci", base="film", answers=answers),
+        "radio_trci4": world_run(never_looks, n=60, grid=4, kind="trci", base="radio", answers=answers),
+        "trick_trci4": world_run(misled_by_cells, n=60, grid=4, kind="trci", base="trick", answers=answers),
+        "film_frames": views_run("frames", [0.3, 0.45, 0.6, full - 0.1], n=60, grids=(1, 2, 4, 8), base="film", short=(0,)),
+        "film_treverse": views_run("treverse", [0.5], n=60, base="film"),
+    }
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("time")
+    write_run(folder, asked())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Two models, each on one benchmark at 4×4 cells, and in 4 segments."""
+    folder = tmp_path_factory.mktemp("mixed")
+    for name, full in (("a", 0.9), ("b", 0.6)):
+        space = world_run(knows(full, 0.0), n=60, grid=2, base="film", answers=ord(name))
+        write_run(folder / name, {"film_rci2": space, **asked(ord(name), full)}, model_name=f"org/{name}")
+    return folder
+
+
+def assert_in_time(said):
+    assert not SPATIAL.search(said), SPATIAL.search(said)
+
+
+def test_the_findings_are_sentences_about_clips(run):
+    told = [one.text for one in api.show(run).findings]
+    assert told[0].startswith("The whole clip is needed for film (TRCI +1.00, 95 % interval [")
+    assert "; single segments mislead in trick (acc 0." in told[0]
+    assert told[0].endswith("), where a segment does worse than a wrong clip.")
+    assert told[1].startswith("No clip is needed for radio (acc 0.")
+    assert told[1].endswith(" with wrong clips).")
+    assert told[2].startswith("Shown otherwise: film (1 frame 0.300, 2 frames 0.450, 4 frames 0.600, 8 frames 0.797, full clip 0.")
+    assert_in_time(" ".join(told))
+
+
+def test_the_terminal_has_a_table_of_segments_and_the_curve_as_a_row(run):
+    shown = text(api.show(run), cells=True, chance=True)
+    assert_in_time(shown)
+    head = next(line for line in shown.splitlines() if line.startswith("task") and "MPP" in line)
+    assert "best of 4 (MPP_4)" in head
+    assert "TRCI_4 [95 %]" in head
+    curve = next(line for line in shown.splitlines() if line.startswith("task") and "1 frame" in line)
+    assert re.split(r"\s{2,}", curve)[3:] == ["chance", "1 frame", "2 frames", "4 frames", "8 frames"]
+    row = next(line for line in shown.splitlines() if line.startswith("film_frames") and "0.450" in line)
+    assert row.index("0.300") < row.index("0.450") < row.index("0.600") < row.index("0.797")
+    assert "radio_trci4, 4 segments: share of the segments' score, in % (even: p = 1.000;" in shown
+    assert re.search(r"\n 25 +25 +25 +25 *\n", shown)
+    assert "does not watch" in shown
+
+
+def test_tasks_in_space_and_in_time_have_tables_of_their_own(mixed):
+    shown = text(api.show(mixed / "a"))
+    heads = [line for line in shown.splitlines() if line.startswith("task") and "MPP" in line]
+    assert [re.findall(r"T?RCI_\d|best of \d", head) for head in heads] == [["best of 4", "RCI_2"], ["best of 4", "TRCI_4"]]
+    assert "One cell" in shown or "image is needed for film (RCI" in shown
+
+
+def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
+    spec, records, made = world_run(knows(0.9, 0.0), n=40, grid=4, kind="trci", base="film")
+    write_run(tmp_path, {"film_trci4": (spec, [{key: one[key] for key in one if key != "wrong_image"} for one in records], made)})
+    shown = text(api.show(tmp_path))
+    assert "not checked whether the answers depend on the clip: no doc was asked on a wrong clip" in " ".join(shown.split())
+    assert_in_time(shown)
+
+
+class _Text(HTMLParser):
+    """The text of a page outside scripts and styles, and without its explanations."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.parts, self._hidden = [], False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self._hidden = tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._hidden = False
+
+    def handle_data(self, data):
+        self.parts += [] if self._hidden else [data]
+
+
+def test_the_report_shows_a_row_of_segments(run, tmp_path):
+    made = api.report([run], tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    words = " ".join(" ".join(_Text(page).parts).split())
+    results = words[: words.index("How to read it")]
+    for said in (
+        "Where in the clip",
+        "4 segments : share of the segments’ score, in %",
+        "TRCI, 4 segments, luck removed",
+        "Score, 8 frames",
+        "does not watch",
+    ):
+        assert said in results, said
+    assert "1 doc is not used at 8 frames: 7 frames are too few" in results
+    assert "TRCI The same index in time" in words
+    names = {figure.name for figure in made.figures}
+    assert {"fip-mpp-time", "cells-e-radio-trci4"} & names
+    assert not {"headline", "fip-mpp"} & names  # what is drawn of cells is not drawn of segments
+    told = " ".join(f"{figure.title} {figure.caption} {figure.alt}" for figure in made.figures)
+    assert_in_time(told)
+    assert "segment 1" in told
+
+
+def test_the_report_compares_what_is_in_space_apart_from_what_is_in_time(mixed, tmp_path):
+    made = api.report([mixed], tmp_path)
+    benchmarks = {sheet.name: sheet for sheet in made.sheets["benchmarks"]}
+    assert {row["n"] for row in benchmarks["indices"].rows} == {2}
+    assert {"fip-mpp", "fip-mpp-time"} <= {figure.name for figure in made.figures}
+
+
+def test_the_board_ranks_segments_apart(mixed, tmp_path):
+    api.leaderboard([mixed], tmp_path)
+    board = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    space, time = board.index("### film, 2×2, RCI"), board.index("## In time: the full clip and its segments")
+    assert space < time < board.index("### film, 4 segments, TRCI") < board.index("## Few frames of the clip")
+    assert "### film, 1 frame, frames" in board
+    assert "### film, 8 frames, frames" in board
+    assert "All benchmarks, 4" not in board  # means are over cells alone
+    eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
+    assert "| org/a | 0.797" in eight
+    api.leaderboard([], tmp_path)  # and it reads what it wrote
+
+
+def test_two_runs_are_compared_segment_by_segment(mixed):
+    found = compare(mixed / "a", mixed / "b")
+    by_task = {task.second: task for task in found.tasks}
+    assert by_task["film_trci4"].compared.kind == "trci"
+    assert {"mpp4", "trci4", "gap4"} <= set(by_task["film_trci4"].compared.differences)
+    assert [name for name in by_task["film_frames"].compared.differences if name != "score"] == ["frames1", "frames2", "frames4", "frames8"]
+    said = " ".join(line for task in found.tasks if task.second != "film_rci2" for line in compare_text.sentences(found, task))
+    assert "on the full clip" in said
+    assert_in_time(said)
+
+
+def test_a_task_in_time_is_no_partner_of_one_in_space(mixed, tmp_path):
+    write_run(tmp_path / "space", {"film_rci2": world_run(knows(0.9, 0.0), n=40, grid=2, base="film")})
+    write_run(tmp_path / "time", {"film_trci4": world_run(knows(0.9, 0.0), n=40, grid=4, kind="trci", base="film")})
+    with pytest.raises(RecordError):
+        compare(tmp_path / "space", tmp_path / "time")
+
+
+def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "schema: 1\nrules:\n"
+        "- {name: reads, kind: trci, require: [valid gate, looks, checked], max_excluded: 0}\n"
+        "- {name: whole, kind: trci, task: film_trci4, metric: trci4, min: 0.5}\n"
+    )
+    judged = api.gate(run, rules)
+    calls = {(one.task, one.metric): one.call for one in judged.verdicts}
+    assert calls["film_trci4", "trci4"] == "pass"
+    assert calls["film_trci4", "looks"] == calls["film_trci4", "checked"] == "pass"
+    assert calls["radio_trci4", "looks"] == "fail"
+    assert "depend on the clip" in next(one.reason for one in judged.verdicts if (one.task, one.metric) == ("radio_trci4", "looks"))
+
+
+def test_a_changed_segment_is_found_by_the_audit(tmp_path):
+    path = write_run(tmp_path, {"film_trci4": world_run(knows(0.9, 0.3), n=30, grid=4, kind="trci", base="film")})
+    (result,) = read(path).results
+    audit.check(result, intervals=True)
+    (log,) = tmp_path.glob("*_samples_*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    del lines[0]["patch"]["views"][4]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for table in tmp_path.glob("*.parquet"):
+        table.unlink()
+    (result,) = read(path).results
+    with pytest.raises(RecordError, match=r"cells of grid 4|3|digest|changed"):
+        audit.check(result, intervals=True)
+
+
+def test_the_explorer_draws_segments_side_by_side(run):
+    shown = open_runs([run])
+    shown.load()
+    number = next(i for i, task in enumerate(shown.tasks) if task.name == "film_trci4")
+    task = shown.tasks[number]
+    docs = task.main.docs
+    views = docs.answers(0)["views"]
+    assert [view["name"] for view in views] == ["full clip", *(f"4 segments, segment {i}" for i in range(1, 5))]
+    assert [view["box"] for view in views[1:]] == [[0, 0, 25, 100], [25, 0, 25, 100], [50, 0, 25, 100], [75, 0, 25, 100]]
+    assert set(docs.by_image.tolist()) <= {2, 3}  # no segment is right: the whole clip, or unsolved
