@@ -20,20 +20,20 @@ _VIDEO = (
 _THE_VIDEO = rf"(?:(?:the|this|that)\s+)?(?:(?!the\b|this\b)[\w-]+\s+){{0,2}}{_VIDEO}"
 _OF_VIDEO = rf"\s+(?:of|in|from|during|into)\s+{_THE_VIDEO}"
 _NUMBER = (
-    r"(?:\d+(?:\.\d+)?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"(?:\d{1,3}(?:\.\d+)?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
     r"fifteen|half a|a few|few|several|couple of|a couple of)"
 )
-_UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|s|m)\b"
+_UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|s)\b"
 _TIME = rf"{_NUMBER}[\s-]*{_UNIT}(?:\s*(?:and\s+)?{_NUMBER}[\s-]*{_UNIT})?"
 _CLOCK = r"(?<![\d:.])\d{1,2}(?::[0-5]\d){1,2}(?:\.\d+)?(?!\d|:\d|\s*[ap]\.?\s?m\b)"
-_FROM_ZERO = r"(?<![\d:.])00?:[0-5]\d(?::[0-5]\d)?(?:\.\d+)?(?!\d|:\d|\s*[ap]\.?\s?m\b)"
+_FROM_ZERO = re.compile(r"(?<![\d:.])00?:[0-5]\d(?::[0-5]\d)?(?:\.\d+)?(?!\d|:\d|\s*[ap]\.?\s?m\b)", re.I)
 _ENDS = r"(?:beginning|start|middle|end|ending|opening|closing|outset|midpoint|conclusion|front|back end)"
 _WHICH = (
     r"(?:early|earlier|initial|opening|introductory|middle|mid|central|later|latter|late|last|final|closing|concluding|ending|first|second|third|fourth|fifth|"
     r"sixth|\d+(?:st|nd|rd|th))"
 )
 _PARTS = r"(?:part|half|halves|portion|section|segment|third|quarter|clip|chapter|scene|minute|second)s?"
-_OTHER_TIME = r"(?!\s+(?:of|into)\b)"
+_OTHER_TIME = rf"(?!\s+(?:of|into)\s+(?!{_THE_VIDEO}))"
 """Not of something else: "the first ten minutes of the match"."""
 
 _ENGLISH = (
@@ -60,7 +60,8 @@ _ENGLISH = (
     rf"{_CLOCK}\s+(?:mark|timestamp)\b",
     rf"\b(?:seconds?|minutes?|mins?|secs?|far|long)\s+into\s+{_THE_VIDEO}",
     r"\b(?:at|from|around|until|between|in)\s+(?:the\s+)?(?:second|minute|timestamp|timecode)\s+\d+|\bframe\s+(?:number\s+)?\d+",
-    rf"\b(?:at|around|until|since)\s+(?:about\s+|around\s+|approximately\s+)?(?:the\s+)?{_TIME}{_OTHER_TIME}(?!\s+(?:per|left|remaining|before|after|old|past|to|each|a)\b)",
+    rf"\b(?:at|around|until|since)\s+(?:about\s+|around\s+|approximately\s+)?(?:the\s+(?!\d+s\b))?{_TIME}{_OTHER_TIME}"
+    r"(?!\s+(?:per|left|remaining|before|after|old|past|to|each|a)\b)",
     rf"\bfrom\s+{_TIME}\s+to\s+{_TIME}",
     rf"(?<!\w[ts] )(?<!\wts )\b(?:between|from)\s+(?:the\s+)?{_NUMBER}\s*(?:s\s*)?(?:and|to|-)\s*{_TIME}{_OTHER_TIME}",
     r"\bat\s+(?:what|which)\s+(?:exact\s+)?(?:seconds?|minutes?|frames?|moments?|points?)\b(?!\s+of\b)[^?]{0,120}\bvideo\b",
@@ -85,19 +86,23 @@ _CHINESE = (
 _WORDS = re.compile("|".join(f"(?:{words})" for words in (*_ENGLISH, *_CHINESE)), re.I)
 
 _CLOCKED = re.compile(
-    rf"{_FROM_ZERO}|\b(?:at|from|between|around|until|till|before|after|to|during|time(?:\s+of)?)\s+(?:about\s+|around\s+|the\s+time\s+)?{_CLOCK}"
+    rf"\b(?:at|from|between|around|until|till|before|after|to|during|time(?:\s+of)?)\s+(?:about\s+|around\s+|the\s+time\s+)?{_CLOCK}"
     rf"|[在从于到]\s*{_CLOCK}|{_CLOCK}\s*(?:[-–—~]|到|至)\s*{_CLOCK}|{_CLOCK}\s*(?:处|时|左右)",
     re.I,
 )
-_OTHER_CLOCK = re.compile(
-    r"clock\b|\bwatch(?:es)?\s+(?:show|read|say|display)|\balarm|\bschedul|timetable|\btrain\b|\bbus\b|\bflight|\bdepart|\barriv|\bscore|\bratio\b|\baspect\b"
-    r"|\bodds\b|\bverse|\bchapter\b|\bbible|\bpsalm|\bgospel|\bdaily\b|\broutine|\bwakes?\b|\bwoke|\bgets?\s+up|\bgo(?:es)?\s+to\s+(?:bed|sleep|work)"
-    r"|\bbreakfast|\blunch|\bdinner|\bschool\b|\bclass(?:es)?\b|\bmorning|\bafternoon|\bevening|\bmidnight|\bnoon\b|\bmeeting|\bappointment|\bgym\b|\bbattery\b"
-    r"|\b(?:match|game|local)\s+time|\bquarter|\bremaining|\bteams?\b.*\bovertake|\bphone\b|\bstop\s?watch|\btimer\b|\bo['’]?clock"
-    r"|上午|下午|早上|晚上|凌晨|中午|傍晚|比分|闹钟|手表|时钟|火车|列车|航班|起床|比例",
+_SHOWN_CLOCK = re.compile(
+    r"clock\b|\bwatch(?:es)?\s+(?:show|read|say|display)|\balarm|\bscore|\bratio\b|\baspect\b|\bodds\b|\b(?:match|game|local)\s+time|\bmidnight|\btimer\b"
+    r"|\bstop\s?watch|凌晨|比分|闹钟|手表|时钟|比例",
     re.I,
 )
-"""A time of day, a score or a verse: the numbers belong to what the video shows."""
+"""A clock or a score in the scene: all such numbers belong to what the video shows, even "00:35"."""
+_OTHER_CLOCK = re.compile(
+    rf"{_SHOWN_CLOCK.pattern}|\bschedul|timetable|\btrain\b|\bbus\b|\bflight|\bdepart|\barriv|\bverse|\bchapter\b|\bbible|\bpsalm|\bgospel|\bdaily\b|\broutine"
+    r"|\bwakes?\b|\bwoke|\bgets?\s+up|\bgo(?:es)?\s+to\s+(?:bed|sleep|work)|\bbreakfast|\blunch|\bdinner|\bschool\b|\bclass(?:es)?\b|\bmorning|\bafternoon"
+    r"|\bevening|\bnoon\b|\bmeeting|\bappointment|\bquarter|\bremaining|\bteams?\b.*\bovertake|上午|下午|早上|晚上|中午|傍晚|火车|列车|航班|起床",
+    re.I,
+)
+"""Or a time of day, or a verse: "8:30" belongs to what the video shows."""
 _OTHER_MINUTE = re.compile(r"\bgoal|\bscor|\bmatch\b|\bfootball|\bsoccer|\bpenalt|\breferee|\bkick|进了?球|比赛|球员|射门", re.I)
 _OF_MATCH = re.compile(r"\d(?:st|nd|rd|th)\s+minutes?$|分钟?$", re.I)
 
@@ -148,8 +153,11 @@ def _in_words(text: str) -> str:
     for match in _WORDS.finditer(text):
         if not (_OF_MATCH.search(match[0]) and _OTHER_MINUTE.search(text)):
             return match[0].strip()
-    clocked = _CLOCKED.search(text)
-    return clocked[0].strip() if clocked and not _OTHER_CLOCK.search(text) else ""
+    for clocks, others in ((_FROM_ZERO, _SHOWN_CLOCK), (_CLOCKED, _OTHER_CLOCK)):
+        clocked = clocks.search(text)
+        if clocked and not others.search(text):
+            return clocked[0].strip()
+    return ""
 
 
 def _in_options(text: str, options: Sequence[str]) -> str:

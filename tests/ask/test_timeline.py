@@ -53,6 +53,7 @@ def test_no_question_of_vsi_bench_points_into_the_clip():
         ("In the last 10 seconds, who waves?", "last 10 seconds"),
         ("Who waves AT THE  END of\nthe video?", "END of the video"),
         ("What is seen between 1:20 and 1:45?", "between 1:20"),
+        ("What is seen at 0:20?", "0:20"),
         ("视频第35秒时有什么？", "第35秒"),
         ("00：35 时有什么？", "00:35"),
     ],

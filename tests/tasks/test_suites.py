@@ -98,7 +98,7 @@ def test_every_member_of_a_suite_has_one_profile(manager):
 
 
 def test_profiles_and_judges(manager):
-    """Of all tasks with a profile, only HallusionBench as the host scores it calls a judge."""
+    """Of all tasks with a profile, only these call a judge. Their chance is documented, as the scorer is never called for it."""
     judged = {
         name
         for path in PROFILES
@@ -106,7 +106,8 @@ def test_profiles_and_judges(manager):
         for name in matches(manager, pattern)
         if any(leaf.judge for leaf in configs.leaves(manager, name))
     }
-    assert judged == {"hallusion_bench_image"}
+    assert judged == {"hallusion_bench_image", "tempcompass_caption_matching", "tempcompass_multi_choice", "tempcompass_yes_no"}
+    assert all(options is not None and options.chance is not None for options in map(profiles.of, judged))
 
 
 RUNS = sorted((resources.folder("configs") / "runs").glob("*.yaml"))
