@@ -123,7 +123,7 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|何时|哪个|哪段|哪一段|几秒|时间段|什么时间",
     re.I,
 )
-LEFT_OUT = "its question points into the clip's own time"
+POINTS = "its question points into the clip's own time"
 """Why a doc is left out of an index in time, as records say it; what points there may follow."""
 _LETTER = re.compile(r"^\(?[A-J][.):]\s*")
 

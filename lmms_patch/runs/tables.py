@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import KINDS, Key, Kind
-from lmms_patch.ask.timeline import LEFT_OUT
+from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.failures import different
@@ -235,7 +235,7 @@ class Table:
     @property
     def pointing(self) -> NDArray[np.bool_]:
         """Whether each doc is left out since its question points into the clip's own time, shape (docs,)."""
-        return np.array([any(why.startswith(LEFT_OUT) for why in record.excluded.values()) for record in self.records], bool)
+        return np.array([any(why.startswith(POINTS) for why in record.excluded.values()) for record in self.records], bool)
 
     def best(self, key: Key) -> Chosen:
         """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""

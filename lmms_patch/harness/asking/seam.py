@@ -171,7 +171,7 @@ class Asker:
                 size = ranks.same(portions.size(total - at) if keeps else total)
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
-                for name in {place[0] for place in part}:
+                for name in {place[0] for place in part} & self._tasks.keys():
                     self._tasks[name].table.forget_clips()
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}

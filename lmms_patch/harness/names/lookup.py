@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
+from lmms_patch.ask.spec import KINDS, SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
 from lmms_patch.harness.names import configs
 
@@ -81,13 +81,14 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 def _suffixes_like(tail: str) -> list[str]:
     """Return the suffixes that the end of a name may mean, one of each kind.
 
-    A suffix keeps the number of the name where its kind takes one.
+    A suffix keeps the number of the name where its kind takes one. Kinds of time, such as ``trci``, are meant only where their first letter is there.
 
     >>> _suffixes_like("rcii3"), _suffixes_like("pcr"), _suffixes_like("shufle"), _suffixes_like("lite")
     (['rci3'], ['pcri'], ['shuffle3'], [])
     """
     letters, number = re.sub(r"[^a-z]", "", tail), next(iter(re.findall(r"\d+", tail)), "")
-    return [f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, SUFFIXES)]
+    known = [kind for kind in SUFFIXES if not KINDS[kind].needs_video or letters.startswith(kind[0])]
+    return [f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)]
 
 
 def _is_suffix(text: str) -> bool:

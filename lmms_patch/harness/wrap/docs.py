@@ -18,7 +18,7 @@ from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.spec import KINDS, Key
-from lmms_patch.ask.timeline import LEFT_OUT
+from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.errors import CannotWrapError, PatchError
@@ -162,8 +162,8 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
 
 
 def _not_loaded(error: Exception) -> str:
-    """Return the line for an image or video that cannot be loaded."""
-    return f"its image or video cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
+    """Return the line for an image that cannot be loaded."""
+    return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
 @dataclass(frozen=True)
@@ -555,7 +555,7 @@ class VariantDocs:
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
         if words := self.pointing(doc_id) if self.pointing is not None else "":
-            return f"{LEFT_OUT}: {words}"
+            return f"{POINTS}: {words}"
         if any(view.kind in _IN_TIME for view in self.views):
             short = min(self._lengths.get(doc_id, ()), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None

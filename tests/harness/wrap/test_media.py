@@ -274,18 +274,20 @@ def test_a_video_is_replaced_where_it_stands_and_is_no_image(name):
 @pytest.mark.parametrize("ending", [".mp4", ""])
 def test_a_video_part_keeps_its_form(key, ending):
     part = {"type": "video", key: f"clip{ending}", "fps": 2}
-    [message] = media.replace_in_messages(messages(part), lambda medium, _: medium)
-    assert message["content"][-1] == part
-    [message] = media.replace_in_messages(messages(part), lambda *_: "part.mp4")
-    assert message["content"][-1] == {**part, key: "part.mp4"}
-    [message] = media.replace_in_messages(messages(part), lambda *_: media.stand_in())
-    assert message["content"][-1]["type"] == "image", "an adapter would decode a grey image as a video"
+    assert replaced(part, lambda medium: medium) == part
+    assert replaced(part, lambda _: "part.mp4") == {**part, key: "part.mp4"}
+    assert replaced(part, lambda _: media.stand_in())["type"] == "image", "an adapter would decode a grey image as a video"
 
 
 def test_the_url_of_a_video_part_may_lie_deeper():
     part = {"type": "video_url", "video_url": {"url": "clip.mp4", "detail": "low"}}
-    [message] = media.replace_in_messages(messages(part), lambda *_: "part.mp4")
-    assert message["content"][-1] == {"type": "video_url", "video_url": {"url": "part.mp4", "detail": "low"}}
+    assert replaced(part, lambda _: "part.mp4") == {"type": "video_url", "video_url": {"url": "part.mp4", "detail": "low"}}
+
+
+def replaced(part, new):
+    """The part after its video was replaced."""
+    [_, message] = media.replace_in_messages(messages(part), lambda medium, _: new(medium))
+    return message["content"][1]
 
 
 @pytest.mark.parametrize("times", [{"start_time": 1.0}, {"end_time": 2.0}, {"start_time": 0.0, "end_time": 5.0}])

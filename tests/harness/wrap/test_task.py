@@ -815,7 +815,6 @@ def test_inline_profile_copies_the_fields_that_it_names(folder):
     [
         ({"doc_to_visual": None}, "text-only"),
         ({"doc_to_visual": "!function utils.nothing"}, "it shows no image: its doc_to_visual always returns nothing; possible for it: tst"),
-        ({"dataset_kwargs": {"video": True, "cache_dir": "x"}}, "video task"),
         ({"output_type": "generate_until_multi_round"}, "generate_until_multi_round"),
         ({"output_type": "loglikelihood", "generation_kwargs": None}, "loglikelihood"),
         ({"process_results": "!function utils.judged"}, "allow_judge: true"),
@@ -842,8 +841,8 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
 @pytest.mark.parametrize(
     ("first", "limit", "says"),
     [
-        (20, None, "none of its docs shows an image, so there is nothing to look at; possible for it: toy_tst5"),
-        (18, 17, "none of the 17 docs asked shows an image, so there is nothing to look at; raise --limit"),
+        (20, None, "none of its docs shows an image or a video, so there is nothing to look at; possible for it: toy_tst5"),
+        (18, 17, "none of the 17 docs asked shows an image or a video, so there is nothing to look at; raise --limit"),
         (18, None, None),
     ],
 )
