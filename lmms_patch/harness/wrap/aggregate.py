@@ -222,7 +222,7 @@ class Aggregations:
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         for n in self.spec.sets or self.spec.grids:
             reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
-            where = f"at grid {n}" if isinstance(n, int) else f"of {n} boxes"
+            where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
                 log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
 

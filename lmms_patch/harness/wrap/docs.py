@@ -232,7 +232,7 @@ class VariantDocs:
         self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._sights: dict[int, str] = {}
-        self._lengths: dict[int, tuple[int, ...]] = {}
+        self._clips: dict[int, tuple[tuple[int, float], ...]] = {}
         self.pointing: Callable[[int], str] | None = None
         """Gives what in a doc's question points into the clip's own time, "" where nothing does; None where segments are not asked."""
         self.sampling = Sampling()
@@ -491,7 +491,7 @@ class VariantDocs:
             self._problems[doc_id] = str(error)
         if doc_id not in self._sights:
             self._sights[doc_id] = sight(shown)
-        self._lengths[doc_id] = tuple(len(one) for one in shown if isinstance(one, Clip))
+        self._clips[doc_id] = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))
         self._sizes[doc_id] = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
         return shown
 
@@ -534,6 +534,10 @@ class VariantDocs:
                 self._sizes[doc_id], self._problems[doc_id] = (), _not_loaded(error)
         return self._sizes[doc_id]
 
+    def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
+        """Return how many frames each clip of a doc has, and how many seconds it takes; () for a doc with still images."""
+        return self._clips.get(doc_id, ()) if self.sizes(doc_id) else ()
+
     def problem(self, doc_id: int) -> str | None:
         """Say why a doc's media cannot be cut (a video, a broken file); None where no reason is known."""
         return self._problems.get(doc_id)
@@ -557,7 +561,7 @@ class VariantDocs:
         if words := self.pointing(doc_id) if self.pointing is not None else "":
             return f"{POINTS}: {words}"
         if any(view.kind in _IN_TIME for view in self.views):
-            short = min(self._lengths.get(doc_id, ()), default=0)
+            short = min((frames for frames, _ in self.clips(doc_id)), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None
         for width, height in sizes[:1] if self.cutting.first_only else sizes:
             if not is_usable((width, height), n, self.cutting.min_side):

@@ -34,7 +34,7 @@ from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
-from lmms_patch.runs.record import SCHEMA, Asked
+from lmms_patch.runs.record import SCHEMA, Asked, Clip
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
@@ -563,6 +563,7 @@ class WrappedTask(Delegate):
             tst=tst,
             wrong_image=wrong,
             images=self._table.sight(doc.doc_id) if sizes else "",
+            clips=tuple(Clip(frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id)) if sizes else (),
             asked=asked,
         )
 
