@@ -492,6 +492,8 @@ class VariantDocs:
         if doc_id not in self._sights:
             self._sights[doc_id] = sight(shown)
         self._lengths[doc_id] = tuple(len(one) for one in shown if isinstance(one, Clip))
+        if self._lengths[doc_id]:  # now, since few clips are kept, and to decode one again takes longer
+            self._prints[doc_id] = prints(shown)
         self._sizes[doc_id] = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
         return shown
 
