@@ -1,5 +1,6 @@
 """Docs that no view in time can be made of: the run goes on where one doc is lost, and is refused in one line where the whole task is of that kind."""
 
+import datasets
 import pytest
 from lmms_eval.tasks import TaskManager
 from loguru import logger
@@ -184,12 +185,17 @@ def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_pa
     assert metrics(results, "toy_trci4")["exact_match"] == pytest.approx(4 / 6)
 
 
-def test_what_all_prompts_say_is_no_question(tmp_path, videos):
-    asked = [f"The video ends at 01:00. Answer at the end of the video. {question}" for question in ("Who?", "What?", "Where?", "Why?", "How?", "Which?")]
-    write(tmp_path, "toy", videos, asked)
+@pytest.mark.parametrize("column", ["question", "words"], ids=["a field of its own", "the prompt alone"])
+def test_what_all_prompts_say_is_no_question(tmp_path, videos, column):
+    """What a template puts before each question speaks of the clip's own time, and the questions do not, but for one."""
+    asked = ["a dog?", "big?", "cold?", "d in the last 10 seconds?", "even?", "far?"]
+    rows = [{"video": str(video), column: asked[i], "answer": str(i)} for i, video in enumerate(videos)]
+    features = {name: datasets.Value("string") for name in rows[0]}
+    write(tmp_path, "toy", videos)
+    prompt = f"The video runs from 00:00 to 01:00. Answer at the end of the video. Is it {{{{{column}}}}}"
+    toys.write_task(tmp_path, "toy", rows, features, doc_to_visual="!function utils.path", doc_to_text=prompt)
     results = run(Right(per_request), tmp_path, ["toy_trci4"])
-    assert [sample["patch"]["excluded"] for sample in results["samples"]["toy_trci4"]] == [{}] * 6
-    assert "pointing" not in results["results"]["toy_trci4"]["patch,none"]["analysis"]
+    assert [list(sample["patch"]["excluded"]) for sample in results["samples"]["toy_trci4"]] == [[], [], [], ["4"], [], []]
 
 
 def test_categories_that_the_option_timeline_names(tmp_path, videos):
