@@ -1,6 +1,7 @@
 """Adapters get the frames that they would take: segments partition the frames of the full clip, which is the original file."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def expected(video, count, k):
     whole = frames_of(video, count)
     assert len(whole) == min(count, len(frames_of(video, 1000)))
     bounds = [len(whole) * i // k for i in range(k + 1)]
-    parts = [whole[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    parts = [whole[begin:end] for begin, end in pairwise(bounds)]
     assert sum(map(len, parts)) == len(whole)
     return [said(whole), *(said(part if len(part) > 1 else part * 2) for part in parts)]
 
