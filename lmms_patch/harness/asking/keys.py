@@ -1,6 +1,7 @@
 """The keys of saved answers. A key is a digest of everything that an answer depends on: the model, the request, the doc and its images.
 
 A saved answer is used only where its key equals that of a request. A doc's row and its images count as the dataset stores them: nothing is decoded.
+Of a doc with a clip, the decoded frames count.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Digests:
         return self._known[doc_id]
 
     def _parts(self, doc_id: int) -> list[Any]:
-        if self._raw is not None:
+        if self._raw is not None and not self._table.shows_clips:
             return [self._raw[doc_id : doc_id + 1].to_pylist()]
         look = self._table.look(doc_id)
         return [dict(self._task.eval_docs_no_media[doc_id]), None if look is None else look.prints]

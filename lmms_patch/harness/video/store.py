@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Hashable
 
 import numpy as np
@@ -13,6 +14,8 @@ from lmms_patch.harness.video.clip import Clip, shown
 from lmms_patch.text import log
 
 _cache = functools.cache(Cache)
+_first = threading.Lock()
+"""Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""
 _told: set[str] = set()
 
 
@@ -38,7 +41,9 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
             log().warning(f"clips are shown without their sound: {encoded.lost}")
         return encoded.data
 
-    return str(_cache().path_of(id(owner), key, make))
+    with _first:
+        cache = _cache()
+    return str(cache.path_of(id(owner), key, make))
 
 
 def forget(owner: object) -> None:

@@ -161,8 +161,8 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
             raise error from None
 
 
-def _not_loaded(error: Exception) -> str:
-    """Return the line for an image that cannot be loaded."""
+def _not_loaded(error: BaseException) -> str:
+    """Return the line for an image or video that cannot be loaded."""
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
@@ -409,7 +409,7 @@ class VariantDocs:
         row = self.row(doc_id)
         try:
             return media.without_media(show(dict(row)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._stand_ins[doc_id, False] = _not_loaded(error)
             return media.without_media(self._in_its_place(row, show))
 
@@ -470,7 +470,7 @@ class VariantDocs:
         if doc_id not in self._unreadable:
             try:
                 payload = show(dict(row))
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # many benchmarks end the process where a video is missing
                 self._note_unreadable(doc_id, _not_loaded(error))
         images = [] if doc_id in self._unreadable else self._decode(doc_id, payload, walk)
         if doc_id not in self._unreadable:
@@ -492,6 +492,8 @@ class VariantDocs:
         if doc_id not in self._sights:
             self._sights[doc_id] = sight(shown)
         self._clips[doc_id] = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))
+        if self._clips[doc_id]:  # now, since few clips are kept, and to decode one again takes longer
+            self._prints[doc_id] = prints(shown)
         self._sizes[doc_id] = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
         return shown
 

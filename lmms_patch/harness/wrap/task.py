@@ -200,7 +200,7 @@ class WrappedTask(Delegate):
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
-        if self._table.shows_clips:
+        if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
             described["clip"] = dataclasses.asdict(self._table.sampling)
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
