@@ -34,19 +34,48 @@ def test_coverage_of_the_installed_host(covered):
     assert sum("always returns nothing" in e.reason for e in found.values() if "no_visual" not in e.name) == 36 + 5
     for name, reason in {
         "mmlu_flan_n_shot_generative_astronomy": "text-only",
-        "videomme": "video",
+        "librispeech_test_other": "sound",
+        "moviechat_breakpoint": "a stretch of a video",
+        "megabench_core": "still images or what its code does not tell",
         "refcoco_bbox_rec_val": "a box or a point",
         "mathvista_testmini_cot": "judge",
     }.items():
         assert reason in found[name].reason, name
     refused = [e for e in found.values() if e.verdict == "no"]
-    reasons = ("text-only", "shows no image", "video task", "a box or a point", "output type")
+    reasons = ("text-only", "shows no image", "sound", "stretch", "a box or a point", "output type")
     assert all(any(r in e.reason for r in reasons) for e in refused)
 
 
+def test_what_the_tasks_of_the_installed_host_show(covered):
+    """Read by hand from their code: paths of videos, single images, sound, frames that come as images, and what only the docs tell."""
+    verdicts = {e.name: (e.verdict, e.in_time[0]) for e in covered}
+    by_hand = {
+        (
+            "wraps",
+            "wraps",
+        ): "videomme mlvu_dev nextqa_mc_test tvbench_action_count cgav_counting_long neptune_full_v site_bench_video av_speakerbench_visual",
+        (
+            "wraps",
+            "no",
+        ): "gqa pope mmmu_val osi_bench_frames vsibench_multiimage neptune_full_i longvideobench_val_i mix_evals_image2text_mc vbvr lemonade",
+        ("wraps", "data"): "cgav_counting_clue mmsi_video",
+        ("no", "no"): "librispeech_test_other voxpopuli_fr omni_bench muchomusic vocalsound_val moviechat_breakpoint videomme_no_visual",
+        ("data", "data"): "capability_scene megabench_core xmod_bench_audio_video egotempo av_asr av_odyssey",
+        ("judge", "judge"): "moviechat_global egoschema_judge",
+    }
+    for expected, names in by_hand.items():
+        wrong = {name: verdicts[name] for name in names.split() if name in verdicts and verdicts[name] != expected}
+        assert not wrong, expected
+    assert sum(name in verdicts for names in by_hand.values() for name in names.split()) >= 33
+
+
 def test_coverage_page_lists_every_task_once(covered):
-    page = catalog.coverage_page(covered)
-    assert all(page.count(f"`{e.name}`") == 1 for e in covered)
+    images, in_time = catalog.coverage_page(covered).split("## In time", maxsplit=1)
+    assert all(images.count(f"`{e.name}`") == 1 for e in covered)
+    assert all(in_time.count(f"`{e.name}`") == (e.in_time[0] != "no") for e in covered)
+    assert "| Does not wrap |" in images
+    for verdict, count in catalog.counts(covered, in_time=True).items():
+        assert count == sum(e.in_time[0] == verdict for e in covered)
 
 
 def test_from_python_tasks_and_coverage_are_data(covered, capsys):
