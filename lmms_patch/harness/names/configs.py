@@ -163,6 +163,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
 
 
 _UNFIT = {
+    "missing": "its config names a doc_to_visual that its Python file does not have, so lmms-eval itself cannot load it",
     "sound": "it plays sound; only images and videos have parts to show",
     "stretch": "it shows a stretch of a video, and views are made of whole videos",
     "frames": "it shows arrays or a video reader in place of images or the path of a video",

@@ -263,6 +263,10 @@ class Module:
     def of(path: str) -> Module:
         return Module(path)
 
+    def has(self, name: str) -> bool:
+        """Return whether a name is defined or may be imported; a file that defines nothing may not have been read at all."""
+        return name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
+
     def find(self, dotted: str) -> str | None:
         """Return the file of a module that belongs to tasks: beside this module, relative to it, or under lmms_eval.tasks."""
         if dotted.startswith("."):

@@ -32,7 +32,8 @@ class Shown:
     """What a function may show, over all docs.
 
     Attributes:
-        media: any of ``clip``, ``image``, ``sound``, ``stretch`` (a video with a time span), ``frames`` (arrays or a video reader) and ``unknown``.
+        media: any of ``clip``, ``image``, ``sound``, ``stretch`` (a video with a time span), ``frames`` (arrays or a video reader), ``missing``
+            (there is no such function) and ``unknown``.
         certain: whether the code leaves no doubt, as where PIL makes every image.
     """
 
@@ -151,7 +152,7 @@ def shown_by(path: str, name: str) -> Shown:
     """
     found = _definition(path, name)
     if found is None:
-        return UNKNOWN
+        return UNKNOWN if Module.of(path).has(name) else Shown(frozenset({"missing"}))
     module, function, single = found
     arguments = [*function.args.posonlyargs, *function.args.args]
     bound = {one.arg: _Value(doc=True) if i == 0 else _UNKNOWN for i, one in enumerate(arguments)}

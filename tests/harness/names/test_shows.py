@@ -141,7 +141,8 @@ def where(key):
         ("stretch", "stretch", True),
         ("reader", "frames", False),
         ("either", "clip image", False),
-        *((name, "unknown", False) for name in ("video_as_it_is", "unknown_call", "round_and_round", "nothing", "elsewhere", "missing")),
+        *((name, "unknown", False) for name in ("video_as_it_is", "unknown_call", "round_and_round", "nothing", "elsewhere")),
+        ("not_there", "missing", False),
         ("twice", "clip", False),
     ],
 )
