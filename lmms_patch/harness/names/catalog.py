@@ -292,17 +292,23 @@ def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
             yield from (f"| {reason} | {count} |" for reason, count in reasons.most_common())
             yield ""
         else:
-            yield from _sections([e for e in cut if e.verdict == verdict])
+            yield from _sections([e for e in cut if e.verdict == verdict], "In time: ")
 
 
-def _sections(listed: list[Entry]) -> Iterator[str]:
-    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable."""
+def _sections(listed: list[Entry], lead: str = "") -> Iterator[str]:
+    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable.
+
+    Args:
+        listed: the entries of the verdict.
+        lead: what the headings begin with, because no two headings of a page may be alike.
+    """
     by_reason: dict[str, list[Entry]] = {}
     for e in listed:
         by_reason.setdefault(e.reason, []).append(e)
     for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         if reason:
-            yield f"### {reason[0].upper()}{reason[1:]} ({len(group)})"
+            heading = f"{lead}{reason}"
+            yield f"### {heading[0].upper()}{heading[1:]} ({len(group)})"
             yield ""
         families: dict[str, list[str]] = {}
         for e in group:
