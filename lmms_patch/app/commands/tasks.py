@@ -28,6 +28,8 @@ _TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decide
     "lmms-patch tasks mosaic --as rci3_quick",
     "# the same without images",
     "lmms-patch tasks mosaic --as blind",
+    "# a benchmark of videos, cut in time",
+    "lmms-patch tasks videomme --as trci4",
 )
 def command(
     pattern: Annotated[
@@ -35,7 +37,7 @@ def command(
         typer.Argument(metavar="PATTERN", help="A base task, group, tag or wildcard (gqa*), or a wrapped name (gqa_rci3); all if left out."),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, blind, ...; rci3 if left out.")
+        str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, trci4, blind, ...; rci3 if left out.")
     ] = None,
     include_path: IncludePath = None,
     quiet: Quiet = False,
@@ -60,13 +62,28 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
+    out += ["", *_in_time(catalogue)]
     if any(e.expected for e in catalogue.entries):
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
-        return [*out, "", f"{tally(catalogue.entries)}. {told}"]
+        return [*out, f"{tally(catalogue.entries)}. {told}"]
     often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
-    return [*out, "", f"{tally(catalogue.entries)}. {asked}"]
+    return [*out, f"{tally(catalogue.entries)}. {asked}"]
+
+
+def _in_time(catalogue: api.Catalogue) -> list[str]:
+    """Return the line that says which of the names show videos, so that they can be cut in time; none where they are priced so already."""
+    from lmms_patch.ask.spec import KINDS
+    from lmms_patch.harness.names.catalog import spec_of_suffix
+
+    shown = [e.name for e in catalogue.entries if e.in_time[0] in ("wraps", "judge")]
+    if not shown or KINDS[spec_of_suffix(catalogue.kind).kind].needs_video:
+        return []
+    one = len(shown) == 1
+    suffixes = [f"_{kind.name}{kind.example if kind.grid == 'required' or kind.per_cell else ''}" for kind in KINDS.values() if kind.needs_video]
+    who = f"{shown[0]} shows videos, which" if one else f"{len(shown)} of these show videos, which"
+    return [f"{who} can also be cut in time: {', '.join(suffixes)} (add --as {suffixes[0][1:]} for the price)."]
 
 
 def tally(entries: Iterable[Entry]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,10 +33,11 @@ class Entry:
     Attributes:
         name: task, group or tag.
         type: what the name is: ``task``, ``python_task``, ``group`` or ``tag``.
-        verdict: ``wraps``; ``judge`` (wraps with ``allow_judge``); ``data`` (its code mentions video or audio, so the first doc decides); ``no``.
+        verdict: ``wraps``; ``judge`` (wraps with ``allow_judge``); ``data`` (its code does not tell, so the first doc decides); ``no``.
         reason: why it does not wrap, or what it needs; "" where it simply wraps.
         docs: the number of docs; None where it is not known.
         family: the folder that holds its task file.
+        in_time: verdict and reason of ``_trci4``, which cuts clips in time.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
         expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong images; None of other ways.
     """
@@ -48,6 +50,7 @@ class Entry:
     family: str
     on_wrong_images: int | None = None
     expected: tuple[int, int] | None = None
+    in_time: tuple[str, str] = ("no", "")
 
 
 @contextlib.contextmanager
@@ -125,7 +128,9 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     docs = sum(known) if known and len(known) == len(leaves) else None
     wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
     expected = None if docs is None or verdict == "no" or not spec.options.quick else _expected(leaves, spec)
-    return Entry(name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong, expected)
+    return Entry(
+        name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong, expected, _verdict(leaves, spec_of_suffix(_IN_TIME).of(name))
+    )
 
 
 def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
@@ -171,11 +176,15 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
         allowed = configs.options_over(facts.metadata, spec, facts.name).allow_judge
     except PatchError as error:
         return "no", str(error)
+    if unfit := configs.unfit_media(facts, spec):
+        return "no", unfit
     if facts.judge and not allowed:
         return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
-    if facts.hint:
-        return "data", f"the code of its doc_to_visual speaks of {facts.hint}; the first doc decides"
-    return "wraps", "a Python class: checked when it is loaded" if facts.python else ""
+    if facts.python:
+        return ("data" if KINDS[spec.kind].needs_video else "wraps"), "a Python class: checked when it is loaded"
+    if doubt := configs.doubt(facts, spec):
+        return "data", doubt
+    return "wraps", ""
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
@@ -208,7 +217,8 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     spec = parse(f"x_{kind}")
     if spec is None:
         raise UnknownNameError(
-            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, regions"
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, regions, "
+            "trci4, trci, frame, frames, tshuffle4, treverse"
         )
     return spec
 
@@ -218,10 +228,12 @@ def requests_per_doc(spec: WrapSpec) -> int | None:
     return None if KINDS[spec.kind].regions else len(views_of(spec))
 
 
+_IN_TIME = "trci4"
+
 _TITLES = {
     "wraps": "Wraps",
     "judge": "Wraps with `allow_judge: true` (its scorer calls a judge model or the network)",
-    "data": "The first doc decides (the code of `doc_to_visual` speaks of video or audio)",
+    "data": "The first doc decides (the code of `doc_to_visual` does not tell)",
     "no": "Does not wrap",
 }
 
@@ -233,39 +245,70 @@ def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]
     return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]
 
 
-def counts(listed: Iterable[Entry]) -> dict[str, int]:
-    """Count the entries of each verdict, in the order in which pages show them."""
-    tally = Counter(e.verdict for e in listed)
+def counts(listed: Iterable[Entry], *, in_time: bool = False) -> dict[str, int]:
+    """Count the entries of each verdict, in the order in which pages show them.
+
+    Args:
+        listed: the entries.
+        in_time: whether to count the verdicts on ``_trci4``.
+    """
+    tally = Counter(e.in_time[0] if in_time else e.verdict for e in listed)
     return {verdict: tally[verdict] for verdict in _TITLES}
 
 
 def coverage_page(listed: list[Entry]) -> str:
     """Return the text of docs/coverage.md."""
+    in_time = counts(listed, in_time=True)
     lines = [
         "# Coverage",
         "",
-        f"Every task of lmms-eval {compat.host_version()} under `_rci3`, from its config alone: no module imported, no data loaded.",
+        f"Every task of lmms-eval {compat.host_version()} under `_rci3` and `_{_IN_TIME}`, from its config and its code:",
+        "no module imported, no data loaded.",
+        "Cells are cut from images and from every frame of a video. Segments (`_trci`) and frames are cut from videos only.",
+        "What a task shows is read from the code of its `doc_to_visual`. A run trusts its first doc more than this page.",
+        "",
         "`lmms-patch coverage --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
         "",
-        "| verdict | tasks |",
-        "|---|---|",
-        *(f"| {_TITLES[verdict]} | {count} |" for verdict, count in counts(listed).items()),
-        f"| all | {len(listed)} |",
+        f"| verdict | tasks, `_rci3` | tasks, `_{_IN_TIME}` |",
+        "|---|---|---|",
+        *(f"| {_TITLES[verdict]} | {count} | {in_time[verdict]} |" for verdict, count in counts(listed).items()),
+        f"| all | {len(listed)} | {len(listed)} |",
         "",
     ]
     for verdict, title in _TITLES.items():
         lines += [f"## {title}", "", *_sections([e for e in listed if e.verdict == verdict]), ""]
+    lines += _lines_in_time(listed)
     return "\n".join(lines)
 
 
-def _sections(listed: list[Entry]) -> Iterator[str]:
-    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable."""
+def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
+    """Yield the lines on the verdicts of ``_trci4``, which the other kinds in time share. Tasks that do not wrap are only counted, by reason."""
+    cut = [dataclasses.replace(e, verdict=e.in_time[0], reason=e.in_time[1]) for e in listed]
+    for verdict, title in _TITLES.items():
+        yield from (f"## In time (`_{_IN_TIME}`): {title[0].lower()}{title[1:]}", "")
+        if verdict == "no":
+            yield from ("| reason | tasks |", "|---|---|")
+            reasons = Counter(e.reason for e in cut if e.verdict == verdict)
+            yield from (f"| {reason} | {count} |" for reason, count in reasons.most_common())
+            yield ""
+        else:
+            yield from _sections([e for e in cut if e.verdict == verdict], "In time: ")
+
+
+def _sections(listed: list[Entry], lead: str = "") -> Iterator[str]:
+    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable.
+
+    Args:
+        listed: the entries of the verdict.
+        lead: what the headings begin with, because no two headings of a page may be alike.
+    """
     by_reason: dict[str, list[Entry]] = {}
     for e in listed:
         by_reason.setdefault(e.reason, []).append(e)
     for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         if reason:
-            yield f"### {reason[0].upper()}{reason[1:]} ({len(group)})"
+            heading = f"{lead}{reason}"
+            yield f"### {heading[0].upper()}{heading[1:]} ({len(group)})"
             yield ""
         families: dict[str, list[str]] = {}
         for e in group:

@@ -6,6 +6,7 @@ We read configs in the host's "simple" mode, which leaves a ``!function`` as a Y
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
 from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, returns_nothing
+from lmms_patch.harness.names.shows import UNKNOWN, Shown, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
@@ -42,8 +44,8 @@ class Facts:
         empty: whether that function never returns anything.
         video: whether ``dataset_kwargs`` announces videos.
         judge: the client library (of a judge or the network) that its scorer can reach, if any.
-        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it. Only the data can then decide.
-        still: whether that code speaks of images, and of nothing else.
+        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it.
+        shown: what that code hands to a model.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
         metadata: the task's metadata, which may carry an inline profile.
@@ -57,7 +59,7 @@ class Facts:
     video: bool = False
     judge: str | None = None
     hint: str | None = None
-    still: bool = False
+    shown: Shown = UNKNOWN
     python: bool = False
     docs: int | None = None
     metadata: Any = None
@@ -69,18 +71,21 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
-    mentioned = _mentioned(config.get("doc_to_visual"))
+    place = _place(config.get("doc_to_visual"))
+    shown = UNKNOWN if place is None else shown_by(*place)
+    if config.get("doc_to_messages") is not None:
+        shown = dataclasses.replace(shown, certain=False)  # a chat model is shown these
     video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
-    judge = next((client for node in _scorers(config) if (place := _place(node)) and (client := judge_in(*place))), None)
+    judge = next((client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None)
     return Facts(
         name,
         output_type=config.get("output_type") or "generate_until",
         shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
-        empty=config.get("doc_to_messages") is None and (place := _place(config.get("doc_to_visual"))) is not None and returns_nothing(*place),
+        empty=config.get("doc_to_messages") is None and place is not None and returns_nothing(*place),
         video=video,
         judge=judge or magic_judge(config.get("metadata")),
-        hint=None if mentioned == "image" else mentioned,
-        still=mentioned == "image" and not video,
+        hint=None if place is None else _mentioned(*place),
+        shown=shown,
         docs=sizes.docs_of(config),
         metadata=config.get("metadata"),
     )
@@ -116,13 +121,12 @@ def _installed(module: str) -> Path | None:
     return Path(lmms_eval.__file__).parent / Path(*parts[1:]).with_suffix(".py")
 
 
-_SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav"), "image": ("image", '.convert("rgb")')}
+_SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav")}
 
 
-def _mentioned(node: Any) -> str | None:
-    """Return "video", "audio" or "image", the first that the source of ``doc_to_visual`` mentions; None where it mentions none."""
-    place = _place(node)
-    source = "" if place is None else _source(*place)
+def _mentioned(path: str, function: str) -> str | None:
+    """Return "video" or "audio", the first that the source of a function mentions; None where it mentions neither."""
+    source = _source(path, function)
     return next((word for word, signs in _SIGNS.items() if any(sign in source for sign in signs)), None)
 
 
@@ -151,13 +155,58 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.empty and not KINDS[spec.kind].folds:
         return "it shows no image: its doc_to_visual always returns nothing"
-    if KINDS[spec.kind].needs_video and facts.still:
-        return "it shows still images; only clips have segments and frames"
-    if facts.video and KINDS[spec.kind].regions:
-        return "it is a video task; boxes lie on still images"
+    if facts.shown.certain and (unfit := unfit_media(facts, spec)):
+        return unfit
     if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
         return "its answer is a box or a point in the image, and a cell has other coordinates"
     return None
+
+
+_UNFIT = {
+    "missing": "its config names a doc_to_visual that its Python file does not have, so lmms-eval itself cannot load it",
+    "sound": "it plays sound; only images and videos have parts to show",
+    "stretch": "it shows a stretch of a video, and views are made of whole videos",
+    "frames": "it shows arrays or a video reader in place of images or the path of a video",
+    "image": "it shows still images (a video's frames too count as such where they come one by one); only whole videos can be cut in time",
+    "clip": "it shows videos; boxes lie on still images",
+}
+"""Why a medium cannot be cut. The first of a task's media that stands here is told."""
+
+
+def fitting(spec: WrapSpec) -> frozenset[str]:
+    """Return the media that a kind can cut."""
+    kind = KINDS[spec.kind]
+    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.regions else {"clip", "image"})
+
+
+def unfit_media(facts: Facts, spec: WrapSpec) -> str:
+    """Say why what a task most likely shows cannot be cut in this way; "" where it can, or where that is not known."""
+    if not KINDS[spec.kind].needs_image or facts.shown.media & (fitting(spec) | {"unknown"}):
+        return ""
+    return next(reason for medium, reason in _UNFIT.items() if medium in facts.shown.media)
+
+
+_SPOKEN = {
+    "clip": "videos",
+    "image": "still images",
+    "sound": "sound",
+    "stretch": "stretches of videos",
+    "frames": "arrays",
+    "unknown": "what its code does not tell",
+}
+
+
+def doubt(facts: Facts, spec: WrapSpec) -> str:
+    """Say why only the data can tell whether a task can be wrapped in this way; "" where its config tells enough."""
+    kind, media = KINDS[spec.kind], facts.shown.media
+    if not kind.needs_image or media <= fitting(spec):
+        return ""
+    if media == {"unknown"}:
+        speaks = f"the code of its doc_to_visual speaks of {facts.hint}" if facts.hint else "its code does not tell what it shows"
+        return f"{speaks}; the first doc decides" if facts.hint or facts.video or kind.needs_video else ""
+    if media <= fitting(spec) | {"unknown"} and not (facts.hint or facts.video or kind.needs_video):
+        return ""
+    return f"its docs may show {' or '.join(words for medium, words in _SPOKEN.items() if medium in media)}; the first doc decides"
 
 
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
@@ -272,11 +321,16 @@ def check(manager: Any, spec: WrapSpec) -> None:
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             every = (k for k in SUFFIXES if not KINDS[k].regions)  # no config says whether docs carry boxes
-            ways = ", ".join(k for k in every if why_not(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))) is None)
+            ways = ", ".join(k for k in every if _may(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))))
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
+
+
+def _may(facts: Facts, spec: WrapSpec) -> bool:
+    """Return whether a task can most likely be wrapped in this way."""
+    return why_not(facts, spec) is None and not unfit_media(facts, spec)
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:

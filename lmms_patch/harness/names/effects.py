@@ -87,7 +87,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 def _code_in(path: str, name: str) -> str:
     """Return the code that a top-level name of a module can reach. The module keeps it, because the tasks of a suite share most of theirs."""
-    known = _Module.of(path).code
+    known = Module.of(path).code
     if name not in known:
         known[name] = "\n".join(ast.unparse(node) for _, node in _reached(path, name))
     return known[name]
@@ -99,7 +99,7 @@ def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
     for _ in _clients_from(path, name, _DEPTH, seen):
         pass  # the walk fills ``seen``
     for file, reached in sorted(seen):
-        yield from ((file, node) for node in _Module.of(file).defined.get(reached, ()))
+        yield from ((file, node) for node in Module.of(file).defined.get(reached, ()))
 
 
 # Calls, by their last name, that write files or start programs.
@@ -111,12 +111,13 @@ def _writes_in(path: str, name: str) -> str | None:
     """Return the call by which a function of a module can write files or start programs; None where it has none."""
     for file, node in _reached(path, name):
         for call in ast.walk(node):
-            if isinstance(call, ast.Call) and (called := _called(call)) in _WRITES:
-                return f"the aggregation uses files or programs ({called} in {Path(file).name})"
+            if isinstance(call, ast.Call) and (writes := called(call)) in _WRITES:
+                return f"the aggregation uses files or programs ({writes} in {Path(file).name})"
     return None
 
 
-def _called(call: ast.Call) -> str:
+def called(call: ast.Call) -> str:
+    """Return the last name of what is called; "" where it has none."""
     function = call.func
     return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
 
@@ -154,16 +155,16 @@ def returns_nothing(path: str, name: str) -> bool:
         path: the module's file.
         name: a function of it.
     """
-    definitions = _Module.of(path).defined.get(name, [])
+    definitions = Module.of(path).defined.get(name, [])
     if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
         return False
-    body = list(_own_nodes(definitions[0]))
+    body = list(own_nodes(definitions[0]))
     if any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Raise)) for node in body):
         return False
     return all(node.value is None or _is_empty(node.value) for node in body if isinstance(node, ast.Return))
 
 
-def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """Yield the nodes of a function's body, without those of the functions inside it."""
     left: list[ast.AST] = [*function.body]
     while left:
@@ -179,7 +180,7 @@ def _is_empty(value: ast.expr) -> bool:
         return value.value is None
     if isinstance(value, (ast.List, ast.Tuple)):
         return not value.elts
-    return isinstance(value, ast.Call) and not value.args and not value.keywords and _called(value) in ("list", "tuple")
+    return isinstance(value, ast.Call) and not value.args and not value.keywords and called(value) in ("list", "tuple")
 
 
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
@@ -187,7 +188,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
     if depth < 0 or (path, name) in seen:
         return
     seen.add((path, name))
-    module = _Module.of(path)
+    module = Module.of(path)
     if name in module.imported:
         yield from _through_import(module, name, depth, seen)
     for node in module.defined.get(name, ()):
@@ -202,7 +203,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
                 yield from _clients_from(path, used, depth, seen)
 
 
-def _through_import(module: _Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = "") -> Iterator[str]:
+def _through_import(module: Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = "") -> Iterator[str]:
     """Follow an imported name into a module of a task. Other libraries are not opened."""
     source = source or module.imported[name]
     if _CLIENTS.search(source):
@@ -239,7 +240,7 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield (alias.asname or alias.name), f"{'.' * node.level}{node.module or ''}.{alias.name}"
 
 
-class _Module:
+class Module:
     """The names that a source file defines and imports at its top level."""
 
     def __init__(self, path: str) -> None:
@@ -259,8 +260,12 @@ class _Module:
 
     @staticmethod
     @functools.lru_cache(maxsize=4096)
-    def of(path: str) -> _Module:
-        return _Module(path)
+    def of(path: str) -> Module:
+        return Module(path)
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is defined or may be imported; a file that defines nothing may not have been read at all."""
+        return name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
 
     def find(self, dotted: str) -> str | None:
         """Return the file of a module that belongs to tasks: beside this module, relative to it, or under lmms_eval.tasks."""

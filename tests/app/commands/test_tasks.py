@@ -6,6 +6,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
+from lmms_patch.app.commands import tasks
 from lmms_patch.harness.names.catalog import Entry
 from tests.making.terminal import Terminal
 
@@ -38,6 +39,22 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "clips", "told"),
+    [
+        ("rci3", 1, "a shows videos, which can also be cut in time: _trci4, _frame, _frames, _tshuffle4, _treverse (add --as trci4 for the price)."),
+        ("rci3", 2, "2 of these show videos, which can also be cut in time: _trci4, "),
+        ("trci4", 2, None),
+        ("rci3", 0, None),
+    ],
+)
+def test_names_that_show_videos_are_told_to_be_possible_in_time(kind, clips, told):
+    entries = [Entry(name, "task", "wraps", "", None, "f", in_time=("wraps" if i < clips else "no", "")) for i, name in enumerate("ab")]
+    said = [line for line in tasks.lines(api.Catalogue(entries, kind, 10)) if "in time" in line]
+    assert len(said) == (told is not None)
+    assert all(line.startswith(told) for line in said)
+
+
 @pytest.fixture
 def covered(monkeypatch):
     """Notes whether lmms-eval is kept quiet; lmms-eval prints a line where it is not."""
@@ -60,7 +77,7 @@ def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
     page = tmp_path / "page.md"
     assert main(["coverage", "--write", str(page)]) == 0
     assert capsys.readouterr().out == f"{counted}written: {page}\n"
-    assert "| all | 3 |" in page.read_text()
+    assert "| all | 3 | 3 |" in page.read_text()
 
 
 @pytest.mark.parametrize(("words", "bar", "quiet"), [([], True, True), (["--quiet"], False, True), (["--verbose"], False, False)])
