@@ -1,4 +1,5 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, says what that found, writes a page
+# make demo-video  the same for video: the embedded clips, and which moment of them is needed (a minute)
 # make test   sets everything up, runs the tests
 # make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 OUT ?= out/demo
 INSTALLED := $(VENV)/.lmms-patch-installed
 
-.PHONY: setup demo test quick test-floors check docs format demo-model coverage clean
+.PHONY: setup demo demo-video test quick test-floors check docs format demo-model coverage clean
 
 setup: $(INSTALLED)
 
@@ -26,6 +27,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: setup
 	@rm -rf $(OUT)
 	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --output $(OUT)
+
+demo-video: setup
+	@rm -rf $(OUT)-video
+	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --video --output $(OUT)-video
 
 test: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

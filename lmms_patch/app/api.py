@@ -312,13 +312,16 @@ def results(runs: Paths) -> Table:
 
 DEMO = ("--model", "mosaic_vlm", "--batch_size", "16", "--tasks", "mosaic_rci,mosaic_blind", "--log_samples", "--verbosity", "WARNING")
 """What lmms-eval is asked in a demo: the embedded benchmark on both grids of the papers, on wrong images, and without any."""
+DEMO_VIDEO = ("--model", "mosaic_reader", "--tasks", "mosaic_video_trci4", "--log_samples", "--verbosity", "WARNING")
+"""What it is asked in a demo of videos: the embedded clips whole and in four segments, of their own and of other docs."""
 
 
-def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen) -> Run:
+def demo(output: str | Path = "out/demo", *, video: bool = False, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen) -> Run:
     """Run the embedded benchmark with the embedded model, and write the report of the run into ``report/`` of the output folder.
 
     Args:
         output: the folder of the run.
+        video: run the embedded clips with the model that reads them, instead of the images.
         quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
             stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
@@ -329,7 +332,7 @@ def demo(output: str | Path = "out/demo", *, quiet: bool = True, watch: Callable
     from lmms_patch.app.watched import lmms_eval
 
     output = Path(output)
-    lmms_eval([*DEMO, "--output_path", str(output)], output, quiet=quiet, watch=watch)
+    lmms_eval([*(DEMO_VIDEO if video else DEMO), "--output_path", str(output)], output, quiet=quiet, watch=watch)
     run = show(output)
     report(run.path, output / "report", with_images=True)
     return run

@@ -34,6 +34,7 @@ Replace = Callable[[Any, int], Any]
 _IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
 _VIDEO_EXTENSIONS = {".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".flv", ".wmv", ".mpg", ".mpeg", ".ts", ".3gp", ".ogv"}
 _VIDEO_KEYS = ("video", "video_url")
+_STRETCH = ("start_time", "end_time", "video_start", "video_end")
 _SOUND_KEYS = ("audio", "audio_url", "array", "sampling_rate")
 _KEYS = ("url", "image", "image_url", "video", "video_url", "path", "bytes")
 """Where a part of a message holds its image or video; the first that is set counts."""
@@ -90,8 +91,10 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
         raise CannotWrapError("the messages hold audio; only images and videos have parts to show")
     if kind not in ("image", "image_url", "video", "video_url"):
         return copy.deepcopy(part)  # a copy, because adapters write into parts, and the next view is made from the same ones
-    if part.get("start_time") is not None or part.get("end_time") is not None:
-        raise CannotWrapError("the messages show a stretch of a video (start_time, end_time), and views are made of whole videos")
+    if any(part.get(key) is not None for key in _STRETCH):
+        raise CannotWrapError(
+            f"the messages show a stretch of a video ({', '.join(key for key in _STRETCH if key in part)}); views are made of whole videos"
+        )
     key = next((key for key in _KEYS if part.get(key) is not None), None)
     if key is None:
         return DROP
@@ -158,6 +161,10 @@ def _require_medium(medium: Any) -> Any:
     Raises:
         CannotWrapError: it is audio, or something unknown.
     """
+    if isinstance(medium, Mapping) and any(medium.get(key) is not None for key in _STRETCH):
+        raise CannotWrapError(
+            f"the doc shows a stretch of a video ({', '.join(key for key in _STRETCH if key in medium)}); views are made of whole videos"
+        )
     if isinstance(medium, (Image.Image, bytes, bytearray)) or is_video(medium):
         return medium
     if isinstance(medium, Mapping):

@@ -2,11 +2,13 @@
 
 import itertools
 import tarfile
+from pathlib import Path
 
 import pytest
 
 from lmms_patch.app import api, watched
 from lmms_patch.app.cli import main
+from lmms_patch.errors import PatchError
 from tests.places import ROOT
 
 FOUND = (
@@ -61,3 +63,12 @@ def test_it_asks_both_kinds_of_task_and_writes_the_page_of_the_run(demo, words, 
     assert (folder.parents[1] / run).resolve() == next(folder.glob("*_results.json")).resolve()
     assert (folder.parents[1] / output).resolve() == folder / "report"
     assert with_images
+
+
+def test_videos_have_a_folder_of_their_own(demo):
+    """The stand-in for lmms-eval leaves the run of the images, so only what is asked is looked at."""
+    _, asked, _ = demo
+    with pytest.raises(PatchError, match="out/demo-video"):
+        api.demo(Path("out/demo-video"), video=True)
+    named = dict(itertools.pairwise(asked[0][0]))
+    assert (named["--model"], named["--tasks"], named["--output_path"]) == ("mosaic_reader", "mosaic_video_trci4", "out/demo-video")
