@@ -471,11 +471,11 @@ def test_every_image_of_a_doc_is_blank():
 
 
 def test_a_doc_that_cannot_be_cut_is_shown_as_the_base_shows_it_and_left_out():
-    """A video among images, found during a run: the run goes on, and the reason is known."""
-    every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["clip.mp4"]})
-    assert [shown(every, 0, view) for view in (0, 5)] == [["clip.mp4"]] * 2
-    assert "clip.mp4" in every.problem(0)
-    assert "clip.mp4" in every.why_unusable(0, 3)
+    """A sound among images, found during a run: the run goes on, and the reason is known."""
+    every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["speech.wav"]})
+    assert [shown(every, 0, view) for view in (0, 5)] == [["speech.wav"]] * 2
+    assert "speech.wav" in every.problem(0)
+    assert "speech.wav" in every.why_unusable(0, 3)
 
 
 def test_a_blind_view_shows_no_video_either():
