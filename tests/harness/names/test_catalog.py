@@ -99,7 +99,7 @@ def test_prices(manager, capsys):
     ("arguments", "says"),
     [
         (["tasks", "gqaa"], "did you mean gqa"),
-        (["tasks", "gqa_rcii3"], "did you mean gqa_rci3 or gqa_trci3?"),
+        (["tasks", "gqa_rcii3"], "did you mean gqa_rci3?"),
         (["tasks", "gqa", "--as", "rci1"], "2 to 9"),
         (["tasks", "gqa", "--as", "x"], "allowed: rci3"),
     ],
