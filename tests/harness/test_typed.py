@@ -19,7 +19,7 @@ from lmms_eval.tasks import TaskManager
 from PIL import Image
 
 from lmms_patch.app import cli
-from lmms_patch.ask.spec import parse
+from lmms_patch.ask.spec import KINDS, parse
 from tests.making.magic import doc, write_magic_run
 from tests.making.runs import one_cell_knows, world_run, write_run
 from tests.making.tst import write_tst
@@ -92,8 +92,9 @@ def finished(folder, tasks, day):
         made = {}
         for name in tasks or ["toy_rci3"]:
             spec = parse(name)
+            kind = "trci" if KINDS[spec.kind].needs_video else "rci"
             grids = spec.grids or (3,)
-            made[f"{spec.base}_rci{grids[-1]}"] = world_run(one_cell_knows, n=100, grid=grids[-1], base=spec.base)
+            made[f"{spec.base}_{kind}{grids[-1]}"] = world_run(one_cell_knows, n=100, grid=grids[-1], base=spec.base, kind=kind)
         write_run(folder, made, date=date)
 
 
