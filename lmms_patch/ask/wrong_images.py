@@ -60,11 +60,13 @@ class Look:
         sizes: width and height of each image (pixels).
         prints: a digest of the pixels of each image.
         usable: whether every view can be cut from them.
+        clips: how many of them are clips.
     """
 
     sizes: tuple[Size, ...]
     prints: tuple[str, ...]
     usable: bool
+    clips: int = 0
 
 
 class Ring:
@@ -109,7 +111,7 @@ class Ring:
 def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
     """Return the doc whose images replace a doc's own images.
 
-    Candidates must show as many images as the doc, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the doc with the most
+    Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the doc with the most
     similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
 
     Args:
@@ -126,7 +128,9 @@ def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int],
         if rank >= LOOKED_AT or len(fits) >= ACCEPTED:
             break
         seen = look(other)
-        if seen is None or not seen.usable or len(seen.sizes) != len(own.sizes) or set(seen.prints) & set(own.prints):
+        if seen is None or not seen.usable or set(seen.prints) & set(own.prints):
+            continue
+        if (len(seen.sizes), seen.clips) != (len(own.sizes), own.clips):
             continue
         shapes = (abs(math.log(a * d / (b * c))) for (a, b), (c, d) in zip(own.sizes, seen.sizes, strict=True))
         fits.append((sum(shapes), rank, other))

@@ -149,3 +149,10 @@ def test_several_images_count_together():
     others = {1: Look(((150, 100), (100, 150)), ("r", "s"), True), 2: Look(((200, 100), (50, 50)), ("t", "u"), True)}
     assert math.log(2) < 2 * math.log(1.5)
     assert choose(0, own, iter([1, 2]), others.get) == 2
+
+
+def test_a_clip_is_never_lent_in_place_of_an_image():
+    own = Look(((100, 100),), ("p",), True, clips=1)
+    others = {1: Look(((100, 100),), ("q",), True), 2: Look(((300, 100),), ("r",), True, clips=1)}
+    assert choose(0, own, iter(others), others.get) == 2
+    assert choose(0, Look(((100, 100),), ("p",), True), iter(others), others.get) == 1

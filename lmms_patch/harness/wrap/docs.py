@@ -448,7 +448,7 @@ class VariantDocs:
         if doc_id not in self._prints:
             self._prints[doc_id] = prints(self._shown(doc_id, *self._way_to_show())[1])
         usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
-        return Look(sizes, self._prints[doc_id], usable)
+        return Look(sizes, self._prints[doc_id], usable, len(self.clips(doc_id)))
 
     def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
         """Return what the base shows of a doc, and the decoded images; both are kept while the doc is among the last ones used."""
