@@ -111,8 +111,8 @@ class Ring:
 def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
     """Return the doc whose images replace a doc's own images.
 
-    Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the doc with the most
-    similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
+    Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the
+    doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
 
     Args:
         doc: the doc that is asked.
