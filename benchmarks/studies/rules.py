@@ -132,6 +132,9 @@ class Side:
             details={"analysis": {"form": "mean", "ceiling": 1.0}},
         )
 
+    def bounds(self, name: str) -> None:
+        """No judge gives a verdict, so none is missing."""
+
     @cached_property
     def measures(self) -> dict[str, Estimate]:
         """The numbers that the two rules need, with the intervals of a run."""
