@@ -39,6 +39,8 @@ class TaskOptions(Struct):
         null: docs asked on a wrong image; not in a results file, since it changes no view; nor are the options of how much is asked
     """
 
+    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline")
+
     metric: str | None = None
     score: Fields | None = None
     scorer: Literal["cider_d"] | None = None

@@ -76,7 +76,7 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     [
         ("gqaa_rci3", "did you mean gqa_rci3", INSTALLED),
         ("mosaic_local,mosaic_sum_rci10", "grid size 10", None),
-        ("videomme_rci3", "video task", None),
+        ("gqa_trci4", "only whole videos can be cut in time", None),
         ("mathvista_testmini_cot_rci3", "allow_judge: true", None),
     ],
 )
