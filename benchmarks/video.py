@@ -30,7 +30,7 @@ from lmms_patch.harness.video import cache, clip, reading, writing
 
 SECONDS, FPS, WIDTH, HEIGHT, SAMPLES = 30, 25, 320, 240, 44100
 DISTINCT = 20
-"""So many different clips; the docs repeat them."""
+"""How many different clips are made. Docs beyond that number show them again."""
 K = 4
 VIEWS = (View("full"), *(View("segment", K, 0, i) for i in range(K)))
 

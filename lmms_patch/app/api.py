@@ -313,7 +313,7 @@ def results(runs: Paths) -> Table:
 DEMO = ("--model", "mosaic_vlm", "--batch_size", "16", "--tasks", "mosaic_rci,mosaic_blind", "--log_samples", "--verbosity", "WARNING")
 """What lmms-eval is asked in a demo: the embedded benchmark on both grids of the papers, on wrong images, and without any."""
 DEMO_VIDEO = ("--model", "mosaic_reader", "--tasks", "mosaic_video_trci4", "--log_samples", "--verbosity", "WARNING")
-"""What it is asked in a demo of videos: the embedded clips whole and in four segments, of their own and of other docs."""
+"""What lmms-eval is asked in a demo of videos: each embedded question on its clip, on its four segments, and for some on another question's clip."""
 
 
 def demo(output: str | Path = "out/demo", *, video: bool = False, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen) -> Run:

@@ -62,7 +62,9 @@ class Words:
         return f"{self.part}s"
 
     def say(self, sentence: str) -> str:
-        """Return a sentence about cells and images in these words. Names of benchmarks and models must be put in afterwards.
+        """Replace the words for images in a sentence by those of this medium.
+
+        Give the sentence without names: a benchmark called ``image`` would be replaced too.
 
         >>> OF_CLIPS.say("Cells of an image: it looks at one cell")
         'Segments of a clip: it watches one segment'
@@ -207,7 +209,7 @@ class Kind:
         return (self.default_grids or ((4,) if self.needs_video else (3,)))[-1]
 
     def shape(self, n: int) -> tuple[int, int]:
-        """Return how many rows and columns its grid of size n has (``shape``)."""
+        """Return how many rows and columns a grid of size n has for this kind of view."""
         return shape(self.view, n)
 
     def cells(self, n: int) -> int:

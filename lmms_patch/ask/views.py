@@ -30,7 +30,7 @@ PIXELS = 1
 
 @dataclass(frozen=True)
 class View:
-    """One way of showing a doc's image or clip.
+    """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
         kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``); of a clip in time ``segment``,

@@ -193,7 +193,10 @@ class OptionTable:
         return options.cosines(self.text, questions, self.owner).astype(float)
 
     def _components(self, train: Places, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the components of the embeddings of questions, shape (items, count), and of distinct options, shape (options, count)."""
+        """Return the principal components of the embeddings.
+
+        Those of the questions have shape (items, components), those of the distinct option texts (option texts, components).
+        """
         if self._vectors is None:
             return np.empty((len(self.items), 0), np.float32), np.empty((len(self.names), 0), np.float32)
         questions, options = self._vectors

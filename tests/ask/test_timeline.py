@@ -21,7 +21,7 @@ def entries(label):
 def items(name):
     path = SHARED / f"{name}.jsonl"
     if not path.is_file():
-        pytest.skip(f"{path} is missing")
+        pytest.skip(f"{path} is not here: public data that is not part of the repository")
     return {row["id"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
 
 

@@ -282,7 +282,10 @@ def coverage_page(listed: list[Entry]) -> str:
 
 
 def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
-    """Yield the lines on the verdicts of ``_trci4``, which the other kinds in time share. Tasks that do not wrap are only counted, by reason."""
+    """Yield the lines that say which tasks can be asked as ``_trci4``. The other kinds in time have the same verdicts.
+
+    Tasks that cannot are not named: there is one count for each reason.
+    """
     cut = [dataclasses.replace(e, verdict=e.in_time[0], reason=e.in_time[1]) for e in listed]
     for verdict, title in _TITLES.items():
         yield from (f"## In time (`_{_IN_TIME}`): {title[0].lower()}{title[1:]}", "")

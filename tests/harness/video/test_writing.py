@@ -34,7 +34,7 @@ def by_opencv(path, count):
 
 
 def by_opencv_jumping(path, count):
-    """As adapters do that set the position of each frame."""
+    """Read frames by setting the position of each one first, as some adapters do."""
     capture, frames = cv2.VideoCapture(path), {}
     for i in reversed(range(count)):
         capture.set(cv2.CAP_PROP_POS_FRAMES, i)
