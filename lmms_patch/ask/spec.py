@@ -18,6 +18,7 @@ from lmms_patch.stats.bounds import LARGEST
 
 MIN_GRID, MAX_GRID = 2, 9
 MAX_FRAMES = 64
+MAX_REDUCTION = 64
 MIN_FOLDS, MAX_FOLDS = 2, 50
 
 T = TypeVar("T")
@@ -48,12 +49,14 @@ class Words:
         medium: what a doc shows whole: ``image``.
         part: what is asked alone: ``cell``.
         number: what the number after a kind says: ``grid size``.
+        sized: how that number is written in tables, such as ``1/{n}``; empty where it counts parts.
         instead: the words to put in place of those of images, for sentences that are written for images.
     """
 
     medium: str = "image"
     part: str = "cell"
     number: str = "grid size"
+    sized: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -81,9 +84,11 @@ class Words:
     def grid(self, n: int) -> str:
         """Return a grid's name for a sentence.
 
-        >>> OF_IMAGES.grid(3), OF_CLIPS.grid(4)
-        ('grid 3', 'the cut into 4 segments')
+        >>> OF_IMAGES.grid(3), OF_CLIPS.grid(4), KINDS["lowres"].words.grid(4)
+        ('grid 3', 'the cut into 4 segments', '1/4 of the size')
         """
+        if self.sized:
+            return f"{self.size(n)} of the size"
         return f"the cut into {n} {self.parts}" if self.instead else f"grid {n}"
 
     def each(self, n: int) -> str:
@@ -97,9 +102,11 @@ class Words:
     def size(self, n: int | str, times: str = "×") -> str:
         """Return a grid's size as tables have it.
 
-        >>> OF_IMAGES.size(3), OF_CLIPS.size(4)
-        ('3×3', '4 segments')
+        >>> OF_IMAGES.size(3), OF_CLIPS.size(4), KINDS["lowres"].words.size(4)
+        ('3×3', '4 segments', '1/4')
         """
+        if self.sized:
+            return self.sized.format(n=n)
         return f"{n} {self.part if int(n) == 1 else self.parts}" if self.instead else f"{n}{times}{n}"
 
 
@@ -108,7 +115,7 @@ OF_CLIPS = Words(
     "clip",
     "segment",
     "number of segments",
-    {
+    instead={
         "an image": "a clip",
         "image": "clip",
         "images": "clips",
@@ -125,6 +132,7 @@ OF_CLIPS = Words(
 
 
 _OF_FRAMES = dataclasses.replace(OF_CLIPS, part="frame", number="number of frames")
+_OF_DETAIL = Words(number="reduction", sized="1/{n}")
 
 
 def by_medium(items: Iterable[T], words_of: Callable[[T], Words]) -> list[tuple[Words, list[T]]]:
@@ -154,7 +162,7 @@ class Kind:
         regions: whether there is one view per box of the doc (docs/regions.md).
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
-        curve: whether each number has one view, and a score of its own: those of more frames make a curve.
+        curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
         heading: what stands over the kind's results on a board.
@@ -237,11 +245,19 @@ _RCI = Kind(
     default_grids=(2, 3),
     index="rci",
 )
+_EVERY_GRID = tuple(range(MIN_GRID, MAX_GRID + 1))
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         _RCI,
         dataclasses.replace(_RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"),
+        dataclasses.replace(
+            _RCI,
+            name="rcicurve",
+            summary="RCI at every grid from 2 to 9: from which size on a cell is not enough",
+            grid="none",
+            default_grids=_EVERY_GRID,
+        ),
         Kind(
             "tst",
             "text-only cross-validation (--model tst_rf or tst_lora)",
@@ -290,6 +306,18 @@ KINDS: dict[str, Kind] = {
             view="occlude",
             per_cell=True,
             heading="One cell greyed",
+        ),
+        Kind(
+            "lowres",
+            "the image at 1/k of its size, shown at its size: alone, the curve of 1/2, 1/4 and 1/8",
+            grid="optional",
+            full=True,
+            view="lowres",
+            default_grids=(2, 4, 8),
+            curve=True,
+            sizes=(2, MAX_REDUCTION),
+            words=_OF_DETAIL,
+            heading="Less detail",
         ),
         Kind(
             "regions",
@@ -555,7 +583,7 @@ class WrapSpec:
     Attributes:
         base: a task, group or tag that the harness knows.
         kind: a key of ``KINDS``.
-        grids: grid sizes, or numbers of segments or frames, ascending, each within ``Kind.sizes``; empty for kinds without a number.
+        grids: grid sizes, numbers of segments or frames, or reductions, ascending, each within ``Kind.sizes``; empty for kinds without a number.
         folds: number of folds of ``tst``, 2..50; 0 for other kinds.
         options: the options of the wrapped task.
         name: the name of the wrapped task; by default it is made of the parts.

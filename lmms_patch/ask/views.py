@@ -33,9 +33,9 @@ class View:
     """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, or ``region`` (see ``Region``); of a clip in time ``segment``,
-            ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
-        n: the grid size, or how many segments or frames; 0 where there is no number.
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, or ``region`` (see ``Region``); of a clip in time
+            ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
+        n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
@@ -171,6 +171,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return occlude(image, cell_box(image.size, view.n, view.row, view.col))
     if view.kind == "shuffle":
         return shuffle(image, view.n, seed)
+    if view.kind == "lowres":
+        return lowres(image, view.n)
     raise ValueError(f"a {view.kind!r} view is not an image")
 
 
@@ -189,6 +191,31 @@ def _paintable(image: Image.Image) -> Image.Image:
     if image.mode == "1":
         return image.convert("L")
     return image.copy()
+
+
+def lowres(image: Image.Image, k: int) -> Image.Image:
+    """Return the image with no more detail than it has at 1/k of its size, at its own size.
+
+    Each block of k × k pixels becomes its mean (at the right and bottom edge, the mean of the part of a block that is left), which no detail finer
+    than a block survives. The means are then enlarged smoothly (bicubic), since edges of blocks would be detail that the image does not have.
+
+    Args:
+        image: any PIL image; it is not changed.
+        k: the divisor of both sides, at least 2.
+    """
+    out = _paintable(image)
+    modes = (out.mode, *_AVERAGED_AS.get(out.mode, ()))
+    for mode in modes[1:]:
+        out = out.convert(mode)
+    out = out.reduce(k).resize(out.size, Image.Resampling.BICUBIC, box=(0, 0, out.width / k, out.height / k))
+    for mode in modes[-2::-1]:
+        out = out.convert(mode)
+    return out
+
+
+_DEEP = dict.fromkeys(("I;16", "I;16L", "I;16B", "I;16N"), ("I", "F"))
+_AVERAGED_AS = {"HSV": ("RGB",), "I": ("F",), **_DEEP}
+"""The modes that are averaged in another mode, and how they get there: a hue is an angle, and sums of whole numbers would overflow in Pillow."""
 
 
 def _grey(mode: str) -> float | tuple[int, ...]:

@@ -232,6 +232,11 @@ def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
         out["n_failed"] = failed["docs"] if failed else 0
     if not failed or not failed["first"]:  # else the harness's own number is also of failed calls
         out[metric] = analysis["fip"]["value"]
+    curve = analysis.get("curve") or {}
+    of_curve = {f"{result.kind.name}{n}": one for n, one in curve.items()} | {f"drop{n}": one for n, one in (analysis.get("drops") or {}).items()}
+    for name, one in of_curve.items():
+        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
+    out |= {f"n_excluded{n}": analysis["n_docs"] - one["n"] for n, one in curve.items()}
     if prefix is None:
         return out
     out["gate"] = None if gate.get("valid") is None else int(gate["valid"])

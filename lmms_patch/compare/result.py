@@ -323,8 +323,11 @@ class Pair:
         for n in [n for n in self.tables[0].curve if n in self.tables[1].curve]:
             ends = self.tables[0].curve[n], self.tables[1].curve[n]
             used = np.isfinite(ends[0].scores) & np.isfinite(ends[1].scores)
+            sets, numbers = {"own": ends}, {f"{self.kind.name}{n}": Number(("own",))}
+            if self.kind.full:
+                sets["full"], numbers[f"drop{n}"] = self.firsts, Number(("full", "own"), np.subtract)
             if used.any():
-                changes |= self._resampled(self.form, {"frames": ends}, used, {f"frames{n}": Number(("frames",))}, **options)
+                changes |= self._resampled(self.form, sets, used, numbers, **options)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
             if ours != theirs:
@@ -411,7 +414,14 @@ class Pair:
             "the intervals are too wide where the same docs are hard for both"
         )
         ours, theirs = ({plain_name(name): (name, one) for name, one in side.run.result.measures.items()} for side in self.sides)
-        starts = ("score", "fip", "mpp", "gap", "frames", plain_name(self.kind.index) if self.kind.index else "tst")
+        starts = (
+            "score",
+            "fip",
+            "mpp",
+            "gap",
+            *((self.kind.name, "drop") if self.kind.curve else ()),
+            plain_name(self.kind.index) if self.kind.index else "tst",
+        )
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
         shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}

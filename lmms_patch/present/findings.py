@@ -400,7 +400,7 @@ class _Teller:
             name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
             return f"{name} {self._ends(measures[name])}" if name else ""
         if KINDS[case.kind].curve:
-            return ", ".join([*self._curve(case), *self._beside(case)])
+            return ", ".join([*self._curve(case), *(self._chance(case) if KINDS[case.kind].full else self._beside(case))])
         return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
@@ -447,9 +447,11 @@ class _Teller:
         return [*known, *self._chance(case)]
 
     def _curve(self, case: Case) -> list[str]:
-        """Return the score on so many frames, in the order of their number."""
-        known = {name: one for name, one in case.measures.items() if name.startswith("frames") and one.value is not None}
-        return [f"{name[6:]} frame{'s' * (name != 'frames1')} {number(one.value)}" for name, one in known.items()]
+        """Return the scores along a curve, in its order; first that of the full image, where it is asked."""
+        kind, measures = KINDS[case.kind], case.measures
+        full = [f"full image {number(measures['fip'].value)}"] if kind.full else []
+        known = {name: one for name, one in measures.items() if name.startswith(kind.name) and one.value is not None}
+        return [*full, *(f"{kind.words.size(name.removeprefix(kind.name))} {number(one.value)}" for name, one in known.items())]
 
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""

@@ -55,7 +55,7 @@ class BoardResult(Struct, kw_only=True):
         filter: The harness's filter pipeline.
         base: The benchmark.
         metric: The primary metric.
-        grids: Grid sizes n, or numbers of segments or frames.
+        grids: Grid sizes n, numbers of segments or frames, or reductions.
         higher: Whether more of the metric is better.
         type: The papers' task type; empty where none is named.
         gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), null unknown or no gate.

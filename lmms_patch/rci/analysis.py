@@ -108,16 +108,25 @@ class _Task:
             failed=self.failed,
             asked=asked_part(self.table.records),
             necessity=necessity(self.table, list(grids), self.settings, self.blind),
-            curve={n: self._on_frames(n) for n in self.table.curve} or None,
+            curve={n: self._of_curve(n) for n in self.table.curve} or None,
+            drops={n: self._of_curve(n, drop=True) for n in self.table.curve} if self.table.kind.full and self.table.curve else None,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
         )
 
-    def _on_frames(self, n: int) -> Estimate:
-        """Return M on n frames with its interval, over the docs that have so many."""
+    def _of_curve(self, n: int, *, drop: bool = False) -> Estimate:
+        """Return M at one number of a curve with its interval, over the docs that are used for it.
+
+        Args:
+            n: the number: of frames, or a reduction.
+            drop: return M on the full image less that, over the same docs and paired by doc.
+        """
+        kind = self.table.kind
         used = np.isfinite(self.table.curve[n].scores)
-        if used.any():
-            return self.draws.estimate(f"frames{n}", None, used)
-        return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, "no doc has so many frames and a score")
+        if not used.any():
+            why = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
+            return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
+        own = f"{kind.name}{n}"
+        return self.draws.estimate_of(_minus, (f"{own}_full", own), None, used) if drop else self.draws.estimate(own, None, used)
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
         """Judge whether an index may be read; add warnings where the golds are not read, or the image was not checked.
@@ -250,7 +259,10 @@ class _Task:
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
         if self.pointing.any():
             sets["pointing"] = [self.table.full.where(self.pointing)]
-        sets |= {f"frames{n}": [chosen] for n, chosen in self.table.curve.items()}
+        for n, chosen in self.table.curve.items():
+            sets[f"{self.table.kind.name}{n}"] = [chosen]
+            if self.table.kind.full:
+                sets[f"{self.table.kind.name}{n}_full"] = [self.table.full.where(np.isfinite(chosen.scores))]
         if self.cells:
             sets |= self._without_the_image()
         if self.boxes:

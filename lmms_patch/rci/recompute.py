@@ -284,7 +284,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if by_category and (few := [name for name in category_names(part) if name not in categories]):
         notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}")
     note = f"{run.name}: {'; '.join(notes)}" if notes else ""
-    return Analyzed(run, analysis, numbers.metrics(analysis, kind.prefix), categories, note)
+    return Analyzed(run, analysis, numbers.metrics(analysis, kind), categories, note)
 
 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:

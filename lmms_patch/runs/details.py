@@ -100,7 +100,7 @@ class Described(Struct, kw_only=True):
     """What readers need to know of a task.
 
     Attributes:
-        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
+        grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
         options: every option (docs/options.md)
         metric: the primary metric
     """
@@ -117,7 +117,7 @@ class TaskConfig(Described, kw_only=True):
 
     Attributes:
         pixels: version of how views are cut
-        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
+        grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
         folds: of tst only
         options: every option (docs/options.md)
         metric: the primary metric

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from lmms_patch.ask.spec import OF_IMAGES, Key, Words, end
+from lmms_patch.ask.spec import Key, Kind, Words, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.record import CopyClass, Record
@@ -177,13 +177,14 @@ class Analysis:
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
-        curve: of a task that shows few frames, M on so many frames, by their number; None of others, whose files lack the key.
+        curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; None of others, whose files lack the key.
+        drops: of a task that shows less detail and the full image, M on the full image less M at each reduction, over the same docs; None likewise.
         pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
             out; None where there are none, and the files lack the key.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "pointing")
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "pointing")
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "pointing")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "pointing")
     """Keys that files lack where they say nothing."""
 
     metric: str
@@ -203,6 +204,7 @@ class Analysis:
     asked: AskedPart | None = None
     necessity: tuple[Necessity, ...] = ()
     curve: Mapping[Parts, Estimate] | None = None
+    drops: Mapping[Parts, Estimate] | None = None
     pointing: Estimate | None = None
 
     @property
@@ -341,13 +343,14 @@ class Stress:
     unscored: Count = 0
 
 
-def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | None]:
+def metrics(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
     """Return the flat numbers of a task by the names of DESIGN 8; None where not defined.
 
     Args:
         analysis: the numbers.
-        name: ``rci``, ``pcri`` or ``trci``; None for a kind without an index (``Kind.prefix``).
+        kind: of the task.
     """
+    name = kind.prefix
     out: dict[str, float | int | None] = {
         "chance": analysis.chance.value,
         "ceiling": analysis.ceiling,
@@ -370,8 +373,10 @@ def metrics(analysis: Analysis, name: str | None) -> dict[str, float | int | Non
             out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
         out |= _with_ends(f"gap{n}", grid.gap)
         out[f"n_excluded{n}"] = grid.excluded
-    for frames, estimate in (analysis.curve or {}).items():
-        out |= _with_ends(f"frames{frames}", estimate) | {f"n_excluded{frames}": analysis.n_docs - estimate.n}
+    for k, estimate in (analysis.curve or {}).items():
+        out |= _with_ends(f"{kind.name}{k}", estimate) | {f"n_excluded{k}": analysis.n_docs - estimate.n}
+    for k, estimate in (analysis.drops or {}).items():
+        out |= _with_ends(f"drop{k}", estimate)
     if analysis.regions is not None:
         for label, estimate in of_regions(analysis.regions).items():
             out |= _with_ends(label, estimate)
@@ -430,14 +435,14 @@ def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]
     return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
 
 
-def sentences(analysis: Analysis, name: str | None, words: Words = OF_IMAGES) -> tuple[list[str], list[str]]:
+def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
 
     Args:
         analysis: the numbers.
-        name: as in ``metrics``.
-        words: what its parts are called (``Kind.words``).
+        kind: of the task.
     """
+    name, words = kind.prefix, kind.words
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
     told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
     mind: list[str] = list(analysis.warnings)
@@ -456,9 +461,10 @@ def sentences(analysis: Analysis, name: str | None, words: Words = OF_IMAGES) ->
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
         mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
-    told += [
-        f"frames{n} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}" for n, one in (analysis.curve or {}).items()
-    ]
+    for k, one in (analysis.curve or {}).items():
+        told.append(f"{kind.name}{k} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
+        if analysis.drops and one.value is not None:
+            told[-1] += f", {reading.text(analysis.drops[k], number)} less than the full image"
     if analysis.pointing is not None:
         told.append(reading.pointing_in_words(to_json(analysis.pointing)))
     if analysis.regions is not None:

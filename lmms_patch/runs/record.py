@@ -41,7 +41,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
 
     Attributes:
         swapped: cut from another doc's image; absent where it is the doc's own
-        n: grid size, or number of segments or frames; absent where there is none
+        n: grid size, number of segments or frames, or reduction; absent where there is none
         cell: row by row from 1; of a segment of a clip its number, from 1
         region: place of the box in the doc's list
         relevant: false: the box is adversarial
@@ -224,7 +224,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     Attributes:
         schema: readers refuse what they do not know
         task: the wrapped task
-        grids: grid sizes n, or numbers of segments or frames; empty for kinds without such a number
+        grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
         doc_id: the row in the base task's eval split
         image_sizes: [width, height] in pixels of each image, or of the frames of each clip
         clips: the clips that are shown, in the order of image_sizes; absent where the doc shows images
@@ -313,10 +313,15 @@ def at_odds(record: Record) -> str:
     return parts_at_odds(record)
 
 
+_OF_CURVES = {kind.view: kind.sizes for kind in KINDS.values() if kind.curve}
+"""The least and the largest number of a view of a curve; other views have grid sizes."""
+
+
 def view_at_odds(view: View) -> str:
     """Say what of a view does not fit together; empty where all does."""
-    if view.n is not None and view.kind != "frames" and not MIN_GRID <= view.n <= MAX_GRID:
-        return f"n must be a whole number {'>= ' if view.n < MIN_GRID else '<= '}{MIN_GRID if view.n < MIN_GRID else MAX_GRID}, not {view.n}"
+    least, most = _OF_CURVES.get(view.kind, (MIN_GRID, MAX_GRID))
+    if view.n is not None and not least <= view.n <= most:
+        return f"n must be a whole number {f'>= {least}' if view.n < least else f'<= {most}'}, not {view.n}"
     if view.cell is not None:
         n, row, col = view.n, view.row, view.col
         if n is None or row is None or col is None:

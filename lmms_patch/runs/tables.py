@@ -218,14 +218,18 @@ class Table:
 
     @cached_property
     def curve(self) -> dict[int, Chosen]:
-        """What each doc scores on so many frames, by their number, ascending; None where the doc is not used for it. Empty for other kinds."""
+        """What each doc scores at each number of a curve, ascending; None where the doc is not used for it. Empty for other kinds.
+
+        Where the full image is asked too, a doc is used only if that has a score: then each number can be compared with it, doc by doc.
+        """
         if not self.kind.curve:
             return {}
         out = {}
         for n in sorted({n for record in self.records for n in record.grids}):
             of_docs = ([view.n for view in record.views] if str(n) not in record.excluded else [] for record in self.records)
             found = self.at([numbers.index(n) if n in numbers else None for numbers in of_docs])
-            out[n] = found.where(np.isfinite(found.scores))
+            used = np.isfinite(found.scores)
+            out[n] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
         return out
 
     def set_places(self, key: Key) -> list[list[int]]:

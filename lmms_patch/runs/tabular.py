@@ -37,7 +37,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "reason": pa.string(),
     "path": pa.string(),
 }
-_GRID = re.compile(r"(?:mpp|rci|pcri|trci|gap|drop|frames)([1-9]\d?)(?:_|$)")
+_GRID = re.compile(r"(?:mpp|rci|pcri|trci|gap|drop|frames|lowres)([1-9]\d?)(?:_|$)")
 
 
 def numbers_of(runs: Iterable[Run]) -> pa.Table:

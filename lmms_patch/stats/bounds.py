@@ -22,7 +22,7 @@ Some = Annotated[int, Meta(ge=1, le=MOST)]
 GridSize = Annotated[int, Meta(ge=2, le=9)]
 """Cells in a row of a grid, or segments of a clip."""
 Parts = Annotated[int, Meta(ge=1, le=64)]
-"""The number after a kind of task: a grid size, or a number of segments or frames."""
+"""The number after a kind of task: a grid size, a number of segments or frames, or a reduction."""
 
 
 def is_number(value: Any) -> bool:

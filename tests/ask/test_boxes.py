@@ -14,7 +14,7 @@ from PIL import Image
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.boxes import misfit, read
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.spec import KINDS, REGIONS
 from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.region_sets import expected_best
 from lmms_patch.runs import numbers as outcome
@@ -154,7 +154,7 @@ def test_numbers_by_hand():
     assert (regions.both, regions.boxes) == (120, {"relevant": 40 * 7, "adversarial": 40 * 7})
     assert regions.left_out == {"relevant": {"no relevant box": 40}, "adversarial": {"no adversarial box": 40}}
     assert (relevant.excluded, adversarial.excluded, regions.best.n, relevant.mpp.n) == (40, 40, 120, 160)
-    flat = outcome.metrics(found, "rci")
+    flat = outcome.metrics(found, KINDS["regions"])
     assert (flat["rci_relevant"], flat["gap_adversarial"], flat["n_excluded_relevant"], flat["n_both"]) == (relevant.index.value, 0.25, 40, 120)
     assert set(outcome.flat_names("rci", REGIONS)) == set(flat)
 
@@ -231,7 +231,7 @@ def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs)
 def test_every_estimate_is_found_by_its_name_in_what_is_written():
     found = numbers(planted(), chance=0.0)
     estimates = outcome.region_estimates(outcome.to_json(found))
-    flat = outcome.metrics(found, "rci")
+    flat = outcome.metrics(found, KINDS["regions"])
     named = [name for name in flat if f"{name}_low" in flat and not (name.endswith("_adj") and flat[name] is None)]
     assert set(estimates) == {*named, "mpp_relevant", "mpp_adversarial"}
     for name in named:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
 from lmms_patch.ask.spec import WrapSpec, parse
-from lmms_patch.ask.views import View, cell_box, cut, derangement, is_usable, occlude, shuffle, views_of
+from lmms_patch.ask.views import View, cell_box, cut, derangement, is_usable, lowres, occlude, shuffle, views_of
 
 GRIDS = range(2, 10)
 
@@ -135,6 +135,8 @@ def test_patch_5_is_the_centre_of_3x3():
         ("gqa_pcri2", ["full"] + 4 * ["cell"]),
         ("gqa_occlude3", ["full"] + 9 * ["occlude"]),
         ("gqa_shuffle3", ["shuffle"]),
+        ("gqa_lowres", ["full"] + 3 * ["lowres"]),
+        ("gqa_lowres16", ["full", "lowres"]),
         ("gqa_blind", ["blind"]),
         ("gqa_blank", ["blank"]),
     ],
@@ -178,7 +180,7 @@ def test_cells_keep_the_mode(make):
     assert {cut(make(), view).mode for view in cells(3)} == {make().mode}
 
 
-ALL_KINDS = [View("full"), View("cell", 3, 1, 2), View("blank"), View("occlude", 3, 1, 2), View("shuffle", 3)]
+ALL_KINDS = [View("full"), View("cell", 3, 1, 2), View("blank"), View("occlude", 3, 1, 2), View("shuffle", 3), View("lowres", 4)]
 
 
 @all_images
@@ -379,6 +381,75 @@ def test_all_derangements_of_4_occur_about_equally_often():
     counts = Counter(tuple(derangement(4, f"0/{doc}")) for doc in range(1800))
     assert set(counts) == every
     assert all(140 <= count <= 260 for count in counts.values()), "200 expected, SD 13"
+
+
+# --- lowres -------------------------------------------------------------------------------------
+
+
+def block_means(pixels: np.ndarray, k: int) -> np.ndarray:
+    """The mean of each block of k × k pixels, one by one; blocks at the right and bottom edge may be smaller."""
+    height, width = pixels.shape
+    return np.array([[pixels[y : y + k, x : x + k].mean() for x in range(0, width, k)] for y in range(0, height, k)])
+
+
+def enlarged(small: np.ndarray, size: tuple[int, int], k: int) -> np.ndarray:
+    """The bicubic surface (Keys 1981, a = -1/2) through the centres of blocks, at the centre of each pixel; weights beyond the edge are left out."""
+
+    def weights(count: int, there: int) -> np.ndarray:
+        d = np.abs((np.arange(count)[:, None] + 0.5) / k - (np.arange(there)[None, :] + 0.5))
+        w = np.where(d < 1, 1.5 * d**3 - 2.5 * d**2 + 1, np.where(d < 2, -0.5 * d**3 + 2.5 * d**2 - 4 * d + 2, 0))
+        return w / w.sum(axis=1, keepdims=True)
+
+    return weights(size[1], small.shape[0]) @ small @ weights(size[0], small.shape[1]).T
+
+
+@pytest.mark.parametrize(("size", "k"), [((12, 8), 2), ((12, 8), 4), ((24, 16), 8), ((64, 64), 64), ((37, 29), 4), ((9, 5), 3)])
+def test_lowres_is_the_mean_of_each_block_enlarged_smoothly(size, k):
+    image = noise("F", size)
+    pixels = np.asarray(image, float)
+    np.testing.assert_allclose(np.asarray(lowres(image, k)), enlarged(block_means(pixels, k), size, k), atol=1e-5)
+
+
+def test_lowres_rounds_bytes_by_half_a_step_twice():
+    """Means and the surface are each rounded; near strong edges the surface leaves 0 to 255 and is cut off."""
+    image = noise("L", (24, 16))
+    want = enlarged(block_means(np.asarray(image, float), 4), (24, 16), 4).clip(0, 255)
+    np.testing.assert_allclose(np.asarray(lowres(image, 4), float), want, atol=1.5)
+
+
+@all_images
+def test_lowres_keeps_size_and_mode(make):
+    image, shown = make(), cut(make(), View("lowres", 4))
+    assert shown.size == image.size
+    assert shown.mode == {"P": "RGBA" if image.has_transparency_data else "RGB", "PA": "RGBA", "1": "L"}.get(image.mode, image.mode)
+
+
+@pytest.mark.parametrize("name", [name for name in IMAGES if name not in ("P", "P transparent", "P with alpha", "PA", "1")])
+@pytest.mark.parametrize("size", [(16, 16), (37, 29)])
+def test_lowres_leaves_one_colour_as_it_is(name, size):
+    pixel = noise(name, (1, 1))
+    image = pixel.resize(size, Image.Resampling.NEAREST)
+    image, shown = (one.convert("RGBa") if name == "RGBA" else one for one in (image, lowres(image, 8)))  # the hardly visible has hardly a colour
+    np.testing.assert_allclose(colours(shown).astype(float), colours(image).astype(float), atol=2 if name in ("HSV", "RGBA") else 1, rtol=1e-6)
+
+
+def test_lowres_mixes_no_colour_in_from_what_is_transparent():
+    """Red beside invisible green: what is seen stays red, fainter."""
+    image = Image.new("RGBA", (8, 8), (255, 0, 0, 255))
+    image.paste((0, 255, 0, 0), (0, 0, 4, 8))
+    shown = np.asarray(lowres(image, 8))
+    assert (shown == (255, 0, 0, 128)).all() or (shown == (255, 0, 0, 127)).all()
+
+
+def test_stripes_as_fine_as_the_blocks_are_gone_and_coarser_ones_stay():
+    """Stripes of 4 pixels, one black and one white in every 8: blocks of 8 hold one of each, so nothing is left of them; blocks of 4 hold one."""
+    stripes = Image.fromarray(np.tile(np.repeat(np.array([0, 255], np.uint8), 4), (64, 8)))
+    assert np.ptp(np.asarray(lowres(stripes, 8))) <= 1
+    assert np.asarray(lowres(stripes, 4), float).std() > 80
+
+
+def test_lowres_does_not_see_where_a_tall_image_ends():
+    assert lowres(noise("RGB", (20_000, 50)), 8).size == (20_000, 50)
 
 
 # --- min_cell -----------------------------------------------------------------------------------

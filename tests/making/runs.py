@@ -64,14 +64,15 @@ def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, 
 
 def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), base="toy", kind="rci", answers=0):
     """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
-    and to those on a wrong image (None: the doc is not asked so). ``answers`` draws them anew."""
-    spec = WrapSpec(base, kind, (grid,), Options(cluster="image", category="kind"))
+    and to those on a wrong image (None: the doc is not asked so). ``grid`` is one grid or several. ``answers`` draws them anew."""
+    grids = (grid,) if isinstance(grid, int) else tuple(grid)
+    spec = WrapSpec(base, kind, grids, Options(cluster="image", category="kind"))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
     made = plan(docs)
     stream = np.random.default_rng([seed, answers]) if answers else stream
-    views = KINDS[kind].cells(grid) + 1
+    views = sum(map(KINDS[kind].cells, grids)) + 1
     given = [[None if some is None else some[:views] for some in say(stream, gold)] for gold in golds]
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
@@ -222,10 +223,17 @@ def as_before(path):
 def _record(spec, i, golds, answers, made, categories, per_cluster):
     said, wrong = answers[i][0], answers[i][1]
     views = _scored(views_of(spec), said, golds[i])
-    best = 1 + int(np.argmax([view.scores["acc"] for view in views[1:]]))
+    places = {n: [place for place, view in enumerate(views) if view.view.set == n] for n in spec.grids}
+    best = {n: own[int(np.argmax([views[place].scores["acc"] for place in own]))] for n, own in places.items()}
     base = tuple(Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])}) for a, roles in made.baselines[i].items())
     lent = tuple(
-        Lent(loan.to, loan.p, float(said[0] == golds[loan.to]), {spec.grids[0]: float(golds[loan.to] in said[1:])}) for loan in made.loans.get(i, ())
+        Lent(
+            loan.to,
+            loan.p,
+            float(said[0] == golds[loan.to]),
+            {n: float(golds[loan.to] in [said[place] for place in own]) for n, own in places.items()},
+        )
+        for loan in made.loans.get(i, ())
     )
     answer = made.answers[i]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
@@ -238,7 +246,7 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         i,
         ((9, 9),),
         views,
-        {spec.grids[0]: best},
+        best,
         {},
         fields,
         about,

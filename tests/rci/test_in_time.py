@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import load, recompute
@@ -51,7 +52,7 @@ def test_the_index_of_five_segments_by_hand():
 
 
 def test_the_flat_names_are_those_of_the_kind():
-    flat = metrics(numbers(docs()), "trci")
+    flat = metrics(numbers(docs()), KINDS["trci"])
     assert flat["trci5"] == pytest.approx(0.25)
     assert {"trci5_low", "trci5_high", "trci5_adj", "gap5", "n_excluded5", "gate"} <= flat.keys()
     assert list(flat) == flat_names("trci", [5])
@@ -88,7 +89,7 @@ def test_what_a_run_says_is_of_clips():
     found = analyse(table(records), FakeNative(records), Settings(draws=200), (4,))
     assert found.gate.reason.startswith("the answers do not depend on the clip (full clip 0.")
     assert all(one.reason == found.gate.reason for one in found.gate.looks)
-    told = " ".join(line for lines in sentences(found, "trci") for line in lines)
+    told = " ".join(line for lines in sentences(found, KINDS["trci"]) for line in lines)
     assert "trci4 is null: the answers do not depend on the clip" in told
     assert "image" not in told
     assert "cell" not in told
@@ -187,9 +188,9 @@ def test_the_curve_has_a_number_for_each_count_of_frames_in_order():
     assert [found.curve[n].value for n in (1, 2, 4)] == pytest.approx([0.3, 0.45, 0.6])
     assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
     assert all(one.low < one.value < one.high for one in found.curve.values())
-    flat = metrics(found, None)
+    flat = metrics(found, KINDS["frames"])
     assert [flat[f"n_excluded{n}"] for n in (1, 2, 4, 8)] == [0, 0, 0, 2]
-    told, mind = sentences(found, None)
+    told, mind = sentences(found, KINDS["frames"])
     assert [line.split()[0] for line in told[1:]] == ["frames1", "frames2", "frames4", "frames8"]
     assert not mind
 

@@ -124,7 +124,8 @@ class Aggregations:
         if self._kind.folds:
             out |= {name: self._of_records(self._detail, name) for name in ROWS}
         if self._kind.curve:
-            out |= {name: self._of_records(self._detail, name) for name in (f"frames{n}" for n in self.spec.grids)}
+            stems = (self.spec.kind, "drop") if self._kind.full else (self.spec.kind,)
+            out |= {name: self._of_records(self._detail, name) for name in (f"{stem}{n}" for stem in stems for n in self.spec.grids)}
         out["chance"] = self._of_records(self._detail, "chance")
         if self._kind.has_index:
             out["gate"] = self._of_records(self._detail, "gate")
@@ -220,6 +221,7 @@ class Aggregations:
     def _report_excluded(self) -> None:
         """Warn of docs that are left out of a grid or a set of boxes."""
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
+        what = "left out of its number" if self._kind.curve else what
         for n in self.spec.sets or self.spec.grids:
             reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
             where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"

@@ -160,7 +160,7 @@ def details(
         native = Estimates(table, form, records)
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())
-    flat = metrics(found, name)
+    flat = metrics(found, KINDS[spec.kind])
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
     about = {
         "made": {
@@ -176,7 +176,7 @@ def details(
         "analysis": to_json(found),
     }
     out = Details({"records": len(records), **flat, **about})
-    told, mind = sentences(found, name, KINDS[spec.kind].words)
+    told, mind = sentences(found, KINDS[spec.kind])
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)

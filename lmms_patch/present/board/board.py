@@ -91,7 +91,7 @@ class Entry:
     @property
     def score(self) -> Estimate:
         """The number that a result without an index is about: on so many frames where it is of a curve."""
-        return self.number("tst" if self.result.asked.folds else f"frames{self.grid}" if self.result.asked.curve else "score")
+        return self.number("tst" if self.result.asked.folds else f"{self.result.kind}{self.grid}" if self.result.asked.curve else "score")
 
     @property
     def notes(self) -> GridNotes:

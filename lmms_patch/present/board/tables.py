@@ -192,6 +192,11 @@ def _other_columns(kind: str) -> tuple[Column, ...]:
             Column("fip", "FIP", help="The native metric on full images."),
             Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."),
         ),
+        "lowres": (
+            Column("fip", "FIP", help="The native metric on full images."),
+            Column("score", "Score", help="The native metric on images with less detail, on its own scale."),
+            Column("drop", "Drop", signed=True, help="FIP less the score with less detail, paired by doc."),
+        ),
     }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
     return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
 
@@ -211,7 +216,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         "filter": clean(result.filter),
         "metric": clean(result.metric),
         "type": clean(result.type) or None,
-        "fip": entry.number("fip") if group.has_index or group.kind == "occlude" else None,
+        "fip": entry.number("fip") if group.has_index or KINDS[group.kind].full else None,
         "chance": result.numbers.get("chance"),
         "docs": result.docs,
         "runs": entry.runs,
@@ -238,6 +243,8 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
         row["score"] = entry.score
+    if group.kind == "lowres":
+        row["drop"] = entry.number(f"drop{entry.grid}")
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words, shape
+from lmms_patch.ask.spec import KINDS, OF_CLIPS, OF_IMAGES, Words, shape
 from lmms_patch.ask.views import cell_box
 from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
 from lmms_patch.stats.resample import cluster_numbers
@@ -310,6 +310,8 @@ def _name(found: Mapping[str, Any]) -> str:
         return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
     if found["kind"] == "frames":
         return f"{found['n']} frame{'s' * (found['n'] != 1)}"
+    if found["kind"] == "lowres":
+        return KINDS["lowres"].words.grid(found["n"])
     return _NAMED.get(found["kind"], found["kind"] or "view")
 
 

@@ -31,8 +31,7 @@ FEW = 8
 TABS = 40
 """Categories that get a tab of their own."""
 _INDEX = re.compile(r"^(?P<index>rci|pcri|trci)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
-_GRID = re.compile(r"^(?P<what>mpp|gap|drop)(?P<n>\d)$")
-_FRAMES = re.compile(r"^frames(?P<n>\d+)$")
+_GRID = re.compile(r"^(?P<what>mpp|gap|drop|frames|lowres)(?P<n>\d+)$")
 _PLAIN = {
     "chance": "Chance",
     "ceiling": "Ceiling",
@@ -45,7 +44,8 @@ _PLAIN = {
     "tst_delta": "TsT above zero-shot",
     "tst_s": "Mean bias score s(x)",
 }
-_WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden"}
+_WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden", "frames": "Score", "lowres": "Score"}
+_LESS = "FIP less the score"
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
         if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
             continue  # the same number under another name
         note = "; ".join(filter(None, [words(estimate), "" if estimate.reason == NO_INTERVAL else estimate.reason]))
-        signed = name.startswith(("gap", "tst_above", "tst_over", "tst_delta", "tst_leakage")) or bool(_INDEX.match(name))
+        signed = name.startswith(("gap", "drop", "tst_above", "tst_over", "tst_delta", "tst_leakage")) or bool(_INDEX.match(name))
         out.append(Number(name, label(name, entry), estimate, signed, bool(_INDEX.match(name)), note))
     return out
 
@@ -244,9 +244,8 @@ def label(name: str, entry: Entry) -> str:
         rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(match["rest"] or "", "")
         return f"{match['index'].upper()}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}{rest}"
     if match := _GRID.match(name):
-        return f"{entry.words.say(_WHAT[match['what']])}, {entry.words.size(match['n'])}"
-    if match := _FRAMES.match(name):
-        return f"Score, {match['n']} frame{'s' * (match['n'] != '1')}"
+        what = _LESS if entry.asked.curve and match["what"] == "drop" else _WHAT[match["what"]]
+        return f"{entry.words.say(what)}, {entry.words.size(match['n'])}"
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":

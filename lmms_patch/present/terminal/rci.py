@@ -115,7 +115,8 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
     of_boxes, curves = [s for s in shown if s.regions], [s for s in shown if s.kind.curve]
     of_grids = by_medium((s for s in shown if not s.regions and not s.kind.curve), lambda s: s.words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
-    parts += [_curve_table(curves).to_text(width)] if curves else []
+    for name in dict.fromkeys(s.kind.name for s in curves):
+        parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in curves if s.kind.name == name]).to_text(width))
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
     return "\n\n".join(parts)
 
@@ -209,13 +210,36 @@ def _or_na(cell: Cell) -> Cell:
 
 
 def _curve_table(shown: Sequence[Shown]) -> Sheet:
-    """Return one row per task with its score on so many frames, in the order of their number."""
-    numbers = sorted({n for s in shown for n in s.described["grids"]})
-    heads: list[str | Column] = ["task", "metric", "docs", "chance", *(f"{n} frame{'s' * (n > 1)}" for n in numbers)]
+    """Return one row per task of one kind, with its scores along the curve."""
+    kind, numbers = shown[0].kind, sorted({n for s in shown for n in s.described["grids"]})
+    heads: list[str | Column] = ["task", "metric", "docs", "chance", *(kind.words.size(n) for n in numbers)]
     rows: list[list[Cell]] = []
     for s in shown:
-        scores = [_or_na(_estimate(s, f"frames{n}")) if n in s.described["grids"] else None for n in numbers]
+        scores = [_or_na(_estimate(s, f"{kind.name}{n}")) if n in s.described["grids"] else None for n in numbers]
         rows.append([s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), *scores])
+    return sheets.table(heads, rows)
+
+
+def _loss_table(shown: Sequence[Shown]) -> Sheet:
+    """Return one row per task and point of its curve, with what is lost against the full image over the same docs."""
+    heads: list[str | Column] = [
+        "task",
+        "shown at",
+        "docs",
+        "chance",
+        "full",
+        f"score {_level(shown)}",
+        Column("", f"full - score {_level(shown)}", signed=True),
+    ]
+    rows: list[list[Cell]] = []
+    for s in shown:
+        for n in s.described["grids"]:
+            score, drop = (s.metrics.get(f"{stem}{n}") for stem in (s.kind.name, "drop"))
+            full = NOT_DEFINED if score is None or drop is None else number(score + drop)
+            left_out = int(s.metrics.get(f"n_excluded{n}") or 0)
+            docs = str(int(s.metrics.get("n_docs") or 0) - left_out) + (f" ({left_out} left out)" if left_out else "")
+            estimates = (_or_na(_estimate(s, f"{stem}{n}")) for stem in (s.kind.name, "drop"))
+            rows.append([s.name, s.words.size(n), docs, _or_na(s.metrics.get("chance")), full, *estimates])
     return sheets.table(heads, rows)
 
 
@@ -427,8 +451,8 @@ def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
 
 def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     """Return one row per category of a task."""
-    prefix = analyzed.run.result.kind.prefix
-    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=metrics(one, prefix)) for name, one in analyzed.categories.items()}
+    kind = analyzed.run.result.kind
+    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=metrics(one, kind)) for name, one in analyzed.categories.items()}
     rows = [_of(part.result, name) for name, part in parts.items()]
     needs = necessity.table(((s.name, s.analysis, s.words) for s in rows), width)
     return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))

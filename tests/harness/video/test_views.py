@@ -99,7 +99,9 @@ def test_reversed():
 
 
 @pytest.mark.parametrize(
-    "view", [View("cell", 3, 1, 2), View("shuffle", 2), View("occlude", 2, 0, 1), View("blank")], ids=["cell", "shuffle", "occlude", "blank"]
+    "view",
+    [View("cell", 3, 1, 2), View("shuffle", 2), View("occlude", 2, 0, 1), View("blank"), View("lowres", 4)],
+    ids=["cell", "shuffle", "occlude", "blank", "lowres"],
 )
 def test_views_in_space_are_cut_from_every_frame(view):
     frames = np.random.default_rng(0).integers(0, 256, (4, 31, 41, 3), dtype=np.uint8)

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from lmms_patch.present.report.data import Entry, Figure
-from lmms_patch.present.report.figures import canvas, forests, heatmaps, indices, models, regions, scores
+from lmms_patch.present.report.figures import canvas, curves, forests, heatmaps, indices, models, regions, scores
 from lmms_patch.present.report.points import Point, distinct
 
 MOST_HEATMAPS = 30
@@ -43,6 +43,7 @@ def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[
     papers = (canvas.ONE,) if len(alone) <= FEW else ()
     yield from (made for entry in alone[:MOST_HEATMAPS] if (made := heatmaps.heatmap(entry, papers)))
     yield from chain(indices.maps(points), indices.matrices(points), heatmaps.overview(entries), heatmaps.boxes(entries))
+    yield from curves.drawings(entries)
     yield from models.drawings(points)
     yield from scores.without_image(entries)
     yield from regions.drawings(entries)

@@ -1,0 +1,217 @@
+"""Curves: the score with less detail or fewer frames, and the index over grids, from coarse to fine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.ask.spec import KINDS, by_medium
+from lmms_patch.present.report import wording
+from lmms_patch.present.report.data import Entry
+from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
+from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.figures.scores import scales
+from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.sheets import levels
+from lmms_patch.runs import reading
+from lmms_patch.stats.resample import Estimate
+
+PANELS = 9
+LEAST = 3
+"""Fewer grids are no curve: the table and the other figures show them."""
+FULL = "full"
+_AXES = {"lowres": "size of the image", "frames": "frames"}
+_TITLES = {"lowres": "How much detail is needed", "frames": "How many frames are needed"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The numbers of one result, from left to right.
+
+    Attributes:
+        entry: the result.
+        numbers: by tick, in any order; only those that have a value.
+    """
+
+    entry: Entry
+    numbers: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """What the panels of one figure have alike.
+
+    Attributes:
+        curves: all of them; those of one benchmark share a panel.
+        ticks: from left to right.
+        across: what the horizontal axis is called.
+        up: what the vertical axis is called.
+        signed: whether numbers are written with a sign, and 0 has a line.
+    """
+
+    curves: Sequence[Curve]
+    ticks: Sequence[str]
+    across: str
+    up: str
+    signed: bool
+
+    @property
+    def bases(self) -> list[str]:
+        """The benchmarks that have a panel."""
+        return once(curve.entry.base for curve in self.curves)[:PANELS]
+
+
+def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
+    """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
+    for name in once(entry.kind for entry in entries if entry.asked.curve):
+        groups = scales([entry for entry in entries if entry.kind == name])
+        for k, (scale, some) in enumerate(groups.items()):
+            yield from _of_scores(name, some, scale, f"curve-{name}" + f"-{k + 1}" * (len(groups) > 1))
+    for words, some in by_medium((entry for entry in entries if entry.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
+        yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
+
+
+def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sketch]:
+    """Yield the figure of scores of one kind, over the reduction or the number of frames."""
+    kind, curves, sizes = KINDS[name], [], set[int]()
+    for entry in entries:
+        known = {int(key.removeprefix(name)): one for key, one in entry.whole.measures.items() if key.startswith(name)}
+        sizes |= set(known)
+        full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
+        curves.append(Curve(entry, _defined({**full, **{_tick(name, n): one for n, one in known.items()}})))
+    ticks = [*([FULL] if kind.full else []), *(_tick(name, n) for n in sorted(sizes))]
+    what = "the score with less detail" if kind.words.sized else "the score on few frames"
+    rule = (
+        "1/k: each block of k × k pixels is averaged, and the image is shown at its own size. "
+        "Where a curve falls, the questions need the detail that was just lost. "
+        if kind.words.sized
+        else ""
+    )
+    yield from _sketch(_Chart(curves, ticks, _AXES[name], f"score, {scale}", False), file, _TITLES[name], what, rule)
+
+
+def _tick(name: str, n: int) -> str:
+    words = KINDS[name].words
+    return words.size(n) if words.sized else str(n)
+
+
+def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
+    """Yield the figure of indices over the size of the grid."""
+    curves, free = [], []
+    for entry in entries:
+        raw = {n: entry.whole.measures[f"{entry.index}{n}"] for n in entry.grids}
+        adjusted = {n: _corrected(entry, n) for n in raw if raw[n].value is not None}
+        luck_free = bool(adjusted) and None not in adjusted.values()
+        free += [entry.id] if luck_free else []
+        chosen = {n: one for n, one in adjusted.items() if one is not None} if luck_free else raw
+        curves.append(Curve(entry, _defined({str(n): one for n, one in chosen.items()})))
+    words = entries[0].words
+    sizes = sorted({n for entry in entries for n in entry.grids})
+    name = str(entries[0].index).upper() if len({entry.index for entry in entries}) == 1 else "index"
+    published = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.id not in free)
+    rule = "Luck removed. " if free else ""
+    if published:
+        rule = (
+            f"As published{f' for {listed(published, 6)}' if free else ''}: the best of many cells also wins by luck, the more the finer the grid. "
+        )
+        rule += "Luck removed for the others. " if free else ""
+    across = "segments" if words.instead else "n of the n × n grid"
+    chart = _Chart(curves, list(map(str, sizes)), across, name, True)
+    yield from _sketch(chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule))
+
+
+def _corrected(entry: Entry, n: int) -> Estimate | None:
+    """Return an index with luck removed by a measured null; None where there is none, or it has no value."""
+    one = entry.whole.measures.get(f"{entry.index}{n}_adj")
+    return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
+
+
+def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {tick: one for tick, one in numbers.items() if one.value is not None}
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Iterator[Sketch]:
+    """Yield the figure of a chart; none where no curve has two points.
+
+    Args:
+        chart: what is drawn.
+        file: name of the figure's files.
+        title: for people.
+        what: what is drawn over what, for the alternative text.
+        rule: sentences of the caption on how it is read.
+    """
+    empty = [curve for curve in chart.curves if len(curve.numbers) < 2]
+    chart = _Chart([curve for curve in chart.curves if len(curve.numbers) > 1], chart.ticks, chart.across, chart.up, chart.signed)
+    if not chart.curves:
+        return
+    models = once(curve.entry.model for curve in chart.curves)
+    bases = once(curve.entry.base for curve in chart.curves)
+    level = levels(one for curve in chart.curves for one in curve.numbers.values())
+    caption = f"{rule}{f'Lines: {level} intervals, over docs. ' if level else ''}"
+    caption += "Docs whose image is too small for a size are left out there." if "time" not in file and "frames" not in file else ""
+    caption += f" Not drawn, no number may be read: {listed(once(c.entry.base for c in empty), 6)}." if empty else ""
+    caption += f" Shown: {PANELS} of {len(bases)} benchmarks." if len(bases) > PANELS else ""
+    caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
+    alt = f"{what[0].upper()}{what[1:]} of {counted(len(chart.curves), 'result')}: {listed(bases, 8)}; numbers are in the tables."
+    drawn = [curve for curve in chart.curves if curve.entry.base in chart.bases]
+    yield Sketch(file, title, caption.strip(), alt, "runs", lambda across: _draw(chart, models, across), tuple(c.entry.id for c in drawn))
+
+
+def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
+    """Draw a panel per benchmark, three side by side for two columns, one for one."""
+    bases, marks = chart.bases, model_marks(models)
+    left, below, head, gap, body = 0.5, 0.44, 0.26, 0.16, 1.5
+    columns = min(3, len(bases)) if across >= TWO else 1
+    rows = -(-len(bases) // columns)
+    side = min(3.4, (across - left - 2 * EDGE - (columns - 1) * gap) / columns)
+    key = canvas.key_height(marks, across - 2 * EDGE)
+    drawing = canvas.new(across, rows * (head + body + below) + key + EDGE)
+    tall = float(drawing.get_size_inches()[1])
+    low, high = _limits(chart)
+    for k, base in enumerate(bases):
+        row, column = divmod(k, columns)
+        bottom = tall - (row + 1) * (head + body + below) + below
+        axes = canvas.axes(drawing, left + column * (side + gap), bottom, side, body)
+        axes.set(xlim=(-0.4, len(chart.ticks) - 0.6), ylim=(low, high))
+        canvas.tip(axes.set_title(lettering.fit(base, side, SIZE, 1)), base)
+        axes.set_xticks(range(len(chart.ticks)), chart.ticks)
+        axes.set_xlabel(lettering.fit(chart.across, side, SIZE, 1))
+        axes.tick_params(axis="y", labelsize=SMALL if column == 0 else 0, length=2.5)
+        if column == 0:
+            axes.set_ylabel(lettering.fit(chart.up, body, SIZE, 1))
+        else:
+            axes.set_yticklabels([])
+        if chart.signed:
+            axes.axhline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
+        _panel(axes, [curve for curve in chart.curves if curve.entry.base == base], chart, models)
+    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
+    return drawing
+
+
+def _limits(chart: _Chart) -> tuple[float, float]:
+    """Return the ends of the vertical axis, which all panels share; 0 is on it."""
+    ends = [end for curve in chart.curves for one in curve.numbers.values() for end in (one.value, one.low, one.high) if end is not None]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    edge = 0.06 * (high - low or 1.0)
+    return (low - edge if low < 0 else low), high + edge
+
+
+def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[str]) -> None:
+    """Draw the curves of one benchmark, beside each other where they meet."""
+    colour, shape = model_looks(models)
+    for k, curve in enumerate(curves):
+        ink, entry = colour(curve.entry.model), curve.entry
+        points = [(place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None]
+        xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
+        axes.plot(xs, [one.value for _, one in points], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
+        for x, (place, one) in zip(xs, points, strict=True):
+            told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.value(one, chart.signed)} {wording.ends(one, chart.signed)}"
+            if one.low is not None and one.high is not None:
+                canvas.span(axes, [x, x], [one.low, one.high], ink, told.rstrip())
+            canvas.mark(axes, x, one.value or 0.0, Mark("", shape(entry.model), ink, hollow=entry.whole.gate == 0), told.rstrip())

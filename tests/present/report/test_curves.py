@@ -1,0 +1,71 @@
+"""Curves are drawn where there are any: every number with its interval, at its place, and nothing where an index may not be read."""
+
+import dataclasses
+import re
+from html import unescape
+
+import pytest
+
+from lmms_patch.present.report.figures import canvas, curves
+from lmms_patch.present.report.gather import gather
+from lmms_patch.runs.run import find
+from tests.making.runs import never_looks, views_run, world_run, write_run
+
+GRIDS = (2, 3, 5)
+
+
+def held(stream, gold):
+    """Right on the full image in 9 of 10 docs; in a cell of 2 × 2 in 6, of 3 × 3 in 3, of 5 × 5 never: the sizes of what must be seen whole."""
+    size = stream.random()
+    shares = dict(zip(GRIDS, (0.6, 0.3, 0.0), strict=True))
+    cells = [gold if size < shares[n] and place == 0 else "none" for n in GRIDS for place in range(n * n)]
+    return [gold if size < 0.9 else "none", *cells], ["none"] * (1 + len(cells))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("curves")
+    for model, known in (("a", [0.9, 0.8, 0.5, 0.3]), ("b", [0.7, 0.6, 0.2, 0.1])):
+        tasks = {
+            "sheet_lowres": views_run("lowres", known, n=60, grids=(2, 4, 8), base="sheet"),
+            "film_frames": views_run("frames", known, n=60, grids=(1, 2, 4, 8), base="film"),
+            "sheet_grids": world_run(held, n=60, grid=GRIDS, base="sheet", answers=ord(model)),
+            "dice_grids": world_run(lambda stream, gold: tuple(some * 5 for some in never_looks(stream, gold)), n=60, grid=GRIDS, base="dice"),
+            "two_rci": world_run(held, n=60, grid=(2, 3), base="two"),
+        }
+        write_run(folder / model, tasks, model_name=f"org/{model}")
+    entries, _, _ = gather(find([folder]), categories=False)
+    with canvas.style():
+        return {one.name: canvas.write(dataclasses.replace(one, papers=()), folder) for one in curves.drawings(entries)}
+
+
+def tips(made, name):
+    """What the marks of a figure tell, once each."""
+    figure = made[name]
+    return figure, list(dict.fromkeys(unescape(tip) for tip in re.findall(r"<title>([^<]*)</title>", figure.svg)))
+
+
+def test_every_score_of_less_detail_stands_in_its_figure(made):
+    figure, told = tips(made, "curve-lowres")
+    of_b = [tip.partition(": ")[2].split(" ")[0] for tip in told if "org/b" in tip]
+    assert of_b == ["0.700", "0.600", "0.200", "0.100"]
+    assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/b" in tip] == ["full", "1/2", "1/4", "1/8"]
+    assert all("[" in tip for tip in told if "org/" in tip)
+    assert "95 % intervals" in figure.caption
+
+
+def test_frames_have_a_curve_without_a_full_clip(made):
+    figure, told = tips(made, "curve-frames")
+    assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/a" in tip] == ["1", "2", "4", "8"]
+    assert "image" not in figure.caption
+
+
+def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(made):
+    """MPP over FIP is near 6/9, 3/9 and 0 by construction; in two grids there is no curve."""
+    figure, told = tips(made, "curve-grids")
+    values = [float(tip.partition(": ")[2].split(" ")[0].replace("−", "-")) for tip in told if "sheet with org/a" in tip]
+    assert values == sorted(values)
+    assert values == pytest.approx([1 / 3, 2 / 3, 1], abs=0.2)
+    assert not any("dice with" in tip or "two with" in tip for tip in told)
+    assert "Not drawn, no number may be read: dice." in figure.caption
+    assert figure.caption.startswith("Luck removed. ")

@@ -1,0 +1,134 @@
+"""The curve of less detail: the score at 1/k of the size, and how far it lies below the full image. By hand, or by formula."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.commands.show import text
+from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.compare import audit
+from lmms_patch.compare.tasks import compare
+from lmms_patch.errors import RecordError, UnknownNameError
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import metrics, sentences
+from lmms_patch.runs.record import record_of
+from lmms_patch.runs.run import read
+from tests.making.recordings import FakeNative, table
+from tests.making.runs import views_run, write_run
+
+KNOWN = [0.9, 0.8, 0.5, 0.3]
+"""Planted shares of right answers on the full image and at 1/2, 1/4 and 1/8: whoever is right with less detail is right with more."""
+
+
+def docs(n=200, **more):
+    return views_run("lowres", KNOWN, n=n, grids=(2, 4, 8), **more)[1]
+
+
+def test_the_curve_and_the_drops_by_hand():
+    """A drop of nested right answers is the share of docs that fall, p, so its standard error is that of a share."""
+    found = analyse(table(docs()), FakeNative(docs()), Settings(draws=2000))
+    assert (found.fip.value, found.fip.n) == (0.9, 200)
+    assert [found.curve[k].value for k in (2, 4, 8)] == pytest.approx([0.8, 0.5, 0.3])
+    assert [found.drops[k].value for k in (2, 4, 8)] == pytest.approx([0.1, 0.4, 0.6])
+    for one in found.drops.values():
+        assert one.se == pytest.approx(np.sqrt(one.value * (1 - one.value) / 200), rel=0.1)
+        assert one.low < one.value < one.high
+    assert found.grids == {}
+
+
+def test_an_image_too_small_for_a_reduction_is_left_out_of_both_sides():
+    """Docs 3 and 7 have no view at 1/8: score and drop there are of the other 198, and so is the full image that they are compared with."""
+    records = docs(short=(3, 7))
+    found = analyse(table(records), FakeNative(records), Settings(draws=200))
+    right = np.array([[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in (3, 7)])
+    assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
+    assert (found.drops[8].value, found.drops[8].n) == (pytest.approx((right[:, 0] - right[:, 3]).mean()), 198)
+    assert found.curve[4].n == 200
+    flat = metrics(found, KINDS["lowres"])
+    assert [flat[f"n_excluded{k}"] for k in (2, 4, 8)] == [0, 0, 2]
+    assert flat["drop8"] == found.drops[8].value
+    told, mind = sentences(found, KINDS["lowres"])
+    assert told[2].startswith("lowres4 0.500 [")
+    assert ", 0.400 [" in told[2]
+    assert told[2].endswith("] less than the full image")
+    assert not mind
+
+
+def test_no_image_is_large_enough():
+    _, records, _ = views_run("lowres", [0.9, 0.5], n=20, grids=(64,), short=range(20))
+    found = analyse(table(records), FakeNative(records), Settings(draws=50))
+    assert (found.curve[64].value, found.drops[64].value, found.curve[64].reason) == (None, None, "no image is large enough")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("gqa_lowres1", "reduction 1"), ("gqa_lowres65", "allowed: 2 to 64"), ("gqa_lowres04", "without leading")]
+)
+def test_a_reduction_that_is_not_possible(name, said):
+    with pytest.raises(UnknownNameError, match=said):
+        parse(name)
+
+
+def test_a_view_of_another_reduction_is_refused():
+    _, (one, *_), _ = views_run("lowres", KNOWN, n=8, grids=(2, 4, 8))
+    one["views"][1]["n"] = 1
+    with pytest.raises(RecordError, match="n must be a whole number >= 2, not 1"):
+        record_of(one)
+
+
+# --- a finished run -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two models; the second needs more detail: at 1/4 it is right on 0.2 of the docs, not 0.5."""
+    folder = tmp_path_factory.mktemp("detail")
+    for name, known in (("a", KNOWN), ("b", [0.9, 0.8, 0.2, 0.1])):
+        write_run(folder / name, {"sheet_lowres": views_run("lowres", known, n=80, grids=(2, 4, 8), base="sheet")}, model_name=f"org/{name}")
+    return folder
+
+
+def test_the_numbers_of_a_finished_run_are_measures(runs):
+    (result,) = read(next((runs / "a").glob("*_results.json"))).results
+    names = ["lowres2", "lowres4", "lowres8", "drop2", "drop4", "drop8"]
+    assert [name for name in result.measures if name[-1] in "248"] == names
+    assert [round(result.measures[name].value, 6) for name in names] == [0.8, 0.5, 0.3, 0.1, 0.4, 0.6]
+    audit.check(result)
+
+
+@pytest.mark.parametrize("where", ["flat", "analysis"])
+def test_a_changed_drop_is_found_by_the_audit(runs, tmp_path, where):
+    (path,) = (runs / "a").glob("*_results.json")
+    (log,) = (runs / "a").glob("*_samples_*.jsonl")
+    whole = json.loads(path.read_text())
+    patch = whole["results"]["sheet_lowres"]["patch,none"]
+    if where == "flat":
+        patch["drop4"] = 0.3
+    else:
+        patch["drop4"] = patch["analysis"]["drops"]["4"]["value"] = 0.3
+    (tmp_path / path.name).write_text(json.dumps(whole))
+    (tmp_path / log.name).write_bytes(log.read_bytes())
+    with pytest.raises(RecordError, match="drop"):
+        audit.check(read(tmp_path / path.name).results[0])
+
+
+def test_people_see_the_scores_and_what_is_lost(runs):
+    shown = api.show(runs / "a")
+    (said,) = (one.text for one in shown.findings)
+    assert said == "Shown otherwise: sheet (full image 0.900, 1/2 0.800, 1/4 0.500, 1/8 0.300, chance 0.250)."
+    said = text(shown, chance=True)
+    rows = [line.split() for line in said.splitlines() if line.startswith("sheet_lowres")]
+    assert [row[1:6] for row in rows[:3]] == [
+        [size, "80", "0.250", "0.900", score] for size, score in (("1/2", "0.800"), ("1/4", "0.500"), ("1/8", "0.300"))
+    ]
+    assert [row[8] for row in rows[:3]] == ["+0.100", "+0.400", "+0.600"]
+
+
+def test_two_models_are_compared_at_each_reduction(runs):
+    one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
+    (task,) = compare(one.path, two.path).tasks
+    assert task.compared.differences["lowres4"].estimate.value == pytest.approx(-0.3)
+    assert task.compared.differences["drop4"].estimate.value == pytest.approx(0.3)
+    assert task.compared.differences["lowres2"].estimate.value == pytest.approx(0)
