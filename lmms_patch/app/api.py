@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lmms_patch.present.findings import Finding
     from lmms_patch.present.report.data import Report
     from lmms_patch.present.terminal.rci import Shown
+    from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
     from lmms_patch.runs.results import Taken
@@ -140,7 +141,8 @@ class Recomputed:
     Attributes:
         runs: by run, its tasks.
         pooled: by run, the pooled indices of its groups.
-        averaged: the tasks of all runs, averaged; empty with one run.
+        averaged: the tasks of all runs, averaged; empty with one run, and of an ensemble.
+        ensembles: the tasks of all runs over their models; empty but for an ensemble.
         warnings: what to mind of the average, one line each.
         taken: by run, its results file, and how many others its folder holds.
     """
@@ -148,6 +150,7 @@ class Recomputed:
     runs: list[list[Analyzed]]
     pooled: list[list[Pooled]]
     averaged: list[Averaged] = field(default_factory=list)
+    ensembles: list[Ensemble] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
 
@@ -158,7 +161,8 @@ class Recomputed:
 
         runs = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
-        return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
+        ensemble = {"ensemble": numbers.to_json(self.ensembles)} if self.ensembles else {}
+        return {"schema": SCHEMA, "runs": runs, **average, **ensemble, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
 def tasks(
@@ -427,19 +431,23 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
     return [*said, *([unknown] if unknown else [])]
 
 
-def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
-    """Recompute the numbers of finished runs, with other settings where given; average several runs.
+def analyze(
+    folders: Paths, changes: Changes | None = None, *, by_category: bool = False, ensemble: bool = False, watch: Watch = _unwatched
+) -> Recomputed:
+    """Recompute the numbers of finished runs, with other settings where given; average several runs, or sum up those of several models.
 
     Args:
         folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
         changes: what to compute otherwise than the runs did (``recompute.Changes``).
         by_category: also each category by itself.
+        ensemble: the runs are of different models (``rci.ensemble``); else several runs are of one model, and are averaged.
         watch: hands the tasks of a run on one by one, for a bar of progress.
 
     Raises:
-        OptionError: a setting out of range.
-        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be averaged.
+        OptionError: a setting out of range, or an ensemble of one run.
+        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be taken together.
     """
+    from lmms_patch.rci import ensemble as models
     from lmms_patch.rci import pooling, recompute
 
     changes = changes or recompute.Changes()
@@ -447,32 +455,57 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
     folders = _listed(folders)
     taken = [recompute.one_run(Path(folder)) for folder in folders]
     paths = [one.path for one in taken]
-    warnings = _check_runs(paths) if len(paths) > 1 else []
+    if ensemble and len(paths) < 2:
+        raise OptionError("an ensemble is of at least two models: give a run of each, such as 'lmms-patch analyze --ensemble RUN1 RUN2 RUN3'")
+    if ensemble and by_category:
+        raise OptionError("an ensemble is not split by category: ask for one category with --category NAME")
+    warnings = _check_runs(paths, ensemble) if len(paths) > 1 else []
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
     runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
-    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings, taken)
+    if ensemble:
+        return Recomputed(runs, pooled, [], models.ensembles(dict(zip(_models(paths), runs, strict=True)), changes), warnings, taken)
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], [], warnings, taken)
 
 
-def _check_runs(paths: Sequence[Path]) -> list[str]:
-    """Refuse to average runs unless they are different runs of one model, asked the same under the same settings.
+_OF_ADAPTERS = ("prompts", "generation", "system instruction")
+"""Settings that tasks may choose for each adapter."""
 
-    Only the model's arguments may differ, as a seed does.
+
+def _models(paths: Sequence[Path]) -> list[str]:
+    """Return the names of the models of some runs; a run that does not name its model has that of its file."""
+    from lmms_patch.runs import run as runs
+
+    return [one.model or one.adapter or str(path) for path, one in zip(paths, map(runs.read, paths), strict=True)]
+
+
+def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
+    """Refuse to take runs together unless they were asked the same under the same settings.
+
+    Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are of as many models, and what
+    tasks may choose for an adapter may differ.
 
     Returns:
-        Warnings: what could not be checked, and other versions of lmms-eval.
+        Warnings: what differs all the same, and what could not be checked.
 
     Raises:
-        RecordError: one run twice, several models, or tasks that were asked otherwise.
+        RecordError: one run twice, several models (of an ensemble: one model twice), or tasks that were asked otherwise.
     """
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
 
     read = [runs.read(path) for path in paths]
     models = {(run.model, run.adapter) for run in read if run.adapter}
-    if len(models) > 1:
+    if ensemble:
+        named = _models(paths)
+        if twice := next((name for name in named if named.count(name) > 1), None):
+            raise RecordError(f"two of these runs are of the model {twice}; give one run of each model, or leave out --ensemble to average them")
+    elif len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
-        raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
+        raise RecordError(
+            f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: "
+            "type 'lmms-patch analyze --ensemble ...' for the index over models, or 'lmms-patch compare A B'"
+        )
     warnings: dict[str, None] = {}
     first = {(result.task, result.filter): result for result in read[0].results}
     seen: dict[str, Path] = {}
@@ -486,10 +519,12 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
             if run is read[0] or (result.task, result.filter) not in first:
                 continue
             prints = [first[result.task, result.filter].fingerprint, result.fingerprint]
-            apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
+            told = ["lmms-eval version", *(_OF_ADAPTERS if ensemble else ())]
+            apart = in_words(runs.differences(prints[0], prints[1], ignore=told))
             if apart:
-                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")
-            version = runs.differences({key: prints[0][key] for key in ("lmms-eval version",)}, prints[1])
+                what = "an ensemble is of runs" if ensemble else "average only runs"
+                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; {what} that were asked alike")
+            version = in_words(runs.differences({key: prints[0].get(key) for key in told}, prints[1]))
             said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
             warnings |= {f"{result.task}: {line}": None for line in said if line}
     return list(warnings)
