@@ -389,6 +389,7 @@ def gap(
     blind: str | Path,
     *,
     subset: str | Path | None = None,
+    language_model: str | Path | None = None,
     task: str | None = None,
     metric: str | None = None,
     match: str = "category",
@@ -399,6 +400,7 @@ def gap(
         full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
         blind: run of the ``_blind`` task.
         subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random ones.
+        language_model: run, without images, of the language model that the model was made from: gives MMStar's multi-modal leakage.
         task: the base task, where the runs have several.
         metric: None: the primary one.
         match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
@@ -411,7 +413,11 @@ def gap(
 
     one, other = gap_sides.read_pair(Path(full), Path(blind), task=task, metric=metric)
     one = dataclasses.replace(one, warnings=(*one.warnings, *_asked_apart(one, other)))
-    return gaps.gap(one, other, None if subset is None else gap_sides.read_subset(Path(subset), one.base), match=match)
+    found = gaps.gap(one, other, None if subset is None else gap_sides.read_subset(Path(subset), one.base), match=match)
+    if language_model is None:
+        return found
+    text = gap_sides.read_side(Path(language_model), "blind", task=other.base, metric=other.metric)
+    return dataclasses.replace(found, leakage=gaps.leakage(other, text), warnings=(*found.warnings, *text.warnings))
 
 
 def _asked_apart(full: Side, blind: Side) -> list[str]:

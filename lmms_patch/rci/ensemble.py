@@ -1,7 +1,7 @@
 """A benchmark's index over several models: what the benchmark asks for, rather than how one model gets by.
 
-RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models tell how much of the number is the
-model's. And a doc that all of them answer from the same cell asks for no more than that cell.
+RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models tell how much of the number is
+the model's. And a doc that all of them answer from the same cell asks for no more than that cell.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from lmms_patch.errors import RecordError, nearest
@@ -75,8 +74,8 @@ class Ensemble:
         n: the grid.
         raw: the index as published.
         adj: the index with luck removed; of models whose null was not measured it is not read.
-        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the models in ``raw.mean``. A cell that
-            one model was lucky on must hold for the next. None where fewer than two models can be read or the aggregation has no known form.
+        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the models in ``raw.mean``. A cell
+            that one model was lucky on must hold for the next. None where fewer than two models can be read or the aggregation has no known form.
         one_cell: the docs that one cell answers; None where docs are not right or wrong.
     """
 

@@ -31,7 +31,8 @@ def command(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="OUT...", help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged, or with --ensemble summed up over models."
+            metavar="OUT...",
+            help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged, or --ensemble.",
         ),
     ],
     draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out.")] = None,
