@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.rci.pooling import alike, joint
@@ -193,15 +193,15 @@ def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell
     if not first.higher or not len(first) or all(doc.format == "caption" for doc in first.asked):
         return None
     hits, used = _right(tables, [table.cells(n) for table in tables])
-    same = hits.all(axis=0)
+    same = np.asarray(hits.all(axis=0))
     ids = [record.doc_id for record, keep in zip(first.records, used, strict=True) if keep]
     cells = {str(doc): tuple(np.flatnonzero(row).tolist()) for doc, row in zip(ids, same, strict=True) if row.any()}
     lost, tried = _right(tables, [table.wrong_cells(n) for table in tables])
     return OneCell(
         docs=int(used.sum()),
-        each=_share(hits.any(axis=2).all(axis=0), used, first, how),
+        each=_share(np.asarray(hits.any(axis=2)).all(axis=0), used, first, how),
         same=_share(same.any(axis=1), used, first, how),
-        wrong=_share(lost.all(axis=0).any(axis=1), tried, first, how) if tried.any() else None,
+        wrong=_share(np.asarray(lost.all(axis=0)).any(axis=1), tried, first, how) if tried.any() else None,
         cells=cells,
     )
 
@@ -217,10 +217,10 @@ def _right(tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]) -> tu
         Shapes (models, scored docs, cells) and (docs,).
     """
     stacked = np.stack(scores)
-    scored = np.isfinite(stacked).all(axis=(0, 2))
+    scored: NDArray[np.bool_] = np.asarray(np.isfinite(stacked).all(axis=(0, 2)))
     half = np.stack([table.marks for table in tables])[:, :, None] / 2
     return (stacked >= half)[:, scored], scored
 
 
-def _share(of: NDArray[np.bool_], used: NDArray[np.bool_], table: Table, how: Mapping[str, Any]) -> Estimate:
-    return intervals.mean(of.astype(float), None if table.clusters is None else table.clusters[used], **how)
+def _share(of: ArrayLike, used: NDArray[np.bool_], table: Table, how: Mapping[str, Any]) -> Estimate:
+    return intervals.mean(np.asarray(of, float), None if table.clusters is None else table.clusters[used], **how)

@@ -31,7 +31,7 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
     if ensemble.other is not None:
         rows.append([f"{words.part} chosen by another model", ensemble.other, None])
     level = f"[{sheets.levels(cell for row in rows for cell in row) or '95 %'}]"
-    heads = ["model", Column("", f"{ensemble.index} {level}", signed=True), Column("", f"luck removed {level}", signed=True)]
+    heads: list[str | Column] = ["model", Column("", f"{ensemble.index} {level}", signed=True), Column("", f"luck removed {level}", signed=True)]
     said = "\n".join(fold(line, width, "- ") for line in _sentences(ensemble, len(models), words.part))
     title = f"{ensemble.task} at {words.grid(ensemble.n)}, over {len(models)} models"
     return "\n\n".join(filter(None, [title, said, sheets.table(heads, rows).to_text(width)]))
