@@ -6,6 +6,7 @@ hands to its base. ``check_host`` compares the first table with the installed ho
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -71,6 +72,7 @@ DELEGATED = {
 _PAIR = re.compile(r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]")
 
 
+@functools.cache
 def host_version() -> str:
     """Return the version of the installed lmms-eval, or ``"unknown"``."""
     try:
