@@ -109,6 +109,10 @@ def index_once() -> Callable[[], None]:
     class Loader(getattr(yaml, "CFullLoader", yaml.FullLoader)):  # type: ignore[misc] # PyYAML may be built without libyaml
         yaml_constructors = yaml.FullLoader.yaml_constructors
 
+        def __init__(self, stream: Any) -> None:
+            super().__init__(stream)
+            self.name = stream.name  # the host looks functions up beside the file
+
     def full_load(stream: Any) -> Any:
         """Read a file of the host in a tenth of the time. What a test writes is read as ever, since faults read otherwise."""
         return yaml.load(stream, Loader if "site-packages" in str(getattr(stream, "name", "")) else yaml.FullLoader)
