@@ -32,6 +32,7 @@ from lmms_patch.errors import OptionError, RecordError, read_as
 if TYPE_CHECKING:
     from pyarrow import Table
 
+    from lmms_patch.app.doctor.lines import Line
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
@@ -640,6 +641,26 @@ def leaderboard(
 
     paths = [Path(folder) for folder in _listed(folders)]
     return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
+
+
+def doctor(run: str | Path | None = None, *, model: str | None = None) -> list[Line]:
+    """Check the installation and the machine, and return a line for each thing that was looked at.
+
+    Args:
+        run: the ``--output_path`` of a run, or one ``*_results.json``, that is checked too.
+        model: an adapter of lmms-eval that is checked too, from its source.
+    """
+    from lmms_patch.app.doctor import installed, machine
+
+    env = dict(os.environ)
+    found = [*installed.package(), *installed.python(), *installed.versions(), *installed.host(), *installed.plugin()]
+    found += installed.adapter(model) if model else []
+    found += [*machine.caches(env), *machine.disk(Path(run or "."), env), *machine.variables(env), *machine.hub(env)]
+    if run is not None:
+        from lmms_patch.app.doctor.finished import finished
+
+        found += finished(Path(run))
+    return found
 
 
 @overload

@@ -52,6 +52,7 @@ class Listed:
 
 COMMANDS = {
     "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
+    "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
     "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
     "show": Listed("What a finished run found, and its table."),
