@@ -1,6 +1,6 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lmms_patch.app import api_magic
+from lmms_patch.app import api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
 magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
+init = api_init
+"""The functions of the ``lmms-patch init`` commands."""
 
 
 _ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}
