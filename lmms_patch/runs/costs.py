@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 from msgspec import Struct
@@ -103,7 +103,7 @@ def _answers(line: _Counts) -> int:
     return len(line.filtered_resps) if isinstance(line.filtered_resps, list) else 1
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
@@ -122,7 +122,8 @@ def _seconds(run: Run, logged: Mapping[str, Path], out: float) -> tuple[float | 
         return None, f"{missing[0]} has no sample log"
     if config.get("use_cache"):
         return None, "it used a response cache (--use_cache), whose answers took no time"
-    generated = (data.get("throughput") or {}).get("total_gen_tokens")
+    throughput = data.get("throughput")
+    generated = throughput.get("total_gen_tokens") if isinstance(throughput, dict) else None
     if _is_count(generated) and out > 1.01 * generated:  # failed calls that were asked again make it a little less or more
         return None, f"its process made {generated:,.0f} tokens, its logs have {out:,.0f}: a part is from a journal, or from other processes"
     try:

@@ -123,8 +123,11 @@ def _measured(cost: Cost | None) -> list[str]:
     few = ", ".join(cost.tasks[:3]) + (f" and {len(cost.tasks) - 3} more" if len(cost.tasks) > 3 else "")
     took = f" in {_time(cost.seconds)}, loading included" if cost.seconds is not None else f"; no time is taken from it: {cost.why}"
     unsaid = " and ".join(word for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if not each)
-    tokens = f" Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}." if unsaid != "in and out" else " It counted no tokens."
-    return [f"That run: {cost.path} ({cost.model}), {cost.calls:,} calls{took}.{tokens} The same machine and settings are taken for granted."]
+    tokens = f"Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}." if unsaid != "in and out" else "It counted no tokens."
+    return [
+        f"That run: {cost.path} ({cost.model}), {cost.calls:,} calls{took}.",
+        f"{tokens} The same machine and settings are taken for granted.",
+    ]
 
 
 def _in_time(catalogue: api.Catalogue) -> list[str]:
