@@ -165,22 +165,29 @@ def plugin() -> Iterator[Line]:
         return
     finally:
         log().enable("lmms_eval")
-    broken = [(one, said) for one in points if (said := _fault(one))]
+    loaded = PROBE in registry.list_canonical_model_ids()
+    broken = [(one, said) for one in points if (said := _fault(one, call=not loaded))]
     for one, said in broken:
         owner = one.dist.name if one.dist is not None else one.name
-        skips = "lmms-eval skips all entry points after it"
-        what = f"the entry point {one.name} ({one.value}) of {owner} fails ({said}): {skips}"
-        yield Line("plugin", "wrong", what, AGAIN if one is ours else f"pip uninstall {owner}, or update it")
-    if PROBE in registry.list_canonical_model_ids():
+        what = f"the entry point {one.name} ({one.value}) of {owner} fails ({said}): lmms-eval skips all entry points after it"
+        yield Line("plugin", "warning" if loaded else "wrong", what, AGAIN if one is ours else f"pip uninstall {owner}, or update it")
+    if loaded:
         yield Line("plugin", "ok", f"lmms-eval loads it by the entry point {ours.name} = {ours.value}")
     elif not broken:
         yield Line("plugin", "wrong", f"lmms-eval did not load the entry point {ours.name} = {ours.value}", "lmms-eval models, and read its warnings")
 
 
-def _fault(one: metadata.EntryPoint) -> str:
-    """Say why an entry point cannot be loaded; "" where it can."""
+def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
+    """Say why an entry point cannot be loaded; "" where it can.
+
+    Args:
+        one: the entry point.
+        call: whether to call what it is, as lmms-eval does; another call is not wanted where everything was loaded already.
+    """
     try:
-        one.load()
+        payload = one.load()
+        if call and callable(payload):
+            payload()
     except Exception as error:  # a stranger's code
         return brief(error)
     return ""

@@ -232,6 +232,20 @@ def test_a_stranger_whose_entry_point_breaks_ours(whole, monkeypatch):
     assert line.type == "pip uninstall a-stranger, or update it"
 
 
+def test_a_stranger_that_fails_when_it_is_called(whole, monkeypatch):
+    (whole / "odd_plugin_of_nobody.py").write_text("def register():\n    raise RuntimeError('no models')\n")
+    put(whole, "a-stranger", "1", entry="[lmms_eval.models]\nodd = odd_plugin_of_nobody:register\n")
+    loads(monkeypatch)
+    assert "of a-stranger fails (RuntimeError: no models): lmms-eval skips" in only(installed.plugin(), "wrong").said
+    sys.modules.pop("odd_plugin_of_nobody", None)
+
+
+def test_a_stranger_that_fails_after_ours_was_loaded_is_a_warning(whole, monkeypatch):
+    put(whole, "a-stranger", "1", entry="[lmms_eval.models]\nodd = no_such_module_anywhere:register\n")
+    loads(monkeypatch, "mosaic_vlm")
+    assert "of a-stranger fails" in only(installed.plugin(), "warning").said
+
+
 def test_an_lmms_eval_that_cannot_be_imported(whole, monkeypatch):
     monkeypatch.setitem(sys.modules, "lmms_eval.models", None)
     line = only(installed.plugin(), "wrong")
