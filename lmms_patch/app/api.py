@@ -1,6 +1,6 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -26,12 +26,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lmms_patch.app import api_magic
+from lmms_patch.app import api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
+    from lmms_patch.app.doctor.lines import Line
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
+    from lmms_patch.runs.costs import Cost
     from lmms_patch.runs.results import Taken
     from lmms_patch.runs.run import Result
 
@@ -55,6 +57,8 @@ Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
 magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
+init = api_init
+"""The functions of the ``lmms-patch init`` commands."""
 
 
 _ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}
@@ -96,11 +100,13 @@ class Catalogue:
         entries: the names that were asked for, each with its verdict.
         kind: the suffix that they are priced for, such as ``rci3``.
         asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own boxes decide.
+        cost: what a finished run took, by which prices are told; None: there is none.
     """
 
     entries: list[Entry]
     kind: str
     asked: int | None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -165,8 +171,18 @@ class Recomputed:
         return {"schema": SCHEMA, "runs": runs, **average, **ensemble, **({"warnings": list(self.warnings)} if self.warnings else {})}
 
 
+RUNS = Path("out")
+"""The folder of runs that ``tasks`` takes times and tokens from, where none is named and this one is there."""
+
+
 def tasks(
-    pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None, quiet: bool = True, watch: Watch = _unwatched
+    pattern: str | None = None,
+    kind: str | None = None,
+    *,
+    include_path: str | Path | None = None,
+    run: str | Path | None = None,
+    quiet: bool = True,
+    watch: Watch = _unwatched,
 ) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs.
 
@@ -174,16 +190,42 @@ def tasks(
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
         kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
         include_path: a folder with more task files.
+        run: a finished run, whose times and tokens a call is taken to need: its ``--output_path`` (of several runs the newest that asked one of the
+            names, else the newest), or its results file; None: of those in ``out``, where there are some.
         quiet: keep back what lmms-eval logs; False: it goes to stderr.
         watch: passes the names on one by one, to show progress.
 
     Raises:
         UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
+        RecordError: there is no such run, or a file of it cannot be read.
     """
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly() if quiet else contextlib.nullcontext():
-        return _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
+        found = _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
+    return dataclasses.replace(found, cost=_cost(run, {entry.name for entry in found.entries}))
+
+
+def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
+    """Return what the newest run under a path took that asked one of some benchmarks, or else the newest of all.
+
+    Args:
+        path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
+        names: benchmarks.
+    """
+    from lmms_patch.runs import costs
+    from lmms_patch.runs import results as files
+    from lmms_patch.runs import run as runs
+
+    def fits(file: Path) -> bool:
+        return any(one.described["base"] in names for one in runs.read(file).results)
+
+    try:
+        return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)
+    except RecordError:
+        if path is not None:
+            raise
+        return None
 
 
 def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
@@ -640,6 +682,26 @@ def leaderboard(
 
     paths = [Path(folder) for folder in _listed(folders)]
     return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
+
+
+def doctor(run: str | Path | None = None, *, model: str | None = None) -> list[Line]:
+    """Check the installation and the machine, and return a line for each thing that was looked at.
+
+    Args:
+        run: the ``--output_path`` of a run, or one ``*_results.json``, that is checked too.
+        model: an adapter of lmms-eval that is checked too, from its source.
+    """
+    from lmms_patch.app.doctor import installed, machine
+
+    env = dict(os.environ)
+    found = [*installed.package(), *installed.python(), *installed.versions(), *installed.host(), *installed.plugin()]
+    found += installed.adapter(model) if model else []
+    found += [*machine.caches(env), *machine.disk(Path(run or "."), env), *machine.variables(env), *machine.hub(env)]
+    if run is not None:
+        from lmms_patch.app.doctor.finished import finished
+
+        found += finished(Path(run))
+    return found
 
 
 @overload

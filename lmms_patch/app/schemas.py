@@ -11,6 +11,7 @@ _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
     "compare": "compare.formats.CompareJson",
     "details": "runs.details.Details",
+    "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",
     "gate-config": "gate.rules.File",
     "leaderboard": "present.formats.Leaderboard",

@@ -92,6 +92,17 @@ def show(stream: Random, stock: Path, folder: Path) -> Call:
     return Call(folder, ["show", str(place), *words], files)
 
 
+def doctor(stream: Random, stock: Path, folder: Path) -> Call:
+    place, files = _run(stream, stock, folder, RUNS, "run")
+    return Call(folder, ["doctor", str(place), *_maybe(stream, ["--format", "json"])], files)
+
+
+def init_gate(stream: Random, stock: Path, folder: Path) -> Call:
+    place, files = _run(stream, stock, folder, RUNS, "run")
+    out = folder / "out"
+    return Call(folder, ["init", "gate", str(place), "--output", str(out), "--action", "o/p@v1"], files, [out])
+
+
 def analyze(stream: Random, stock: Path, folder: Path) -> Call:
     place, files = _run(stream, stock, folder, INDEXED, "run")
     words = ["analyze", str(place)]
@@ -308,6 +319,8 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
 
 SCENARIOS = (
     Scenario("show", 8, (0, 2), show),
+    Scenario("doctor", 2, (0, 1, 2), doctor),
+    Scenario("init gate", 2, (0, 2), init_gate),
     Scenario("analyze", 10, (0, 2), analyze),
     Scenario("compare", 9, (0, 2), compare),
     Scenario("gap", 7, (0, 2), gap),
