@@ -92,6 +92,25 @@ def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
     assert_in_time(shown)
 
 
+def test_that_prompts_hold_the_subtitles_of_the_whole_clip_is_said_wherever_the_index_is(tmp_path):
+    """Not of a run whose index may not be read: there is nothing that subtitles could understate."""
+    tasks = {
+        f"{base}_trci4": world_run(say, n=60, grid=4, kind="trci", base=base) for base, say in (("film", knows(0.9, 0.0)), ("radio", never_looks))
+    }
+    path = write_run(tmp_path / "run", tasks)
+    data = json.loads(path.read_text())
+    for name in tasks:
+        data["configs"][name]["lmms_patch"]["subtitles"] = 45
+    path.write_text(json.dumps(data))
+    found = api.show(tmp_path / "run")
+    told = [one.text for one in found.findings if one.kind == "subtitled"]
+    assert told == ["In film, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed."]
+    line = "45 prompts hold the subtitles of the whole clip, and every part of the clip is asked with all of them"
+    assert line in " ".join(text(found).split())
+    api.report([tmp_path / "run"], tmp_path / "page")
+    assert line in " ".join((tmp_path / "page" / "index.html").read_text(encoding="utf-8").split())
+
+
 class _Text(HTMLParser):
     """The text of a page outside scripts and styles, and without its explanations."""
 
