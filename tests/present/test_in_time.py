@@ -156,6 +156,10 @@ def test_the_report_compares_what_is_in_space_apart_from_what_is_in_time(mixed, 
     made = api.report([mixed], tmp_path)
     benchmarks = {sheet.name: sheet for sheet in made.sheets["benchmarks"]}
     assert {row["n"] for row in benchmarks["indices"].rows} == {2}
+    time = {sheet.name: sheet for sheet in made.sheets["benchmarks_time"]}
+    assert {row["n"] for row in time["indices_time"].rows} == {4}
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "does it need the whole clip, or is one segment enough?" in page
     assert {"fip-mpp", "fip-mpp-time"} <= {figure.name for figure in made.figures}
 
 
@@ -166,7 +170,9 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
     assert space < time < board.index("### film, 4 segments, TRCI") < board.index("## Few frames of the clip")
     assert "### film, 1 frame, frames" in board
     assert "### film, 8 frames, frames" in board
-    assert "All benchmarks, 4" not in board  # means are over cells alone
+    cells, segments = (board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments"))
+    assert ("Mean \\|PCRI\\|" in cells, "radio" in cells) == (True, False)
+    assert ("Mean \\|TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
     eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
     assert "| org/a | 0.797" in eight
     api.leaderboard([], tmp_path)  # and it reads what it wrote
