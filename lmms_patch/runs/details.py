@@ -125,6 +125,7 @@ class TaskConfig(Described, kw_only=True):
         boxes: of regions only: digest of all docs' boxes
         wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
         clip: of tasks whose docs show videos: which frames make a clip
+        subtitles: of tasks that ask parts of clips: how many docs' prompts hold the subtitles of the whole clip; absent where none does
     """
 
     schema: Literal[2]
@@ -135,6 +136,7 @@ class TaskConfig(Described, kw_only=True):
     boxes: Digest | UnsetType = UNSET
     wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
     clip: ClipFrames | UnsetType = UNSET
+    subtitles: Some | UnsetType = UNSET
 
 
 # --- its numbers ----------------------------------------------------------------------------------

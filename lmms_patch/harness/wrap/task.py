@@ -13,8 +13,10 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
+from lmms_patch.ask.references import own_question
 from lmms_patch.ask.spec import ASKING, KINDS, WrapSpec
-from lmms_patch.ask.timeline import points_into_clip
+from lmms_patch.ask.subtitles import with_subtitles
+from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
@@ -25,6 +27,7 @@ from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
@@ -33,7 +36,7 @@ from lmms_patch.harness.wrap.references import CaptionScore, References, check_f
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.runs import failures
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.record import SCHEMA, Asked, Clip
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.scoring import Scalar
@@ -202,6 +205,8 @@ class WrappedTask(Delegate):
             described["wrong_images"] = self._table.wrong.digest
         if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
             described["clip"] = dataclasses.asdict(self._table.sampling)
+        if self._subtitled:
+            described["subtitles"] = self._subtitled
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
         return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
@@ -327,16 +332,31 @@ class WrappedTask(Delegate):
     def _pointing(self) -> dict[int, str]:
         """What points into the clip's own time, by doc id: the category, where the option ``timeline`` names it, or words of the question.
 
-        All docs are read together, since what all prompts say is no question.
+        All docs are read together, since what most prompts say is no question.
         """
         options, rows = self.spec.options, self._rows_without_media()
         out: dict[int, str] = {}
         named = set(map(str, options.timeline or ()))
-        for doc in self._references.read():
+        docs = self._references.read()
+        prompts = questions_in([doc.asked.prompt for doc in docs], [doc.asked.choices for doc in docs])
+        for doc, asked in zip(docs, prompts, strict=True):
             category = str(field(rows[doc.doc_id], options.category)) if named else ""
-            words = f"category {category}" if category in named else points_into_clip(doc.question, doc.asked.choices)
+            question = own_question(rows[doc.doc_id]) or asked
+            words = f"category {category}" if category in named else points_into_clip(question, doc.asked.choices) or asked_times(doc.asked.prompt)
             out |= {doc.doc_id: words} if words else {}
         return out
+
+    @functools.cached_property
+    def _subtitled(self) -> int:
+        """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked: each part is asked with all of them."""
+        if not KINDS[self.spec.kind].needs_video:
+            return 0
+        try:
+            docs, rows = self._references.read(), self._rows_without_media()
+            return sum(with_subtitles([doc.asked.prompt for doc in docs], [own_question(rows[doc.doc_id]) for doc in docs]))
+        except Exception as error:
+            log().warning(f"{self.spec.name}: its prompts cannot be read, so nobody knows whether they hold subtitles: {one_line(error)}")
+            return 0
 
     def _tell_frames(self) -> None:
         """Log which frames of a video make a clip."""
@@ -350,6 +370,8 @@ class WrappedTask(Delegate):
                 f"{name}: the model does not say how many frames of a video it takes, so its clips are of {frames}; "
                 "if it takes others, write that number in a task file: frames: 64"
             )
+        if self._subtitled:
+            log().warning(f"{name}: {reading.subtitled_in_words(self._subtitled)}")
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
         """Refuse docs without boxes. Log how many boxes there are, since they decide what the run costs.

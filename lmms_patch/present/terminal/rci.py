@@ -345,7 +345,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
-        lines += reading.minds(s.analysis, s.words) if s.index or s.regions else []
+        lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
         lines += _of_failures(s)
         lines += [_fip_of_used_docs(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
