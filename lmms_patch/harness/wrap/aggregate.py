@@ -68,6 +68,8 @@ class _Run:
     over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
     one_number: dict[str, str] = field(default_factory=dict)
+    told: set[tuple[str, type[BaseException]]] = field(default_factory=set)
+    """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
     unscored: bool | None = None
     details: Details = field(default_factory=Details)
 
@@ -337,6 +339,7 @@ class Aggregations:
         try:
             return call_native(self.native[metric], copied(items), self._args())
         except Exception as error:
+            self._run.told.add((metric, type(error)))
             fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
             return None
 
@@ -368,7 +371,9 @@ class Aggregations:
         try:
             return scalar(self.again[metric](items))
         except Exception as error:
-            log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
+            if (metric, type(error)) not in self._run.told:
+                self._run.told.add((metric, type(error)))
+                log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
             return None
 
     # --- over cells -----------------------------------------------------------------------------
