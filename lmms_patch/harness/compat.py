@@ -53,6 +53,18 @@ HOMES = {
 }
 """The module of each owner in ``PATCHED``."""
 
+VIDEO_READERS = {
+    "lmms_eval.models.model_utils.load_video": (
+        *("read_video", "read_video_torchcodec", "read_video_dali", "load_video_decord", "load_video_stream", "load_video_packet"),
+    ),
+    "qwen_vl_utils.vision_process": ("fetch_video",),
+    "transformers.video_utils": ("load_video",),
+}
+"""By module, the functions that adapters read videos with; ``harness.video.watch`` notes what they return. Any of them may be missing.
+
+Each takes the path, a mapping that holds it, or an open container first. Beside these, adapters use ``decord.VideoReader``.
+"""
+
 OVERRIDDEN = {
     # what the model is shown
     "dataset", "doc_to_visual", "doc_to_messages", "build_all_requests", "instances",

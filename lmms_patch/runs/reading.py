@@ -266,3 +266,26 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
         else []
     )
     return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+
+
+# --- of the frames of clips ------------------------------------------------------------------------
+
+FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
+
+
+def frames(read: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return what to mind of the frames that an adapter read from clips, by what it is about; empty where it read what the views hold.
+
+    Args:
+        read: ``frames_read`` of a result's details; None where there is none.
+    """
+    out, read = dict[str, str](), read or {}
+    if "read" in read and read["read"] == read["held"]:
+        out["full"] = "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
+    elif "read" in read:
+        told = f"the adapter reads {read['read']} frames from the file of a clip, and its segments and other views hold {read['held']}"
+        out["full"] = f"{told}; if all of these reach the model, write in a task file: frames: {read['read']}"
+    if "part_read" in read:
+        told = f"the adapter reads {read['part_read']} of the {read['part_held']} frames of a view"
+        out["part"] = f"{told}, so a segment shows less of its part than the full clip does"
+    return out

@@ -91,6 +91,7 @@ class Aggregations:
         plan: gives the plan of the task's references.
         about_tst: gives what a text-only diagnostic found out about the task as a whole.
         golds: gives where golds come from (``References.golds_from``).
+        frames_read: gives which frames of clips the model's adapter read (``video.watch.Watch.record``).
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Aggregations:
         plan: Callable[[], Plan | None] = lambda: None,
         about_tst: Callable[[], Mapping[str, Any]] = dict,
         golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
+        frames_read: Callable[[], Mapping[str, Any] | None] = lambda: None,
     ) -> None:
-        self._about_tst, self._golds = about_tst, golds
+        self._about_tst, self._golds, self._frames_read = about_tst, golds, frames_read
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """The aggregation of each metric, to be called once more without a trace."""
@@ -177,7 +179,16 @@ class Aggregations:
         try:
             plan = self._plan()
             self._run.details = details(
-                self.spec, self._run.records, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds(), self.form
+                self.spec,
+                self._run.records,
+                self.primary,
+                self.higher,
+                self._native(),
+                plan,
+                self._about_tst(),
+                self._golds(),
+                self.form,
+                self._frames_read(),
             )
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")

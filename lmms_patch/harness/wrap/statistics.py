@@ -152,6 +152,7 @@ def details(
     about_tst: Mapping[str, Any] | None = None,
     golds: tuple[str, str] = ("", ""),
     form: Form | None = None,
+    frames_read: Mapping[str, Any] | None = None,
 ) -> Details:
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
@@ -175,7 +176,7 @@ def details(
         "donors": planned,
         "analysis": to_json(found),
     }
-    out = Details({"records": len(records), **flat, **about})
+    out = Details({"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})})
     told, mind = sentences(found, name, KINDS[spec.kind].words)
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []

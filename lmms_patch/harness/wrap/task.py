@@ -107,6 +107,7 @@ class WrappedTask(Delegate):
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
+        self._told_of_frames = set[str]()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._wire()
@@ -133,6 +134,7 @@ class WrappedTask(Delegate):
             plan=lambda: self._references.plan,
             about_tst=lambda: {} if self.text_only is None else self.text_only.about(),
             golds=lambda: self._references.golds_from(),
+            frames_read=lambda: self._table.watch.record(),
         )
         self._scorer = Scorer(self.spec, self._base, self.aggregations)
         judged = calls_judge(self._base) is not None
@@ -283,7 +285,7 @@ class WrappedTask(Delegate):
         except PatchError as error:
             refuse(error)
         if self.spec.options.allow_judge and calls_judge(self._base):
-            docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
+            docs, answers = len(native), sum(map(len, map(self._numbers_of, native)))
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
             views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
@@ -358,6 +360,25 @@ class WrappedTask(Delegate):
             log().warning(f"{self.spec.name}: its prompts cannot be read, so nobody knows whether they hold subtitles: {one_line(error)}")
             return 0
 
+    def _numbers_of(self, doc_id: int) -> Sequence[int]:
+        """Return the numbers of the views of a doc that are asked, or were asked.
+
+        Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the index, so what a segment earns
+        would count for nothing. A run that leaves views out by a plan of its own asks them.
+        """
+        if doc_id in self._numbers:
+            return self._numbers[doc_id]
+        views = self._table.views_of(doc_id)
+        return [number for number, view in enumerate(views) if not view.n] if self._spares_segments(doc_id) else range(len(views))
+
+    def _spares_segments(self, doc_id: int) -> bool:
+        """Return whether the segments of a doc are not asked."""
+        return self._table.pointing is not None and not self.spec.leaves_out and bool(self._table.pointing(doc_id))
+
+    def _asked_at_most(self, doc_id: int) -> int:
+        """Return how many views of its own a doc is asked at most. Decodes nothing."""
+        return sum(not view.n for view in self._table.views) if self._spares_segments(doc_id) else self._table.asked_at_most(doc_id)
+
     def _tell_frames(self) -> None:
         """Log which frames of a video make a clip."""
         name, sampling = self.spec.name, self._table.sampling
@@ -372,6 +393,19 @@ class WrappedTask(Delegate):
             )
         if self._subtitled:
             log().warning(f"{name}: {reading.subtitled_in_words(self._subtitled)}")
+
+    def tell_frames_read(self) -> None:
+        """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
+        read = self._table.watch.record()
+        if read is None:
+            return
+        for about, line in reading.frames(read).items():
+            if about not in self._told_of_frames:
+                log().warning(f"{self.spec.name}: {line}")
+            self._told_of_frames.add(about)
+        if not read["checked"] and not self._told_of_frames:
+            log().info(f"{self.spec.name}: {reading.FRAMES_UNCHECKED}")
+            self._told_of_frames.add("unchecked")
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
         """Refuse docs without boxes. Log how many boxes there are, since they decide what the run costs.
@@ -395,8 +429,8 @@ class WrappedTask(Delegate):
         if not KINDS[self.spec.kind].swapped:
             sampled = wrong.sampled
             if sampled:
-                views = sum(map(self._table.asked_at_most, sampled))
-                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._table.asked_at_most, everyone)):,}"
+                views = sum(map(self._asked_at_most, sampled))
+                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._asked_at_most, everyone)):,}"
                 log().info(
                     f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
                     f"the right picture: {views:,} of {total} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
@@ -408,8 +442,8 @@ class WrappedTask(Delegate):
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """Return the requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
-        views = self._table.views_of(native[0].doc_id)
-        return [self._clone(inst, view, choice, len(native)) for view in range(len(views)) for choice, inst in enumerate(native)]
+        views = self._numbers_of(native[0].doc_id)
+        return [self._clone(inst, view, choice, len(native)) for view in views for choice, inst in enumerate(native)]
 
     def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
         """Return a native request for one view: with our function to show the doc, and a ``ViewId`` for its doc id."""
@@ -469,7 +503,7 @@ class WrappedTask(Delegate):
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
         every = self._table.views_of(doc.doc_id)
-        numbers = self._numbers.get(doc.doc_id, range(len(every)))
+        numbers = self._numbers_of(doc.doc_id)
         results = results if numbers else []
         if numbers and len(results) % len(numbers):
             raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(numbers)} views of doc {doc.doc_id}")
@@ -560,7 +594,7 @@ class WrappedTask(Delegate):
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
-        own = max(1, sum(number < mine for number in self._numbers.get(doc.doc_id, range(mine))))
+        own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record

@@ -8,6 +8,7 @@ from PIL import Image
 
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.wrap.task import WrappedTask
 from tests.harness import toys
 from tests.harness.adapters import per_request
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
@@ -184,6 +185,36 @@ def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_pa
     assert (analysis["pointing"]["n"], analysis["pointing"]["value"]) == (2, 0.5)
     assert analysis["grids"]["4"]["fip"] == pytest.approx(3 / 4)
     assert metrics(results, "toy_trci4")["exact_match"] == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize("null", [0, 4])
+def test_segments_of_questions_that_point_are_not_asked_and_no_number_changes(tmp_path, videos, monkeypatch, null):
+    """Docs 1 and 2 point: of 6 x 5 requests 22 are left, and of those on wrong clips no segment of docs 1 and 2. The model is right by what it sees."""
+
+    class Seeing(Watching):
+        def watch(self, medium):
+            return str(int(super().watch(medium).split()[-1], 16) % 3)
+
+    write(tmp_path, "toy", videos, QUESTIONS, metadata={"version": 0.0, "lmms_patch": {"null": null}})
+    found = []
+    for spares in (True, False):
+        if not spares:
+            monkeypatch.setattr(WrappedTask, "_spares_segments", lambda *_: False)
+        model = Seeing(per_request)
+        results = run(model, tmp_path, ["toy_trci4"])
+        samples = results["samples"]["toy_trci4"]
+        wrong = [doc for doc, sample in enumerate(samples) if sample["patch"].get("wrong_image")]
+        assert len(wrong) == null
+        counts = [(5 if doc not in (1, 2) or not spares else 1) * (1 + (doc in wrong)) for doc in range(6)]
+        assert [len(sample["resps"]) for sample in samples] == counts
+        assert len(model.seen) == sum(counts)
+        numbers = {name: value for name, value in results["results"]["toy_trci4"]["patch,none"].items() if name not in ("made", "frames_read")}
+        kept = [
+            (sample["patch"]["excluded"], sample["patch"]["best"], sample["patch"]["views"][0], sample["filtered_resps"][0]) for sample in samples
+        ]
+        found.append((numbers, {name: value for name, value in results["results"]["toy_trci4"].items() if name != "patch,none"}, kept))
+    assert found[0] == found[1]
+    assert found[0][0]["n_excluded4"] == 2
 
 
 @pytest.mark.parametrize("column", ["question", "words"], ids=["a field of its own", "the prompt alone"])
