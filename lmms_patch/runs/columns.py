@@ -106,8 +106,10 @@ def _is_object(key: str) -> bool:
 
 
 def _columns(result: Result) -> list[str]:
-    """Return the metrics of which a result has a column."""
-    return [name for name in by_filter(result.run.written[result.task]).get(result.filter, {}) if name not in OBJECTS]
+    """Return the metrics of which a result has a column; without the ends of intervals, which a results file has as columns too."""
+    names = by_filter(result.run.written[result.task]).get(result.filter, {})
+    ends = {f"{name}_{side}" for name in names for side in ("low", "high")}
+    return [name for name in names if name not in OBJECTS and name not in ends]
 
 
 def _estimates(result: Result) -> dict[str, Estimate]:

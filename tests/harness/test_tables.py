@@ -318,3 +318,20 @@ def test_a_tracker_gets_few_numbers_and_the_findings(finished):
     assert of["toy"] == {name: value for name, value in of["toy"].items() if name.startswith("exact_match")}  # as it was
     assert "toy/findings" not in texts
     assert len(found["results"]["toy_rci"]["patch,none"]["made"]) > 2  # the run's own results stay as they are
+
+
+def test_the_web_ui_of_the_harness_shows_wrapped_tasks_and_their_samples(finished):
+    """``lmms-eval-ui`` reads the folder of runs; here its endpoints are asked in this process."""
+    from fastapi.testclient import TestClient
+    from lmms_eval.tui.server import app
+
+    ui, logs = TestClient(app), {"logs_path": str(finished[0])}
+    [run] = ui.get("/logs/runs", params=logs).json()
+    assert {"toy_rci", "two_rci", "toy_blank"} <= set(run["tasks"])
+    assert run["metrics"]["toy_rci"]["gap3,none"] == finished[1]["toy_rci"].measures["gap3"].value
+    assert not any(isinstance(value, (dict, list)) for value in run["metrics"]["toy_rci"].values())
+    page = ui.get(f"/logs/runs/{run['run_id']}/samples/toy_rci", params={**logs, "offset": 1, "limit": 2}).json()
+    assert (page["total"], [line["doc_id"] for line in page["samples"]]) == (5, [1, 2])
+    assert page["samples"][0]["patch"]["views"][0]["scores"] == next(
+        record.views[0].scores for record in finished[1]["toy_rci"].records() if record.doc_id == 1
+    )
