@@ -151,7 +151,7 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
             away.append(result.label)
             continue
         revision = (config.get("dataset_kwargs") or {}).get("revision")
-        common = {
+        common: dict[str, Any] = {
             "dataset_id": clean(config["dataset_path"]),
             "dataset_revision": clean(revision) if revision else None,
             "date": _day(run.date) or None,

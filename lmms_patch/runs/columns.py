@@ -94,7 +94,7 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
         error = result.run.written[result.task].get(f"{name}_stderr,{result.filter}")
-        if bounds.is_number(error) and len(out) < most:
+        if error is not None and bounds.is_number(error) and len(out) < most:
             out[f"{name}_stderr"] = float(error)
     return out
 
