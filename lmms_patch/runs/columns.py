@@ -35,7 +35,8 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
     out = dict(values)
     native: set[tuple[str, str]] = set()
     for result in results:
-        native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
+        if result.kind.name != "magic":  # all metrics of a MAGIC task are ours
+            native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
         for metric, estimate in _estimates(result).items():
             key = f"{metric}_stderr,{result.filter}"
             if estimate.se is not None and math.isfinite(estimate.se) and not bounds.is_number(out.get(key)):
