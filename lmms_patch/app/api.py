@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from lmms_patch.app.doctor.lines import Line
+    from lmms_patch.app.export import Published
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
@@ -339,6 +340,41 @@ def export(run: str | Path, task: str | None = None, *, to: str | None = None, o
     table = joined(found, task)
     forms.write(table, path, form)
     return path, table.num_rows
+
+
+def publish(
+    run: str | Path,
+    to: str,
+    task: str | None = None,
+    *,
+    output: str | Path | None = None,
+    project: str | None = None,
+    organization: str = "unknown",
+    relationship: str = "other",
+) -> Published:
+    """Hand the numbers of a finished run to an experiment tracker, or write them in the form of another site.
+
+    Args:
+        run: as in ``samples``.
+        to: ``mlflow``, ``trackio`` or ``wandb``; ``every-eval-ever`` or ``eval-results`` (the Hub's ``.eval_results/*.yaml``).
+        task: one of the run's tasks; None: all wrapped tasks.
+        output: the file; None: ``every_eval_ever.json`` or ``eval_results.yaml`` in the working folder. Trackers have none.
+        project: the project (of MLflow the experiment) of a tracker; None: the tracker's own default, or ``lmms-patch``.
+        organization: who ran the evaluation (``every-eval-ever``).
+        relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
+
+    Raises:
+        OptionError: an unknown form or relationship, a file of the run itself, or no such task.
+        RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file cannot be written.
+        PatchError: the tracker is not installed, or does not take the run.
+    """
+    from lmms_patch.app import export as forms
+    from lmms_patch.runs import run as runs
+
+    found = runs.read(newest_wrapped(run).path)
+    return forms.publish(
+        found, to, task, None if output is None else Path(output), project=project, organization=organization, relationship=relationship
+    )
 
 
 def results(runs: Paths) -> Table:

@@ -40,7 +40,12 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
         "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
         "merge_shards": ("shard_paths", "output_path"),
     },
-    "EvaluationTracker": {"save_results_samples": ("self", "task_name", "samples")},
+    "EvaluationTracker": {
+        "save_results_aggregated": ("self", "results", "samples", "datetime_str"),
+        "save_results_samples": ("self", "task_name", "samples"),
+    },
+    "WandbLogger": {"post_init": ("self", "results")},
+    "SwanLabLogger": {"post_init": ("self", "results")},
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must have."""

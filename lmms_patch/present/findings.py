@@ -201,6 +201,11 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     return out
 
 
+def said_of(results: Iterable[Result]) -> str:
+    """Return what to know of some results as one text, for places that show no links."""
+    return " ".join(one.text for one in findings([case(result) for result in results]))
+
+
 # --- which rule -----------------------------------------------------------------------------------
 
 

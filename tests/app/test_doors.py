@@ -103,6 +103,7 @@ COMMANDS = {
     "doctor-json": "doctor A --format json",
     "export": "export A --output OUT/x.csv",
     "export-lines": "export A --output OUT/x.jsonl",
+    "export-eee": "export A --to every-eval-ever --output OUT/x.json --organization ORG",
     "no-column": "export A --task NOWHERE",
     "no-task": "compare A B --task NOWHERE",
     "no-rules": "gate A -c NOWHERE",

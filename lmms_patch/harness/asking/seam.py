@@ -23,6 +23,7 @@ from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.video import watch
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+from lmms_patch.harness.written import add_errors
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -33,7 +34,18 @@ Place = tuple[str, int, int]
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache."""
+    """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache.
+
+    The host computes the standard errors of the results in there, and has none for our numbers: ours are put in their places.
+    """
+    results = _evaluate(original, *args, **kwargs)
+    if results is not None:  # None on all ranks but the first
+        add_errors(results)
+    return results
+
+
+def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Evaluate as the host does, but ask wrapped tasks in portions."""
     call = inspect.signature(original).bind(*args, **kwargs)
     call.apply_defaults()
     given = call.arguments

@@ -25,7 +25,7 @@ from lmms_patch.tst.results import stress
 
 
 class Details(dict):  # type: ignore[type-arg]
-    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, but no row of the printed table.
+    """All numbers of a task, as the value of its metric ``patch``: no row of the printed table.
 
     The host prints every metric whose value is not empty, so this one says that its length is 0.
     """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.ask.views import View
-from lmms_patch.harness.video import store
+from lmms_patch.harness.video import cache
 from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.video.reading import read
 from tests.making.decoders import decord_reader, torchcodec_decoder
@@ -132,8 +132,8 @@ def written(source):
         for i in range(k):
             part = numbers[bounds[i] : bounds[i + 1]]
             cuts[View("segment", k, 0, i)] = part if len(part) > 1 else part * 2
-    yield {store.written("here", repr(view), clip, view, min_cell=0, seed="s"): held for view, held in cuts.items()}, clip
-    store.forget("here")
+    yield {cache.written("here", repr(view), clip, view, min_cell=0, seed="s")[0]: held for view, held in cuts.items()}, clip
+    cache.forget("here")
 
 
 def upright(frames, one):

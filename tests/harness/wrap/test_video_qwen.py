@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lmms_eval.models.model_utils.load_video import load_video_stream
 
-from lmms_patch.harness.video import store
+from lmms_patch.harness.video import cache
 from lmms_patch.resources import folder
 from tests.harness import toys
 from tests.harness.cinema import write
@@ -56,12 +56,12 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
         pretrained=weights, device="cpu", device_map="cpu", min_pixels=784, max_pixels=200704, max_num_frames=MOST, **options
     )
     views, opened, handed = {}, [], []
-    write_view, read_video, process = store.written, vision.VIDEO_READER_BACKENDS[reader], model.processor
+    write_view, read_video, process = cache.written, vision.VIDEO_READER_BACKENDS[reader], model.processor
 
     def writing(owner, key, clip, view, **rest):
-        path = write_view(owner, key, clip, view, **rest)
+        path, count = write_view(owner, key, clip, view, **rest)
         views[path] = (key[0], view)
-        return path
+        return path, count
 
     def reading(asked):
         found = read_video(asked)
