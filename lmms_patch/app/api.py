@@ -1,6 +1,7 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.import_.vlmevalkit``
+(``api_import``; Python keeps the word without underscore for itself).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -26,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lmms_patch.app import api_magic
+from lmms_patch.app import api_import, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from lmms_patch.present.report.data import Report
     from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.ensemble import Ensemble
-    from lmms_patch.rci.imported import Imported
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
     from lmms_patch.runs.results import Taken
@@ -56,6 +56,8 @@ Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
 magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
+import_ = api_import
+"""The functions of the ``lmms-patch import`` commands."""
 
 
 _ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}
@@ -383,49 +385,6 @@ def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
 
     with catalog.quietly(bars=tell is not _silent):
         return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell)
-
-
-def import_vlmevalkit(
-    paths: Paths,
-    *,
-    output: str | Path = "out/imported",
-    model: str | None = None,
-    crop: str | None = None,
-    score: str | None = None,
-    judge: str | None = None,
-    cluster: str | None = None,
-    category: str = "category",
-    chance: float | None = None,
-    scale: float = 1.0,
-    trust_pickle: bool = False,
-) -> list[Imported]:
-    """Read results of VLMEvalKit as finished runs, and write these.
-
-    Args:
-        paths: folders or files that VLMEvalKit wrote.
-        output: the folder for the runs, one folder for each model.
-        model: the model, with which files' names begin; None: the name of a folder above them.
-        crop: how datasets of cells are named, such as ``{dataset}_patch_{n}_{row}_{col}``; None: usual forms (``runs.vlmevalkit.CROPS``).
-        score: the column of scores; None: the first of ``runs.vlmevalkit.SCORES``.
-        judge: whose scores, where a dataset has several.
-        cluster: the column whose equal values make docs one cluster.
-        category: the column of categories.
-        chance: what an uninformed answer scores, on the metric's own scale.
-        scale: full marks of a score.
-        trust_pickle: read pickles, which can run any code.
-
-    Raises:
-        PatchError: files that cannot be read, do not fit together or have no scores.
-    """
-    from lmms_patch.rci import imported
-    from lmms_patch.runs import vlmevalkit
-
-    if not (math.isfinite(scale) and scale > 0):
-        raise OptionError(f"--scale {scale:g}: full marks must be above 0")
-    if chance is not None and not 0 <= chance <= scale:
-        raise OptionError(f"--chance {chance:g}: must lie between 0 and the full marks, {scale:g}")
-    found = vlmevalkit.find([Path(one) for one in _listed(paths)], vlmevalkit.Asked(model, crop, score, judge, trust_pickle))
-    return imported.write(found, imported.Stated(cluster, category, chance, scale), Path(output))
 
 
 def gap(

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,9 +91,8 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
     asked = done.arguments
     with files.folder(folder, "--to") as made:
         written = published.write(asked.task, kept, made, copy=asked.copy_docs, include_path=asked.include_path, key=key)
-        (made / "pruning").mkdir()
         for name in LISTS:
-            shutil.copyfile(done.folder / name, made / "pruning" / name)
+            files.write(made / "pruning" / name, (done.folder / name).read_bytes())
         original = written.original
         about = PublishedJson(
             schema=1,

@@ -179,7 +179,9 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
     spec = WrapSpec(one.dataset, "rci", tuple(sorted(one.grids)), options, name)
     keys = _ordered(one.full.rows)
     docs = [_doc(doc_id, one.full.rows[key], stated) for doc_id, key in keys.items()]
-    made = plan(docs)  # as of a native run, so that its draws are the same
+    # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter has no score of its own.
+    circular = any("g_index" in row for row in one.full.rows.values())
+    made = plan(docs, declared="open" if circular else None)
     records = [_record(spec, one, key, doc_id, made, scores, metric, stated, category) for doc_id, key in keys.items()]
     rows = [
         {

@@ -25,7 +25,7 @@ def native(tmp_path, **more):
 
 
 def imported(paths, tmp_path, **more):
-    done = api.import_vlmevalkit(paths, output=tmp_path / "imported", **more)
+    done = api.import_.vlmevalkit(paths, output=tmp_path / "imported", **more)
     return [result for path in dict.fromkeys(one.path for one in done) for result in runs.read(path).results], done
 
 
@@ -292,6 +292,15 @@ def test_yes_and_no(tmp_path):
     assert found.details["chance"] == pytest.approx(0.6, abs=0.02)
 
 
+def test_circular_evaluation_has_no_chance_by_letters(tmp_path):
+    """MMBench: a hit is a whole group of rotations, so a constant letter would get nothing, and not the share of that letter."""
+    table(tmp_path, [kit.question(i, kit.LETTERS[i % 4], g_index=i) for i in range(40)])
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert found.details["chance"] is None
+    assert {record.answer.format for record in found.records()} == {"open"}
+    assert any("type --chance" in note for note in done.notes)
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -350,6 +359,16 @@ def test_names_without_a_model(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordError, match="no result files of VLMEvalKit"):
         imported(tmp_path / "empty", tmp_path)
+
+
+def test_names_that_act_on_a_terminal_or_a_build_server_are_shown_harmless(tmp_path, capsys):
+    model = "m\n::error::x\x1b[31m"
+    kit.write(tmp_path / model / f"{model}_Toy\n::add-mask::y_openai_result.tsv", [kit.question(i) for i in range(3)])
+    assert main(["import", "vlmevalkit", str(tmp_path), "--output", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert not any(one.startswith("::") for one in printed.splitlines())
+    assert len(runs.find([tmp_path / "out"])) == 1
 
 
 def test_indices_that_are_texts(tmp_path):

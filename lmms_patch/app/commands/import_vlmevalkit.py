@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_patch.app.commands.common import examples, say
+from lmms_patch.text import line
 
 
 @examples(
@@ -43,7 +44,7 @@ def command(
     """Read results of VLMEvalKit as finished runs, which show, report, compare, gate and leaderboard take."""
     from lmms_patch.app import api
 
-    done = api.import_vlmevalkit(
+    done = api.import_.vlmevalkit(
         paths,
         output=output,
         model=model,
@@ -59,6 +60,6 @@ def command(
     lines = []
     for one in done:
         grids = ", ".join(f"{n}x{n}" for n in one.grids) or "full images alone"
-        lines += [f"{one.model}: {one.task}, {one.docs:,} docs, {grids}", *(f"- {note}" for note in one.notes)]
+        lines += [line(f"{one.model}: {one.task}, {one.docs:,} docs, {grids}"), *(f"- {line(note)}" for note in one.notes)]
     written = dict.fromkeys(one.path for one in done)
     say("\n".join([*lines, "", *(f"written: {path}" for path in written), f"to see it: lmms-patch show {done[0].path.parent}"]))
