@@ -82,15 +82,27 @@ def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
         PatchError: see ``check``. The commit is all or nothing, so the same call may be repeated.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    disable_progress_bars()
     api = HfApi()
-    with _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"):
+    with _without_bars(), _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"):
         _check_existing(api, repository, public)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
         done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message, delete_patterns="*")
     return Pushed(repository, str(done.commit_url), not public)
+
+
+@contextlib.contextmanager
+def _without_bars() -> Iterator[None]:
+    """Show no bars of huggingface_hub."""
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    shown = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bars()
 
 
 def _check_existing(api: HfApi, repository: str, public: bool) -> None:
