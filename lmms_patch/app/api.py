@@ -1,6 +1,7 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``),
+``api.import_.vlmevalkit`` (``api_import``; Python keeps the word without underscore for itself).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -26,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lmms_patch.app import api_init, api_magic
+from lmms_patch.app import api_import, api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
 init = api_init
 """The functions of the ``lmms-patch init`` commands."""
+import_ = api_import
+"""The functions of the ``lmms-patch import`` commands."""
 
 
 _ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}

@@ -84,6 +84,10 @@ COMMANDS = {
         },
     ),
     "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines."),
+    "import": Listed(
+        "Results of another tool as finished runs.",
+        commands={"vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")},
+    ),
     "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }

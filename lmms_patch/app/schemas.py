@@ -23,6 +23,7 @@ _TYPES = {
     "magic-stepsense": "magic.formats.MagicStepsense",
     "patch": "runs.record.Record",
     "pruned": "tst.formats.PrunedJson",
+    "published": "tst.formats.PublishedJson",
     "report": "present.formats.Report",
     "task-config": "runs.details.TaskConfig",
 }

@@ -551,6 +551,8 @@ def _why_unread(case: Case) -> str:
     gate = reading.gate_of(case.analysis)
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
+    if not case.grids and case.measures["score"].value is not None:
+        return "only full images were asked"
     if gate.get("valid") is False:
         if reading.gate_word(gate) == reading.NEAR_CHANCE:
             return f"{case.metric} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"

@@ -117,7 +117,7 @@ def _prepare(stream: Random, call: Call, stock: Path) -> str:
 
 def _odd_option(stream: Random, call: Call) -> str:
     """One option of the command with an odd value, or one that there is not."""
-    named = call.words[:2] if call.words[0] in ("init", "magic") else call.words[:1]
+    named = call.words[:2] if call.words[0] in ("import", "init", "magic") else call.words[:1]
     params = [one for one in cli.built(*named).params if one.param_type_name == "option" and one.name not in ("help", "with_images")]
     if not params or stream.random() < 0.08:
         call.odd = True
