@@ -1,6 +1,7 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``),
+``api.import_.vlmevalkit`` (``api_import``; Python keeps the word without underscore for itself).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -26,12 +27,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lmms_patch.app import api_magic
+from lmms_patch.app import api_import, api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
+    from lmms_patch.app.doctor.lines import Line
+    from lmms_patch.app.export import Published
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
     from lmms_patch.compare.gap_sides import Side
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
     from lmms_patch.present.findings import Finding
     from lmms_patch.present.report.data import Report
     from lmms_patch.present.terminal.rci import Shown
+    from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
+    from lmms_patch.runs.costs import Cost
     from lmms_patch.runs.results import Taken
     from lmms_patch.runs.run import Result
 
@@ -54,6 +59,10 @@ Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
 magic = api_magic
 """The functions of the ``lmms-patch magic`` commands."""
+init = api_init
+"""The functions of the ``lmms-patch init`` commands."""
+import_ = api_import
+"""The functions of the ``lmms-patch import`` commands."""
 
 
 _ELSEWHERE = {"compare": "lmms_patch.compare.tasks", "gate": "lmms_patch.gate.judge"}
@@ -95,11 +104,13 @@ class Catalogue:
         entries: the names that were asked for, each with its verdict.
         kind: the suffix that they are priced for, such as ``rci3``.
         asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own boxes decide.
+        cost: what a finished run took, by which prices are told; None: there is none.
     """
 
     entries: list[Entry]
     kind: str
     asked: int | None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,8 @@ class Recomputed:
     Attributes:
         runs: by run, its tasks.
         pooled: by run, the pooled indices of its groups.
-        averaged: the tasks of all runs, averaged; empty with one run.
+        averaged: the tasks of all runs, averaged; empty with one run, and of an ensemble.
+        ensembles: the tasks of all runs over their models; empty but for an ensemble.
         warnings: what to mind of the average, one line each.
         taken: by run, its results file, and how many others its folder holds.
     """
@@ -148,6 +160,7 @@ class Recomputed:
     runs: list[list[Analyzed]]
     pooled: list[list[Pooled]]
     averaged: list[Averaged] = field(default_factory=list)
+    ensembles: list[Ensemble] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
 
@@ -158,11 +171,22 @@ class Recomputed:
 
         runs = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
-        return {"schema": SCHEMA, "runs": runs, **average, **({"warnings": list(self.warnings)} if self.warnings else {})}
+        ensemble = {"ensemble": numbers.to_json(self.ensembles)} if self.ensembles else {}
+        return {"schema": SCHEMA, "runs": runs, **average, **ensemble, **({"warnings": list(self.warnings)} if self.warnings else {})}
+
+
+RUNS = Path("out")
+"""The folder of runs that ``tasks`` takes times and tokens from, where none is named and this one is there."""
 
 
 def tasks(
-    pattern: str | None = None, kind: str | None = None, *, include_path: str | Path | None = None, quiet: bool = True, watch: Watch = _unwatched
+    pattern: str | None = None,
+    kind: str | None = None,
+    *,
+    include_path: str | Path | None = None,
+    run: str | Path | None = None,
+    quiet: bool = True,
+    watch: Watch = _unwatched,
 ) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs.
 
@@ -170,16 +194,42 @@ def tasks(
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
         kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
         include_path: a folder with more task files.
+        run: a finished run, whose times and tokens a call is taken to need: its ``--output_path`` (of several runs the newest that asked one of the
+            names, else the newest), or its results file; None: of those in ``out``, where there are some.
         quiet: keep back what lmms-eval logs; False: it goes to stderr.
         watch: passes the names on one by one, to show progress.
 
     Raises:
         UnknownNameError: nothing matches, or ``kind`` is no way of wrapping.
+        RecordError: there is no such run, or a file of it cannot be read.
     """
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly() if quiet else contextlib.nullcontext():
-        return _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
+        found = _catalogue(catalog.task_manager(include_path), pattern, kind, watch)
+    return dataclasses.replace(found, cost=_cost(run, {entry.name for entry in found.entries}))
+
+
+def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
+    """Return what the newest run under a path took that asked one of some benchmarks, or else the newest of all.
+
+    Args:
+        path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
+        names: benchmarks.
+    """
+    from lmms_patch.runs import costs
+    from lmms_patch.runs import results as files
+    from lmms_patch.runs import run as runs
+
+    def fits(file: Path) -> bool:
+        return any(one.described["base"] in names for one in runs.read(file).results)
+
+    try:
+        return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)
+    except RecordError:
+        if path is not None:
+            raise
+        return None
 
 
 def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
@@ -295,6 +345,41 @@ def export(run: str | Path, task: str | None = None, *, to: str | None = None, o
     return path, table.num_rows
 
 
+def publish(
+    run: str | Path,
+    to: str,
+    task: str | None = None,
+    *,
+    output: str | Path | None = None,
+    project: str | None = None,
+    organization: str = "unknown",
+    relationship: str = "other",
+) -> Published:
+    """Hand the numbers of a finished run to an experiment tracker, or write them in the form of another site.
+
+    Args:
+        run: as in ``samples``.
+        to: ``mlflow``, ``trackio`` or ``wandb``; ``every-eval-ever`` or ``eval-results`` (the Hub's ``.eval_results/*.yaml``).
+        task: one of the run's tasks; None: all wrapped tasks.
+        output: the file; None: ``every_eval_ever.json`` or ``eval_results.yaml`` in the working folder. Trackers have none.
+        project: the project (of MLflow the experiment) of a tracker; None: the tracker's own default, or ``lmms-patch``.
+        organization: who ran the evaluation (``every-eval-ever``).
+        relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
+
+    Raises:
+        OptionError: an unknown form or relationship, a file of the run itself, or no such task.
+        RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file cannot be written.
+        PatchError: the tracker is not installed, or does not take the run.
+    """
+    from lmms_patch.app import export as forms
+    from lmms_patch.runs import run as runs
+
+    found = runs.read(newest_wrapped(run).path)
+    return forms.publish(
+        found, to, task, None if output is None else Path(output), project=project, organization=organization, relationship=relationship
+    )
+
+
 def results(runs: Paths) -> Table:
     """Return the numbers of finished runs as an Arrow table with one row per task and number (docs/tables.md).
 
@@ -385,6 +470,7 @@ def gap(
     blind: str | Path,
     *,
     subset: str | Path | None = None,
+    language_model: str | Path | None = None,
     task: str | None = None,
     metric: str | None = None,
     match: str = "category",
@@ -395,6 +481,7 @@ def gap(
         full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
         blind: run of the ``_blind`` task.
         subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random ones.
+        language_model: run, without images, of the language model that the model was made from: gives MMStar's multi-modal leakage.
         task: the base task, where the runs have several.
         metric: None: the primary one.
         match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
@@ -407,7 +494,11 @@ def gap(
 
     one, other = gap_sides.read_pair(Path(full), Path(blind), task=task, metric=metric)
     one = dataclasses.replace(one, warnings=(*one.warnings, *_asked_apart(one, other)))
-    return gaps.gap(one, other, None if subset is None else gap_sides.read_subset(Path(subset), one.base), match=match)
+    found = gaps.gap(one, other, None if subset is None else gap_sides.read_subset(Path(subset), one.base), match=match)
+    if language_model is None:
+        return found
+    text = gap_sides.read_side(Path(language_model), "blind", task=other.base, metric=other.metric)
+    return dataclasses.replace(found, leakage=gaps.leakage(other, text), warnings=(*found.warnings, *text.warnings))
 
 
 def _asked_apart(full: Side, blind: Side) -> list[str]:
@@ -427,19 +518,23 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
     return [*said, *([unknown] if unknown else [])]
 
 
-def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool = False, watch: Watch = _unwatched) -> Recomputed:
-    """Recompute the numbers of finished runs, with other settings where given; average several runs.
+def analyze(
+    folders: Paths, changes: Changes | None = None, *, by_category: bool = False, ensemble: bool = False, watch: Watch = _unwatched
+) -> Recomputed:
+    """Recompute the numbers of finished runs, with other settings where given; average several runs, or sum up those of several models.
 
     Args:
         folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
         changes: what to compute otherwise than the runs did (``recompute.Changes``).
         by_category: also each category by itself.
+        ensemble: the runs are of different models (``rci.ensemble``); else several runs are of one model, and are averaged.
         watch: hands the tasks of a run on one by one, for a bar of progress.
 
     Raises:
-        OptionError: a setting out of range.
-        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be averaged.
+        OptionError: a setting out of range, or an ensemble of one run.
+        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be taken together.
     """
+    from lmms_patch.rci import ensemble as models
     from lmms_patch.rci import pooling, recompute
 
     changes = changes or recompute.Changes()
@@ -447,32 +542,57 @@ def analyze(folders: Paths, changes: Changes | None = None, *, by_category: bool
     folders = _listed(folders)
     taken = [recompute.one_run(Path(folder)) for folder in folders]
     paths = [one.path for one in taken]
-    warnings = _check_runs(paths) if len(paths) > 1 else []
+    if ensemble and len(paths) < 2:
+        raise OptionError("an ensemble is of at least two models: give a run of each, such as 'lmms-patch analyze --ensemble RUN1 RUN2 RUN3'")
+    if ensemble and by_category:
+        raise OptionError("an ensemble is not split by category: ask for one category with --category NAME")
+    warnings = _check_runs(paths, ensemble) if len(paths) > 1 else []
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
     runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
-    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], warnings, taken)
+    if ensemble:
+        return Recomputed(runs, pooled, [], models.ensembles(dict(zip(_models(paths), runs, strict=True)), changes), warnings, taken)
+    return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], [], warnings, taken)
 
 
-def _check_runs(paths: Sequence[Path]) -> list[str]:
-    """Refuse to average runs unless they are different runs of one model, asked the same under the same settings.
+_OF_ADAPTERS = ("prompts", "generation", "system instruction")
+"""Settings that tasks may choose for each adapter."""
 
-    Only the model's arguments may differ, as a seed does.
+
+def _models(paths: Sequence[Path]) -> list[str]:
+    """Return the names of the models of some runs; a run that does not name its model has that of its file."""
+    from lmms_patch.runs import run as runs
+
+    return [one.model or one.adapter or str(path) for path, one in zip(paths, map(runs.read, paths), strict=True)]
+
+
+def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
+    """Refuse to take runs together unless they were asked the same under the same settings.
+
+    Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are of as many models, and what
+    tasks may choose for an adapter may differ.
 
     Returns:
-        Warnings: what could not be checked, and other versions of lmms-eval.
+        Warnings: what differs all the same, and what could not be checked.
 
     Raises:
-        RecordError: one run twice, several models, or tasks that were asked otherwise.
+        RecordError: one run twice, several models (of an ensemble: one model twice), or tasks that were asked otherwise.
     """
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
 
     read = [runs.read(path) for path in paths]
     models = {(run.model, run.adapter) for run in read if run.adapter}
-    if len(models) > 1:
+    if ensemble:
+        named = _models(paths)
+        if twice := next((name for name in named if named.count(name) > 1), None):
+            raise RecordError(f"two of these runs are of the model {twice}; give one run of each model, or leave out --ensemble to average them")
+    elif len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
-        raise RecordError(f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: type 'lmms-patch compare A B'")
+        raise RecordError(
+            f"these are runs of {len(models)} models ({names}); only runs of one model are averaged: "
+            "type 'lmms-patch analyze --ensemble ...' for the index over models, or 'lmms-patch compare A B'"
+        )
     warnings: dict[str, None] = {}
     first = {(result.task, result.filter): result for result in read[0].results}
     seen: dict[str, Path] = {}
@@ -486,10 +606,12 @@ def _check_runs(paths: Sequence[Path]) -> list[str]:
             if run is read[0] or (result.task, result.filter) not in first:
                 continue
             prints = [first[result.task, result.filter].fingerprint, result.fingerprint]
-            apart = in_words(runs.differences(prints[0], prints[1], ignore=["lmms-eval version"]))
+            told = ["lmms-eval version", *(_OF_ADAPTERS if ensemble else ())]
+            apart = in_words(runs.differences(prints[0], prints[1], ignore=told))
             if apart:
-                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; average only runs that were asked alike")
-            version = runs.differences({key: prints[0][key] for key in ("lmms-eval version",)}, prints[1])
+                what = "an ensemble is of runs" if ensemble else "average only runs"
+                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; {what} that were asked alike")
+            version = in_words(runs.differences({key: prints[0].get(key) for key in told}, prints[1]))
             said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
             warnings |= {f"{result.task}: {line}": None for line in said if line}
     return list(warnings)
@@ -599,6 +721,26 @@ def leaderboard(
 
     paths = [Path(folder) for folder in _listed(folders)]
     return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
+
+
+def doctor(run: str | Path | None = None, *, model: str | None = None) -> list[Line]:
+    """Check the installation and the machine, and return a line for each thing that was looked at.
+
+    Args:
+        run: the ``--output_path`` of a run, or one ``*_results.json``, that is checked too.
+        model: an adapter of lmms-eval that is checked too, from its source.
+    """
+    from lmms_patch.app.doctor import installed, machine
+
+    env = dict(os.environ)
+    found = [*installed.package(), *installed.python(), *installed.versions(), *installed.host(), *installed.plugin()]
+    found += installed.adapter(model) if model else []
+    found += [*machine.caches(env), *machine.disk(Path(run or "."), env), *machine.variables(env), *machine.hub(env)]
+    if run is not None:
+        from lmms_patch.app.doctor.finished import finished
+
+        found += finished(Path(run))
+    return found
 
 
 @overload

@@ -52,6 +52,15 @@ class Listed:
 
 COMMANDS = {
     "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
+    "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
+    "init": Listed(
+        "Files to start from: rules and a workflow made from a run, a task file, a suite.",
+        commands={
+            "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
+            "task": Listed("A task file with every option, to be changed."),
+            "suite": Listed("One name for several tasks."),
+        },
+    ),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
     "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
     "show": Listed("What a finished run found, and its table."),
@@ -75,6 +84,10 @@ COMMANDS = {
         },
     ),
     "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines."),
+    "import": Listed(
+        "Results of another tool as finished runs.",
+        commands={"vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")},
+    ),
     "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }

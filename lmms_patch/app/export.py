@@ -1,9 +1,11 @@
-"""Tables as files: Parquet, CSV that no spreadsheet runs, and JSON lines."""
+"""Tables as files: Parquet, CSV that no spreadsheet runs, and JSON lines. And the numbers of a run for other sites and for trackers."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from lmms_patch import files
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.results import is_of_run
 from lmms_patch.runs.run import Run
 from lmms_patch.text import block, csv_cell
 
 FORMS = ("parquet", "csv", "jsonl")
+SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_results.yaml"}
+"""The forms of other sites, and how their files are called where nothing else is said."""
 _ROWS = 10_000
 
 
@@ -100,3 +104,60 @@ def _changed(rows: pa.Table | pa.RecordBatch, change: Callable[[str], str], flat
             column = pa.array(map(of_cell, column.to_pylist()), pa.string() if flat else kind)
         columns[change(name)] = column
     return type(rows).from_pydict(columns)
+
+
+# --- numbers for other sites ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was handed on.
+
+    Attributes:
+        to: the site or tracker.
+        numbers: how many numbers.
+        path: the file; None where a tracker got them.
+        left_out: the tasks without any number there, and why; empty where all have one.
+    """
+
+    to: str
+    numbers: int
+    path: Path | None = None
+    left_out: str = ""
+
+
+def publish(run: Run, to: str, task: str | None, output: Path | None, *, project: str | None, organization: str, relationship: str) -> Published:
+    """Hand the numbers of a run to a tracker, or write them in the form of another site (``api.publish``)."""
+    from lmms_patch.app import trackers
+    from lmms_patch.compare import audit
+    from lmms_patch.present import published
+
+    if to not in (*SITES, *trackers.TRACKERS):
+        raise OptionError(f"--to {to}: allowed: {', '.join((*FORMS, *SITES, *trackers.TRACKERS))}")
+    results = [result for result in run.results if task in (None, result.task)]
+    if not results:
+        raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
+    for result in results:  # no number goes out that its own log contradicts
+        audit.check(result, intervals=False)
+    if to in trackers.TRACKERS:
+        if output is not None:
+            raise OptionError(f"--output {output}: {to} takes no file; it says itself where its runs are")
+        return Published(to, trackers.log(run, results, to, project))
+    path = output or Path(SITES[to])
+    check_output(path, run)
+    if to == "every-eval-ever":
+        if relationship not in published.RELATIONSHIPS:
+            raise OptionError(f"--relationship {relationship}: allowed: {', '.join(published.RELATIONSHIPS)}")
+        made = published.every_eval_ever(run, results, organization=organization, relationship=relationship, retrieved=int(time.time()))
+        count, content, away = len(made["evaluation_results"]), published.json_text(made), list[str]()
+    else:
+        import yaml
+        from huggingface_hub import eval_result_entries_to_yaml
+
+        entries, away = published.eval_results(run, results)
+        count, content = len(entries), yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=False)
+    left_out = f"{', '.join(away)}: the data are not on the Hub" if away else ""
+    if not count:
+        raise RecordError(f"{run.path}: no number can go to {to}: {left_out or 'none is defined'}")
+    files.write(path, content)
+    return Published(to, count, path, left_out)

@@ -100,11 +100,30 @@ class PruneArguments(BaseModel):
     )
     seed: Annotated[int, typer.Option("--seed", help="Of ties, draws and fold seeds.")] = 0
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where an earlier call was interrupted.")] = False
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="Also write a dataset that others can load: a list of the kept ids, unless --copy.")
+    ] = None
+    copy_docs: Annotated[
+        bool, typer.Option("--copy", help="Put the kept docs themselves into --to, as Parquet; their licence must allow it (--license).")
+    ] = False
+    license: Annotated[
+        str | None,
+        typer.Option("--license", metavar="NAME", help="Licence of the dataset in --to, as the hub names it: cc-by-4.0."),
+    ] = None
+    push: Annotated[
+        str | None, typer.Option("--push", metavar="REPO", help="Send that dataset to a repository of the Hugging Face hub: OWNER/NAME; private.")
+    ] = None
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see the repository of --push.")] = False
 
     @property
     def folder(self) -> Path:
         """The folder of everything that is written."""
         return self.output or Path("out/pruned") / self.task
+
+    @property
+    def dataset(self) -> Path | None:
+        """The folder of the dataset that others can load; None where none is asked for."""
+        return self.to or (self.folder / "dataset" if self.push is not None else None)
 
     @property
     def judge_model(self) -> str:

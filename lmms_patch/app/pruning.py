@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.app import hub, publishing
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.numbers import APART, REVERSED
@@ -51,6 +52,8 @@ class Pruning:
         overlap: with the docs of ``against``; None where not asked, or nothing went.
         folder: everything that was written (``tst.pruned``).
         task_file: the task of the kept docs, for ``--include_path``.
+        dataset: the folder that others can load; None where none was asked for.
+        pushed: where it lies on the hub; None where it was not sent.
     """
 
     arguments: Arguments
@@ -60,6 +63,8 @@ class Pruning:
     overlap: controls.Overlap | None
     folder: Path
     task_file: Path
+    dataset: Path | None = None
+    pushed: hub.Pushed | None = None
 
     @property
     def categories(self) -> list[tuple[str, int, int, float, int]]:
@@ -160,6 +165,7 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     from lmms_patch.harness.tst import pruned_task
 
     settings, out = _settings(arguments), arguments.folder
+    repository = publishing.check(arguments)
     embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
@@ -185,7 +191,8 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     pruned.write(out, arguments.task, items, found, described, more)
     kept = [items[int(i)].key for i in found.kept]
     written = pruned_task.write(arguments.task, kept, out / "task", include_path=arguments.include_path, key=arguments.key or task.spec.options.key)
-    return Pruning(arguments, items, found, judged, overlap, out, written)
+    done = Pruning(arguments, items, found, judged, overlap, out, written)
+    return done if arguments.dataset is None else publishing.publish(done, described, kept, arguments.key or task.spec.options.key, repository, tell)
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
     "compare": "compare.formats.CompareJson",
     "details": "runs.details.Details",
+    "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",
     "gate-config": "gate.rules.File",
     "leaderboard": "present.formats.Leaderboard",
@@ -22,6 +23,7 @@ _TYPES = {
     "magic-stepsense": "magic.formats.MagicStepsense",
     "patch": "runs.record.Record",
     "pruned": "tst.formats.PrunedJson",
+    "published": "tst.formats.PublishedJson",
     "report": "present.formats.Report",
     "task-config": "runs.details.TaskConfig",
 }

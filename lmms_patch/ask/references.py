@@ -78,6 +78,12 @@ class Plan:
     digests: dict[str, str] = field(default_factory=dict)
 
 
+def own_question(row: Any) -> str:
+    """Return the text of a doc's field ``question``; "" where there is none."""
+    field = row.get("question")
+    return field if isinstance(field, str) else ""
+
+
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
     """Return the question of each doc: the text of its field ``question`` where there is one, else the prompt without the common beginning."""
     first, last = (min(prompts), max(prompts)) if len(prompts) > 1 else ("", "")

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
+
+from lmms_patch.ask.answers import without_listed
 
 _VIDEO = (
     r"(?:videos?|clip|film|movie|footage|recording|vlog|documentary|animation|episode)\b"
@@ -123,6 +126,14 @@ _ASKS_WHEN = re.compile(
     r"|什么时候|何时|哪个|哪段|哪一段|几秒|时间段|什么时间",
     re.I,
 )
+_ASKED_TIMES = re.compile(
+    r"\b(?:start|starting|begin|beginning)(?:\s+times?|\s+frames?)?\s+and\s+(?:the\s+)?end(?:ing)?\s+(?:are\s+)?(?:times?|time\s?stamps?|seconds?|frames?)\b"
+    r"|(?:开始|起始|起止)(?:时间|帧)?\s*(?:和|与|及)\s*(?:结束|终止)(?:时间|帧)|起止时间",
+    re.I,
+)
+"""What a prompt asks for where the answer is a stretch of the clip, as in temporal grounding."""
+_ENDS_SENTENCE = re.compile(r"\s*\n+\s*|(?<=[.!?:])\s+|(?<=[。！？])\s*|(?<=\D：)\s*")
+_IS_QUESTION = re.compile(r"[?？][\s\"'”’)\]]*$")
 POINTS = "its question points into the clip's own time"
 """Why a doc is left out of an index in time, as records say it; what points there may follow."""
 _LETTER = re.compile(r"^\(?[A-J][.):]\s*")
@@ -147,6 +158,54 @@ def points_into_clip(question: str, options: Sequence[str] = ()) -> str:
     """
     text = " ".join(unicodedata.normalize("NFKC", question).split())
     return _in_words(text) or _in_options(text, [_LETTER.sub("", unicodedata.normalize("NFKC", option).strip()).strip(" .。") for option in options])
+
+
+def asked_times(prompt: str) -> str:
+    """Return the words of a prompt that ask for a start and an end in the clip's own time; empty where none do.
+
+    >>> asked_times("When does she sit down? Please return its start time and end time.")
+    'start time and end time'
+    """
+    match = _ASKED_TIMES.search(without_listed(prompt))
+    return match[0] if match else ""
+
+
+def questions_in(prompts: Sequence[str], options: Sequence[Sequence[str]] = ()) -> list[str]:
+    r"""Return what each prompt asks: without its listed options, and without the instructions that it shares with others.
+
+    A sentence is an instruction where at least half of the prompts (and two) hold it, whatever numbers are in it, and it is no question. A prompt
+    that holds instructions alone, beside its options, is returned without its options: its question is what the others ask, too.
+
+    Args:
+        prompts: of all docs of a task, since one prompt alone does not say what it shares.
+        options: the option texts of each doc, which its prompt may list without letters; none are known where empty.
+
+    >>> questions_in(["Watch to the end of the video.\nWho waves?\nAnswer briefly.", "Watch to the end of the video.\nWho sits?\nAnswer briefly."])
+    ['Who waves?', 'Who sits?']
+    """
+    plain = [without_listed(prompt) for prompt in prompts]
+    sentences = [sentences_of(prompt) for prompt in plain]
+    shared = shared_sentences(plain)
+    listed = [{skeleton(one) for option in some for one in sentences_of(option)} for some in options or [()] * len(plain)]
+    sentences = [[one for one in some if skeleton(one) not in known] for some, known in zip(sentences, listed, strict=True)]
+    own = [[one for one in some if skeleton(one) not in shared or _IS_QUESTION.search(one)] for some in sentences]
+    return [" ".join(some) if any(map(skeleton, some)) else prompt for some, prompt in zip(own, plain, strict=True)]
+
+
+def shared_sentences(prompts: Sequence[str], share: float = 0.5) -> frozenset[str]:
+    """Return the sentences (``skeleton``) that at least so large a share of some prompts hold, and at least two."""
+    counts = Counter(one for prompt in prompts for one in {skeleton(sentence) for sentence in sentences_of(prompt)})
+    return frozenset(one for one, count in counts.items() if count >= max(2, share * len(prompts)))
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text; a line ends a sentence, too, and so does a colon."""
+    return [one for one in _ENDS_SENTENCE.split(text.strip()) if one]
+
+
+def skeleton(sentence: str) -> str:
+    """Return a sentence by which others are the same: in lower case, letters alone; each number is one mark."""
+    return re.sub(r"\d+(?:\.\d+)?", "#", re.sub(r"[^\w.]|_", "", sentence.lower())).strip(".")
 
 
 def _in_words(text: str) -> str:

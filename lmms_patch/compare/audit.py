@@ -2,6 +2,7 @@
 
 A results file may be edited, a log may be cut, and both may be of different runs. ``check`` recomputes what can be recomputed:
 
+- the file with the tasks' objects has the SHA-256 that the results file says.
 - within the file: the flat numbers are those of the ``patch`` object, ends of intervals are on the right sides, the index is
   1 − MPP/FIP, the gate says what its terms give, the grids are those that were asked.
 - against the log: how many docs, which; the best views; FIP, MPP and every other number that follows from the records. Draws are
@@ -35,8 +36,8 @@ from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
 from lmms_patch.runs.record import Record, hashed, in_set, log_digest
-from lmms_patch.runs.results import sample_log
-from lmms_patch.runs.run import Result
+from lmms_patch.runs.results import objects_file, sample_log
+from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.runs.unjudged import Bounds
@@ -73,6 +74,7 @@ def check(result: Result, *, intervals: bool = True) -> tuple[str, ...]:
     Raises:
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
     """
+    _check_objects(result.run)
     if not result.docs:
         return ("nothing was scored",)
     where = f"{result.run.path}: {result.task}"
@@ -115,6 +117,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 # --- within the results file ----------------------------------------------------------------------
+
+
+def _check_objects(run: Run) -> None:
+    """Check that the file with the tasks' objects is the one that the run wrote."""
+    told, found = (run.about.get("objects", {}).get(key) for key in ("sha256", "found"))
+    if told != found:
+        raise RecordError(f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed")
 
 
 def _check_file(result: Result, where: str) -> None:

@@ -70,6 +70,30 @@ class Controls:
 
 
 @dataclass(frozen=True)
+class Leakage:
+    """Multi-modal leakage: what a model answers without images beyond the language model that it was made from.
+
+    Source: MMStar, https://arxiv.org/abs/2403.20330, "Multi-modal Gain/Leakage":
+    ML = max(0, S_wv − S_t). Multi-modal gain, MG = S_v − S_wv, is the gap itself.
+
+    Attributes:
+        model: the language model, as its run names it.
+        docs: number of docs, scored in both runs.
+        blind: S_wv, the mean score of the multimodal model without images, on the metric's own scale.
+        text: S_t, the mean score of the language model.
+        difference: blind − text, paired by doc (text − blind where lower is better).
+        value: ML, the difference or 0, whichever is larger.
+    """
+
+    model: str
+    docs: int
+    blind: Estimate
+    text: Estimate
+    difference: Estimate
+    value: float | None
+
+
+@dataclass(frozen=True)
 class Gap:
     """The vision-blind gap, and whether pruning widened it.
 
@@ -84,6 +108,7 @@ class Gap:
         verdict: in one sentence.
         n_only_full, n_only_blind: docs that only one of the two runs asked.
         warnings: one line each.
+        leakage: against the language model; None where no run of it was given.
     """
 
     base: str
@@ -98,6 +123,7 @@ class Gap:
     n_only_full: int
     n_only_blind: int
     warnings: tuple[str, ...]
+    leakage: Leakage | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
@@ -151,6 +177,31 @@ def gap(
     return dataclasses.replace(whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings)
 
 
+def leakage(blind: Side, text: Side, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Leakage:
+    """Return the multi-modal leakage.
+
+    Args:
+        blind: the multimodal model's run without images.
+        text: the run of the language model that it was made from.
+        draws: of the bootstrap.
+        level: nominal coverage of the intervals, 0..1.
+        seed: of the bootstrap.
+
+    Raises:
+        RecordError: runs of different benchmarks or metrics or of one model, a text-only cross-validation, or no doc that both have.
+    """
+    for side in (blind, text):
+        if side.kind == "tst":
+            raise RecordError(
+                f"{side.task} is a text-only cross-validation, which was trained on this benchmark; leakage needs runs of the _blind task"
+            )
+    if text.model and blind.model == text.model:
+        raise RecordError(f"both runs without images are of {blind.model}; give as language model a run of the model that it was made from")
+    paired = _Paired(blind, text, {"draws": draws, "level": level, "seed": seed}, names=("blind", "language model's"))
+    row = paired.row("leakage", np.arange(len(paired.ids)))
+    return Leakage(text.model, row.docs, row.full, row.blind, row.gap, None if row.gap.value is None else max(0.0, row.gap.value))
+
+
 def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
     out = []
     if wanted > kept:
@@ -163,8 +214,8 @@ def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
 class _Paired:
     """The docs that both runs scored, as arrays."""
 
-    def __init__(self, full: Side, blind: Side, options: Mapping[str, Any]) -> None:
-        _check_pair(full, blind)
+    def __init__(self, full: Side, blind: Side, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")) -> None:
+        _check_pair(full, blind, names)
         self.sides, self.options = (full, blind), options
         common = [doc_id for doc_id in sorted(full.scores) if doc_id in blind.scores]
         self.only = len(full.scores) - len(common), len(blind.scores) - len(common)
@@ -172,7 +223,9 @@ class _Paired:
         self.unscored = len(common) - len(self.ids)
         if not self.ids:
             why = "all are unscored in one of them" if common else f"doc ids {_span(full.scores)} and {_span(blind.scores)}"
-            raise RecordError(f"{full.base}: no doc is scored in both the full and the blind run ({why}); both must be asked the same docs")
+            raise RecordError(
+                f"{full.base}: no doc is scored in both the {names[0]} and the {names[1]} run ({why}); both must be asked the same docs"
+            )
         self.scores = np.array([[side.scores[doc_id] for side in self.sides] for doc_id in self.ids], float)
         self.gaps = (self.scores[:, 0] - self.scores[:, 1]) * (1 if full.higher else -1)
         self.ends = intervals.ends_of(self.scores)
@@ -236,12 +289,15 @@ class _Paired:
         return Gap(full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings))
 
 
-def _check_pair(full: Side, blind: Side) -> None:
+def _check_pair(full: Side, blind: Side, names: tuple[str, str]) -> None:
+    one, other = names
     if full.base != blind.base:
-        raise RecordError(f"the full run is of {full.base} ({full.task}), the blind run of {blind.base} ({blind.task}); give runs of one benchmark")
+        raise RecordError(
+            f"the {one} run is of {full.base} ({full.task}), the {other} run of {blind.base} ({blind.task}); give runs of one benchmark"
+        )
     if full.metric != blind.metric:
         raise RecordError(
-            f"{full.base}: the full run's metric is {full.metric}, the blind run's {blind.metric}; name one that both have with --metric"
+            f"{full.base}: the {one} run's metric is {full.metric}, the {other} run's {blind.metric}; name one that both have with --metric"
         )
     if full.higher != blind.higher:
         raise RecordError(f"{full.base}: higher {full.metric} is better in one run and worse in the other; they are not the same metric")
@@ -303,3 +359,17 @@ def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claim
     elif widened.low <= 0:
         why.append("the interval reaches 0" if widened.high is not None and widened.high >= 0 else "the gap is narrower than before")
     return f"no widening is shown ({', and '.join(why)}): {numbers}"
+
+
+def leaked(found: Leakage) -> str:
+    """Return what the leakage says, in a sentence."""
+    ends = "" if found.difference.low is None or found.difference.high is None else _ends(found.difference.low, found.difference.high)
+    numbers = f"{_value(found.value)}{ends}; without images the model scores {_value(found.blind.value)}, {found.model or 'its language model'} "
+    numbers += f"{_value(found.text.value)}, over {found.docs} docs"
+    if found.difference.low is not None and found.difference.low > 0:
+        return f"multi-modal leakage {numbers}: it knows answers that its language model does not, or reads the questions better"
+    return f"no multi-modal leakage is shown: {numbers}"
+
+
+def _ends(low: float, high: float) -> str:
+    return f" [{max(0.0, low):.3f}, {max(0.0, high):.3f}]"

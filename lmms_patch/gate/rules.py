@@ -121,7 +121,7 @@ class Rule(Shared):
     kind: Globs = ("*",)
     """Wildcards of kinds of wrapping."""
     metric: Annotated[_Text, must("a name such as fip or rci3, or a wildcard")] | None = None
-    """A wildcard over the numbers of docs/metrics.md, such as fip, rci3 or gap*; rci and pcri are one."""
+    """A wildcard over the numbers of docs/metrics.md, such as fip, rci3, trci4 or gap*; rci and pcri are one."""
     min: Number | None = None
     """Lower limit of the metric, on its own scale."""
     max: Number | None = None

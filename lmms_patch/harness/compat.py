@@ -6,6 +6,7 @@ hands to its base. ``check_host`` compares the first table with the installed ho
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -39,10 +40,35 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
         "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
         "merge_shards": ("shard_paths", "output_path"),
     },
-    "EvaluationTracker": {"save_results_samples": ("self", "task_name", "samples")},
+    "EvaluationTracker": {
+        "save_results_aggregated": ("self", "results", "samples", "datetime_str"),
+        "save_results_samples": ("self", "task_name", "samples"),
+    },
+    "WandbLogger": {"post_init": ("self", "results")},
+    "SwanLabLogger": {"post_init": ("self", "results")},
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must have."""
+
+HOMES = {
+    "TaskManager": "lmms_eval.tasks",
+    "ResponseCache": "lmms_eval.caching.response_cache",
+    "EvaluationTracker": "lmms_eval.loggers.evaluation_tracker",
+    "lmms_eval.evaluator": "lmms_eval.evaluator",
+}
+"""The module of each owner in ``PATCHED``."""
+
+VIDEO_READERS = {
+    "lmms_eval.models.model_utils.load_video": (
+        *("read_video", "read_video_torchcodec", "read_video_dali", "load_video_decord", "load_video_stream", "load_video_packet"),
+    ),
+    "qwen_vl_utils.vision_process": ("fetch_video",),
+    "transformers.video_utils": ("load_video",),
+}
+"""By module, the functions that adapters read videos with; ``harness.video.watch`` notes what they return. Any of them may be missing.
+
+Each takes the path, a mapping that holds it, or an open container first. Beside these, adapters use ``decord.VideoReader``.
+"""
 
 OVERRIDDEN = {
     # what the model is shown
@@ -71,6 +97,7 @@ DELEGATED = {
 _PAIR = re.compile(r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]")
 
 
+@functools.cache
 def host_version() -> str:
     """Return the version of the installed lmms-eval, or ``"unknown"``."""
     try:
@@ -93,26 +120,49 @@ def check_host(*owners: Any) -> None:
     Raises:
         HostError: one line that names both versions, and what is wrong.
     """
-    installed = host_version()
-    wrong = []
+    wrong = [said] if (said := version_at_odds(host_version())) else []
+    for owner in owners:
+        for name in PATCHED[owner.__name__]:
+            function = getattr(owner, name, None)
+            given = None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
+            wrong += [said] if (said := function_at_odds(owner.__name__, name, given)) else []
+    if wrong:
+        raise HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(wrong)}; type: {INSTALL}")
+
+
+def works_with() -> str:
+    """Return which versions of lmms-eval this version of lmms-patch works with, in words."""
+    return f"lmms-patch {__version__} works with lmms-eval from {_dotted(OLDEST)} on, before {_dotted(TOO_NEW)}"
+
+
+def version_at_odds(installed: str) -> str:
+    """Say why a version of lmms-eval is not supported; "" where it is."""
     release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)  # () where the version is unknown
     if release and release < OLDEST:
-        wrong.append("its response cache (--use_cache) ignores changed options of tasks inside groups")
-    elif not OLDEST <= release < TOO_NEW:
-        wrong.append("its version is not supported")
-    for owner in owners:
-        for name, parameters in PATCHED[owner.__name__].items():
-            function = getattr(owner, name, None)
-            if function is None:
-                wrong.append(f"{owner.__name__}.{name} is missing")
-            elif tuple(inspect.signature(inspect.unwrap(function)).parameters)[: len(parameters)] != parameters:
-                wrong.append(f"{owner.__name__}.{name} has other parameters")
-    if wrong:
-        oldest, too_new = (".".join(map(str, numbers)) for numbers in (OLDEST, TOO_NEW))
-        raise HostError(
-            f"lmms-patch {__version__} works with lmms-eval from {oldest} on, before {too_new}, not with the installed {installed}: "
-            f"{'; '.join(wrong)}; type: pip install 'lmms-eval>={oldest},<{too_new}'"
-        )
+        return "its response cache (--use_cache) ignores changed options of tasks inside groups"
+    return "" if OLDEST <= release < TOO_NEW else "its version is not supported"
+
+
+def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
+    """Say why a function of the host is not the one that we replace; "" where it is.
+
+    Args:
+        owner: a class or module that ``PATCHED`` names.
+        name: the function.
+        parameters: the names of its parameters; None: there is no such function.
+    """
+    wanted = PATCHED[owner][name]
+    if parameters is None:
+        return f"{owner}.{name} is missing"
+    return "" if parameters[: len(wanted)] == wanted else f"{owner}.{name} has other parameters"
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
+
+
+INSTALL = f"pip install 'lmms-eval>={_dotted(OLDEST)},<{_dotted(TOO_NEW)}'"
+"""What to type for a supported version of lmms-eval."""
 
 
 def has_stderr(aggregation: Any) -> bool:

@@ -219,6 +219,8 @@ def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: An
     loaded = native(name_or_config, update_config=changes)
     if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
         keep_no_failures()
+        ask_in_portions()
+        write_files()
     return _mend_groups(loaded)
 
 
@@ -229,7 +231,7 @@ def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, chan
 
     keep_no_failures()
     ask_in_portions()
-    write_tables()
+    write_files()
     configs.check(manager, spec)
     text_only = not KINDS[spec.kind].needs_image
     if text_only:
@@ -413,18 +415,81 @@ def ask_in_portions() -> None:
     _patch(evaluator, "evaluate", seam.evaluate)
 
 
-def write_tables() -> None:
-    """Write the samples of wrapped tasks as Parquet too, as each sample log is written (``runs.samples``).
+def write_files() -> None:
+    """Write the long objects of our tasks beside the results file (``written``), and samples as Parquet beside each log (``runs.samples``).
 
-    Called when a wrapped task is loaded, so a run without one is left as it is.
+    Experiment trackers get the numbers of our tasks that matter most. Called when a task of ours is loaded, so a run without one is left as it is.
 
     Raises:
-        HostError: the installed evaluator has no such function.
+        HostError: the installed evaluator lacks a function that we replace.
     """
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+    from lmms_eval.loggers.swanlab_logger import SwanLabLogger
+    from lmms_eval.loggers.wandb_logger import WandbLogger
 
-    compat.check_host(EvaluationTracker)
+    compat.check_host(EvaluationTracker, WandbLogger, SwanLabLogger)
+    _patch(EvaluationTracker, "save_results_aggregated", _save_results)
     _patch(EvaluationTracker, "save_results_samples", _save_samples)
+    for logger in (WandbLogger, SwanLabLogger):
+        _patch(logger, "post_init", _to_tracker)
+
+
+def _results_path(tracker: Any, date: str) -> Path:
+    """Return the path of the results file that a tracker writes."""
+    return Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, f"{date}_results.json")
+
+
+def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a results file as the host does, with the long objects of our tasks in a file beside it.
+
+    Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between it and ``evaluate``.
+    """
+    from lmms_patch.harness import written
+
+    call = inspect.signature(original).bind(tracker, *args, **kwargs)
+    given = call.arguments
+    if not tracker.output_path:
+        original(*call.args, **call.kwargs)
+        return
+
+    def write(results: Any) -> None:
+        given["results"] = results
+        original(*call.args, **call.kwargs)
+
+    path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
+    written.save(write, given["results"], path)
+    if tracker.api and tracker.push_results_to_hub:
+        _push_beside(tracker, path)
+
+
+def _push_beside(tracker: Any, path: Path) -> None:
+    """Push the file beside a results file to where the host has pushed that one (``--hf_hub_log_args push_results_to_hub=True``)."""
+    from lmms_patch.runs.results import objects_file
+
+    beside = objects_file(path)
+    if not beside.is_file():
+        return
+    try:
+        tracker.api.upload_file(
+            repo_id=tracker.results_repo if tracker.public_repo else tracker.results_repo_private,
+            path_or_fileobj=str(beside),
+            path_in_repo=os.path.join(tracker.general_config_tracker.model_name, beside.name),
+            repo_type="dataset",
+            commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
+        )
+    except Exception as error:  # the host too goes on where a push fails
+        log().warning(f"{beside.name} is not pushed to the Hub: {type(error).__name__}: {error}")
+
+
+def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:
+    """Hand an experiment tracker the numbers of our tasks that matter most, and the sentences to know first of each.
+
+    Why this method: the host calls it once for each run, and all that the tracker logs of results is made of what it is given here.
+    """
+    from lmms_patch.harness import written
+    from lmms_patch.present.findings import said_of
+
+    return original(logger, written.for_tracker(results, said_of))
 
 
 def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:
@@ -439,7 +504,7 @@ def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, sa
         from lmms_patch.runs.run import read
         from lmms_patch.runs.samples import write
 
-        results = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, f"{tracker.date_id}_results.json")
+        results = _results_path(tracker, tracker.date_id)
         own = [one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log]
         if own:  # under --predict_only nothing was scored, so there is nothing but the log
             write(own)

@@ -17,7 +17,8 @@ else the one as published.
 
 Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers the index.
 
-Tasks without an index (blind, tst, regions, MAGIC, ...) have rules of their own. ``contradicted`` is said beside the first rule of a case.
+Tasks without an index (blind, tst, regions, MAGIC, ...) have rules of their own. ``contradicted`` and ``subtitled`` are said beside
+the first rule of a case.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Case:
         size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
         tst: ``tst_details`` (docs/records.md); empty where there is none, or only its numbers are known.
+        subtitled: whether every part of a clip was asked with the subtitles of the whole clip.
     """
 
     key: str
@@ -75,6 +77,7 @@ class Case:
     size: int | None = None
     higher: bool = True
     tst: Mapping[str, Any] = field(default_factory=dict)
+    subtitled: bool = False
 
     @property
     def grids(self) -> list[int]:
@@ -108,6 +111,7 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         size if isinstance(size, int) else None,
         result.higher_is_better,
         result.details.get("tst_details") or {},
+        bool(result.described.get("subtitles")),
     )
 
 
@@ -116,7 +120,7 @@ class Finding:
     """One sentence.
 
     Attributes:
-        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``unread``, ``undecided``, ``boxes`` or ``other``.
+        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``, ``undecided``, ``boxes`` or ``other``.
         text: the sentence, with its numbers and intervals; plain text.
         cases: keys of the cases that it is about, in the order of the sentence.
     """
@@ -153,6 +157,9 @@ _RULES = {
     "not learned": _Rule("no image", "a text-only model is not shown to learn more than the most frequent answers of {}"),
     "withheld": _Rule("undecided", "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}"),
     "contradicted": _Rule("contradicted", "raw and corrected index disagree in {}"),
+    "subtitled": _Rule(
+        "subtitled", "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed"
+    ),
     "unread": _Rule("unread", "cannot be read: {}"),
     "undecided": _Rule("undecided", "undecided: {}"),
     "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
@@ -194,6 +201,11 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     return out
 
 
+def said_of(results: Iterable[Result]) -> str:
+    """Return what to know of some results as one text, for places that show no links."""
+    return " ".join(one.text for one in findings([case(result) for result in results]))
+
+
 # --- which rule -----------------------------------------------------------------------------------
 
 
@@ -233,9 +245,8 @@ def _of_index(case: Case) -> list[str]:
         return ["unread"]
     marked = any(reading.mark_of(case.grid(n)) for n in case.grids)
     rule = _together({_of_grid(case, n) for n in case.grids})
-    if marked and rule != "undecided":  # an undecided case says so itself
-        return [rule, "contradicted"]
-    return [rule]
+    beside = ["contradicted"] if marked and rule != "undecided" else []  # an undecided case says so itself
+    return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
 
 
 def _of_grid(case: Case, n: int) -> str:
@@ -378,7 +389,7 @@ class _Teller:
             looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
             other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
             return f"{case.metric} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
-        if rule == "not without":
+        if rule in ("not without", "subtitled"):
             return ""
         if rule == "not learned":
             return ", ".join(self._constant(case)) if "tst_majority" in measures else ""
@@ -542,6 +553,8 @@ def _why_unread(case: Case) -> str:
     gate = reading.gate_of(case.analysis)
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
+    if not case.grids and case.measures["score"].value is not None:
+        return "only full images were asked"
     if gate.get("valid") is False:
         if reading.gate_word(gate) == reading.NEAR_CHANCE:
             return f"{case.metric} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lmms_patch.rci.ensemble import Ensemble
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.stats.bounds import Number
@@ -40,11 +41,13 @@ class AnalyzeJson(Struct, kw_only=True):
     """What `lmms-patch analyze --json` writes: recomputed numbers of finished runs.
 
     Attributes:
-        average: with several runs
-        warnings: what to mind of the average
+        average: with several runs of one model
+        ensemble: with runs of several models, where it was asked for
+        warnings: what to mind of the average, or of the ensemble
     """
 
     schema: Literal[2]
     runs: Annotated[list[AnalysedRun], Meta(min_length=1)]
     average: list[Averaged] | UnsetType = UNSET
+    ensemble: list[Ensemble] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET

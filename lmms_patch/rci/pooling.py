@@ -184,11 +184,11 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     spread = {name: float(known[name].std(ddof=1)) if name in known and len(runs) > 1 else None for name in names}
     kind = KINDS[described[0]["kind"]].index
     grids = [n for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None]
-    same, split = ({f"{kind}{n}": found for n in grids if (found := _joint(runs, n, changes, pairs)) is not None} for pairs in (False, True))
+    same, split = ({f"{kind}{n}": found for n in grids if (found := joint(runs, n, changes, pairs)) is not None} for pairs in (False, True))
     return Averaged(task, len(runs), mean, spread, same, split)
 
 
-def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
+def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
     """Return the mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
 
     Args:
@@ -201,7 +201,7 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
         return None
     settings = table_of(runs[0].run, changes)[0]
-    tables = _alike([table_of(a.run, changes)[2] for a in runs])
+    tables = alike([table_of(a.run, changes)[2] for a in runs])
     cells = [table.cells(n) for table in tables]
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
         return None
@@ -229,7 +229,7 @@ def _joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> E
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
 
 
-def _alike(tables: Sequence[Table]) -> list[Table]:
+def alike(tables: Sequence[Table]) -> list[Table]:
     """Return tables of the docs that all runs have; a doc whose first call failed in one run is left out of all."""
     ids = sorted(set.intersection(*(set(table.place) for table in tables)))
     return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]

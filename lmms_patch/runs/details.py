@@ -125,6 +125,7 @@ class TaskConfig(Described, kw_only=True):
         boxes: of regions only: digest of all docs' boxes
         wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
         clip: of tasks whose docs show videos: which frames make a clip
+        subtitles: of tasks that ask parts of clips: how many docs' prompts hold the subtitles of the whole clip; absent where none does
     """
 
     schema: Literal[2]
@@ -135,6 +136,7 @@ class TaskConfig(Described, kw_only=True):
     boxes: Digest | UnsetType = UNSET
     wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
     clip: ClipFrames | UnsetType = UNSET
+    subtitles: Some | UnsetType = UNSET
 
 
 # --- its numbers ----------------------------------------------------------------------------------
@@ -323,6 +325,24 @@ class MagicNumbers(Struct):
     by_words: HealedByWords | UnsetType = UNSET
 
 
+class FramesRead(Struct):
+    """Which frames the model's adapter read from the clips that it was handed, against those that the views hold.
+
+    Attributes:
+        checked: whether it was noticed what the adapter read from full clips, which it is handed as their own file
+        held: frames that the other views of a full clip hold, where the adapter read other ones from its file; absent where it read the same
+        read: frames that it read
+        part_held: frames of a written clip, such as a segment, that was not read whole; absent where all were
+        part_read: frames that were read from it
+    """
+
+    checked: bool
+    held: Count | UnsetType = UNSET
+    read: Count | UnsetType = UNSET
+    part_held: Count | UnsetType = UNSET
+    part_read: Count | UnsetType = UNSET
+
+
 class Details(Struct):
     """The value of the metric `patch` in a results file (results.<task>."patch,<filter>"): every number of a task.
 
@@ -334,6 +354,7 @@ class Details(Struct):
         settings: of the statistics
         higher_is_better: metric -> bool
         magic: of the metric `magic` of MAGIC tasks alone, which have it in place of chance, ceiling, donors and analysis
+        frames_read: of tasks that were asked on clips: which frames the adapter read
     """
 
     MORE: ClassVar[dict[str, Any]] = {
@@ -354,6 +375,7 @@ class Details(Struct):
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
     magic: MagicNumbers | UnsetType = UNSET
+    frames_read: FramesRead | UnsetType = UNSET
 
 
 # --- is it as we write it? ------------------------------------------------------------------------

@@ -217,6 +217,15 @@ def pointing_in_words(pointing: Mapping[str, Any]) -> str:
     return f"{what}: left out of the index{score}"
 
 
+def subtitled_in_words(docs: int) -> str:
+    """Say what it means that the prompts of so many docs hold the subtitles of the whole clip."""
+    many = f"{docs:,} prompt{'s hold' if docs != 1 else ' holds'} the subtitles of the whole clip"
+    return (
+        f"{many}, and every part of the clip is asked with all of them: what is said counts as known, and an index in time is a lower bound of "
+        "how much the whole clip is needed"
+    )
+
+
 def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
     """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
 
@@ -238,15 +247,17 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
     return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
 
 
-def minds(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
+def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
     """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted.
 
     Args:
+        described: what was asked (``details.Described``).
         analysis: the numbers.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
     sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
     out = [asked_in_words(analysis, words)] if analysis.get("asked") else []
+    out += [subtitled_in_words(described["subtitles"])] if described.get("subtitles") else []
     out += [words.say(NOT_CHECKED)] if sets and unchecked(analysis) else []
     out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
     out += (
@@ -255,3 +266,26 @@ def minds(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
         else []
     )
     return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+
+
+# --- of the frames of clips ------------------------------------------------------------------------
+
+FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
+
+
+def frames(read: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return what to mind of the frames that an adapter read from clips, by what it is about; empty where it read what the views hold.
+
+    Args:
+        read: ``frames_read`` of a result's details; None where there is none.
+    """
+    out, read = dict[str, str](), read or {}
+    if "read" in read and read["read"] == read["held"]:
+        out["full"] = "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
+    elif "read" in read:
+        told = f"the adapter reads {read['read']} frames from the file of a clip, and its segments and other views hold {read['held']}"
+        out["full"] = f"{told}; if all of these reach the model, write in a task file: frames: {read['read']}"
+    if "part_read" in read:
+        told = f"the adapter reads {read['part_read']} of the {read['part_held']} frames of a view"
+        out["part"] = f"{told}, so a segment shows less of its part than the full clip does"
+    return out

@@ -1,7 +1,13 @@
-"""Results files of lmms-eval, as the harness writes them."""
+"""Results files of lmms-eval, as the harness writes them, and the file beside each that has the long objects of our tasks.
+
+The objects (``results.<task>."patch,<filter>"``) take some 6 kB for each task. So they stand in ``<date>_patch.json`` beside the results file,
+which has that file's SHA-256 under ``lmms_patch``. ``read_json`` puts the two together. Earlier versions wrote the objects into the results file.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -15,8 +21,11 @@ _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
 """What the harness writes of a run beside results and configs: objects, or null; by task, but for ``config``."""
 
+OBJECTS_SCHEMA = 1
+"""Of the file beside a results file that has the long objects of its tasks."""
+
 _RESULTS = "[0-9]*_results.json"
-_OF_RUNS = (_RESULTS, "[0-9]*_samples_*.jsonl", "[0-9]*_samples_*.parquet")
+_OF_RUNS = (_RESULTS, "[0-9]*_patch.json", "[0-9]*_samples_*.jsonl", "[0-9]*_samples_*.parquet")
 """How the files of a run are named: they begin with its date."""
 
 
@@ -33,7 +42,7 @@ def results_files(folder: Path) -> list[Path]:
 
 
 def is_of_run(path: Path) -> bool:
-    """Return whether a path has the name of a results file, of a sample log, or of the Parquet file beside one, of any run."""
+    """Return whether a path has the name of a results file, of a sample log, or of a file of ours beside one, of any run."""
     return any(fnmatch(path.name, pattern) for pattern in _OF_RUNS)
 
 
@@ -79,10 +88,14 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a results file, as it is.
+    """Read a results file, with the objects that stand in the file beside it in their places.
+
+    Returns:
+        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one: the audit compares it with the one that
+        the run wrote (``lmms_patch.sha256``).
 
     Raises:
-        RecordError: the file is truncated or not a results file of lmms-eval.
+        RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or truncated.
     """
     try:
         data = files.parse_json(Path(path).read_text(encoding="utf-8"))
@@ -96,7 +109,45 @@ def read_json(path: Path) -> dict[str, Any]:
             raise TypeError("group_subtasks is no object of lists")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
-    return dict(data)
+    return _with_objects(dict(data), Path(path))
+
+
+def objects_file(results: Path) -> Path:
+    """Return where the long objects of a results file stand: ``<date>_patch.json`` beside it."""
+    return results.with_name(results.name.removesuffix("_results.json") + "_patch.json")
+
+
+def objects_text(objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None) -> tuple[bytes, str]:
+    """Return what stands in the file beside a results file, and the SHA-256 of that.
+
+    Args:
+        objects: by task, the columns that have an object.
+        default: makes JSON of what is no plain type.
+    """
+    content = json.dumps({"schema": OBJECTS_SCHEMA, "results": objects}, indent=1, default=default, ensure_ascii=False).encode()
+    return content, hashlib.sha256(content).hexdigest()
+
+
+def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Put the objects from the file beside a results file in their places; a file of an earlier version has them already."""
+    told = data.get("lmms_patch")
+    if told is None:
+        return data
+    if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
+        raise RecordError(f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program")
+    beside = objects_file(path)
+    try:
+        content = beside.read_bytes()
+        found = files.parse_json(content.decode("utf-8"))
+        if found["schema"] != OBJECTS_SCHEMA:
+            raise RecordError(f"{beside}: of schema {found['schema']!r}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}")
+        objects = {task: dict(columns) for task, columns in found["results"].items()}
+    except FileNotFoundError:
+        raise RecordError(f"{path}: {beside.name}, which has the intervals of its tasks, is not beside it; copy it there too") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RecordError(f"{beside}: not a whole file of lmms-patch ({type(error).__name__}: {error})") from None
+    results = {task: {**columns, **objects.get(task, {})} for task, columns in data["results"].items()}
+    return {**data, "results": results, "lmms_patch": {**told, "found": hashlib.sha256(content).hexdigest()}}
 
 
 def groups_of(path: Path) -> dict[str, list[str]]:

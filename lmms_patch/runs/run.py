@@ -61,7 +61,9 @@ class Run:
         configs: of every task (also plain ones), the harness's own description.
         written: of every task, what the harness wrote of it.
         about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``, ``versions``, ``n-samples``,
-            ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say.
+            ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say;
+            ``objects``: SHA-256 of the file that has the tasks' objects, as the run wrote it (``sha256``) and as it is now (``found``); empty
+            where they stand in the results file.
         results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
@@ -213,6 +215,7 @@ def read(path: Path) -> Run:
     by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
     about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in by_task}}
     about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
+    about["objects"] = _object(data.get("lmms_patch"))
     return Run(
         Path(path),
         _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),

@@ -203,15 +203,21 @@ class Table:
         return len(asked) / max(1, sum(asked))
 
     def cells(self, n: int) -> Array:
-        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells); nan where there is none.
+        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells); nan where the doc is not used for the grid.
 
         Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
         count: their cells were asked because none earned full marks.
         """
-        views, size = self._views, self.kind.cells(n)
-        inside = views.in_set(n)
-        whole = views.per_doc(inside) == size
-        whole &= np.array([record.asked is None or not record.asked.block for record in self.records], bool)
+        return self._cells_of(self._views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool))
+
+    def wrong_cells(self, n: int) -> Array:
+        """Return the scalars of the cells of another doc's image, as ``cells``; nan for docs that were not asked so."""
+        return self._cells_of(self._wrong, n, np.ones(len(self), bool))
+
+    def _cells_of(self, views: _Views, n: int, docs: NDArray[np.bool_]) -> Array:
+        inside, size = views.in_set(n), self.kind.cells(n)
+        used = np.array([str(n) not in record.excluded for record in self.records], bool)
+        whole = docs & used & (views.per_doc(inside) == size)
         out = np.full((len(self), size), math.nan)
         out[whole] = views.scores(self.metric)[inside & whole[views.docs]].reshape(-1, size)
         return out

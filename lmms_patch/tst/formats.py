@@ -144,3 +144,37 @@ class PrunedJson(Struct, kw_only=True):
     overlap: OverlapJson | UnsetType = UNSET
     kept: list[PrunedDoc]
     removed: list[PrunedDoc]
+
+
+class OriginalJson(Struct, kw_only=True):
+    """The dataset that was pruned.
+
+    Attributes:
+        repository: its name on the hub; "" where it is none
+        config: "" where it has none
+        revision: the commit that was pruned; "" where it is not known
+    """
+
+    repository: str
+    config: str
+    split: str
+    revision: str
+
+
+class PublishedJson(Struct, kw_only=True):
+    """The file published.json in the folder that `lmms-patch prune --to` writes: what the folder holds. Folders and repositories are known by it.
+
+    Attributes:
+        task: the name of the pruned task
+        base: the task that was pruned
+        form: filter (ids of the kept docs) or copy (the kept docs)
+        docs: of the split, before
+    """
+
+    schema: Literal[1]
+    task: str
+    base: str
+    form: Literal["filter", "copy"]
+    docs: Count
+    kept: Count
+    original: OriginalJson

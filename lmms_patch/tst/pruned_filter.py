@@ -136,21 +136,21 @@ def _text_columns(rows: Any) -> list[str]:
     """Return the fields that hold no media in any doc: by feature type where there are features, else by the values."""
     features = getattr(rows, "features", None)
     if features:
-        return [name for name, feature in features.items() if not _is_media_feature(feature)]
+        return [name for name, feature in features.items() if not is_media_feature(feature)]
     media = {name for row in rows for name, value in row.items() if _is_media(value)}
     return [name for name in _columns(rows) if name not in media]
 
 
-def _is_media_feature(feature: Any) -> bool:
+def is_media_feature(feature: Any) -> bool:
     """Return whether a feature of a ``datasets.Dataset`` is, or contains, an image, audio, video, other file, or bytes."""
     if isinstance(feature, Mapping):
-        return any(map(_is_media_feature, feature.values()))
+        return any(map(is_media_feature, feature.values()))
     if isinstance(feature, (list, tuple)):
-        return any(map(_is_media_feature, feature))
+        return any(map(is_media_feature, feature))
     if hasattr(feature, "decode"):  # Image, Audio, Video, Pdf ...
         return True
     inner = getattr(feature, "feature", None)  # List, LargeList, Sequence
-    return _is_media_feature(inner) if inner is not None else "binary" in str(getattr(feature, "dtype", ""))
+    return is_media_feature(inner) if inner is not None else "binary" in str(getattr(feature, "dtype", ""))
 
 
 def _is_media(value: Any) -> bool:

@@ -78,7 +78,9 @@ def test_impossible_numbers_in_time_are_one_clear_line(name, said):
 
 def test_a_task_in_time_can_be_asked_quickly():
     assert parse("videomme_trci4_quick").options.quick
-    with pytest.raises(OptionError, match="'frames' has no cells to leave out, so it cannot be asked with 'quick'; allowed: rci, pcri, rcicurve, trci"):
+    with pytest.raises(
+        OptionError, match="'frames' has no cells to leave out, so it cannot be asked with 'quick'; allowed: rci, pcri, rcicurve, trci"
+    ):
         parse("videomme_frames_quick")
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lmms_patch.compare.gap import gap, rows
+from lmms_patch.compare.gap import gap, leakage, leaked, rows
 from lmms_patch.compare.gap_sides import Side, read_pair, read_side, read_subset
 from lmms_patch.errors import RecordError
 from tests.making.files import write_files
@@ -70,6 +70,51 @@ def test_standard_errors_are_those_of_the_paired_formulas():
     assert found.widened is not None
     assert found.widened.se == pytest.approx(influence.std() / math.sqrt(2000), rel=0.06)
     assert found.widened.value == pytest.approx(d[kept].mean() - d.mean())
+
+
+# --- MMStar's leakage ---------------------------------------------------------------------------
+
+
+def llm(scores, **more):
+    return side(scores, "blind", model="llm", **more)
+
+
+def test_leakage_is_what_the_model_answers_without_images_beyond_its_language_model():
+    """By hand: S_wv = 3/4, S_t = 1/4, so ML = 1/2; and ML is never below 0."""
+    found = leakage(side([1.0, 1.0, 1.0, 0.0], "blind"), llm([1.0, 0.0, 0.0, 0.0]))
+    assert (found.blind.value, found.text.value, found.difference.value, found.value) == (0.75, 0.25, 0.5, 0.5)
+    less = leakage(side([0.0, 0.0, 1.0], "blind"), llm([1.0, 1.0, 1.0]))
+    assert (less.difference.value, less.value) == (pytest.approx(-2 / 3), 0.0)
+
+
+def test_leakage_is_paired_by_doc():
+    stream = np.random.default_rng(1)
+    blind = (stream.random(1500) < 0.5).astype(float)
+    text = np.where(stream.random(1500) < 0.9, blind, 0.0)  # the same answers but for a tenth
+    found = leakage(side(blind.tolist(), "blind"), llm(text.tolist()))
+    assert found.difference.se == pytest.approx((blind - text).std() / math.sqrt(1500), rel=0.06)
+    assert found.difference.low > 0
+    assert "it knows answers that its language model does not" in leaked(found)
+    assert leaked(leakage(side(text.tolist(), "blind"), llm(blind.tolist()))).startswith("no multi-modal leakage is shown: 0.000 [0.000, 0.000]")
+
+
+def test_where_lower_is_better_leakage_is_turned_round():
+    one, two = Side("a", "toy", "blind", "wer", {0: 0.2}, higher=False), Side("b", "toy", "blind", "wer", {0: 0.7}, higher=False, model="llm")
+    assert leakage(one, two).value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("blind", "text", "said"),
+    [
+        (side([1.0], "blind", model="m"), side([1.0], "blind", model="m"), "both runs without images are of m"),
+        (side([1.0], "blind"), side([1.0], "tst"), "toy_tst is a text-only cross-validation"),
+        (side([1.0], "blind"), Side("b_blind", "b", "blind", "acc", {0: 1.0}), "the language model's run of b"),
+        (side({0: 1.0}, "blind"), llm({7: 1.0}), "no doc is scored in both the blind and the language model's run"),
+    ],
+)
+def test_what_gives_no_leakage_is_refused(blind, text, said):
+    with pytest.raises(RecordError, match=said):
+        leakage(blind, text)
 
 
 def clustered_world(stream, clusters=60, size=5):

@@ -343,9 +343,16 @@ def planted(folder, model, null=True, kind="rci"):
     return folder if null else as_before(path).parent
 
 
-def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(tmp_path):
+@pytest.fixture(scope="module")
+def guesser_and_knower(tmp_path_factory):
+    """The runs of both models, which no test here changes: 1,000 docs with all their numbers take seconds."""
+    folder = tmp_path_factory.mktemp("planted")
+    return planted(folder / "a", guesses_on_cells), planted(folder / "b", one_cell_knows)
+
+
+def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(guesser_and_knower):
     """A guesses on cells (raw -0.1, corrected 1), B knows from one cell (0 and 0): by the raw index B needs more of the image, which is wrong."""
-    found = compare(planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows))
+    found = compare(*guesser_and_knower)
     text = shown_of(found)
     assert "rci3, contradicted" in text
     (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")]
@@ -357,9 +364,9 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
     assert list(found.to_json()["tasks"][0]["marks"]) == ["rci3"]
 
 
-def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measured(tmp_path):
+def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measured(guesser_and_knower, tmp_path):
     """Their difference is that of the runs' own numbers."""
-    first, second = planted(tmp_path / "a", guesses_on_cells), planted(tmp_path / "b", one_cell_knows)
+    first, second = guesser_and_knower
     (task,) = compare(first, second).tasks
     number = by_name(task)["rci3_adj"].difference
     own = [json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"] for folder in (first, second)]

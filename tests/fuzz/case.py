@@ -117,7 +117,7 @@ def _prepare(stream: Random, call: Call, stock: Path) -> str:
 
 def _odd_option(stream: Random, call: Call) -> str:
     """One option of the command with an odd value, or one that there is not."""
-    named = call.words[:2] if call.words[0] == "magic" else call.words[:1]
+    named = call.words[:2] if call.words[0] in ("import", "init", "magic") else call.words[:1]
     params = [one for one in cli.built(*named).params if one.param_type_name == "option" and one.name not in ("help", "with_images")]
     if not params or stream.random() < 0.08:
         call.odd = True
@@ -223,7 +223,7 @@ def _files(call: Call, scenario: Scenario, done: Done, before: dict[str, str]) -
         inside = [one for one in outputs if name == one or name.startswith(f"{one}/")]
         if done.status == 0 and name.endswith("/.leaderboard.lock"):
             continue  # a new board's: it stays, since removing it would let two updates hold it
-        if name.endswith((".part", ".tmp")) or re.search(r"(^|/)\.", name):
+        if name.endswith((".part", ".tmp")) or re.search(r"(^|/)\.(?!github(/|$))", name):
             yield "output", f"{name} is left"
         elif not inside:
             yield "input", f"{name} was changed, which no option names"

@@ -92,6 +92,17 @@ def show(stream: Random, stock: Path, folder: Path) -> Call:
     return Call(folder, ["show", str(place), *words], files)
 
 
+def doctor(stream: Random, stock: Path, folder: Path) -> Call:
+    place, files = _run(stream, stock, folder, RUNS, "run")
+    return Call(folder, ["doctor", str(place), *_maybe(stream, ["--format", "json"])], files)
+
+
+def init_gate(stream: Random, stock: Path, folder: Path) -> Call:
+    place, files = _run(stream, stock, folder, RUNS, "run")
+    out = folder / "out"
+    return Call(folder, ["init", "gate", str(place), "--output", str(out), "--action", "o/p@v1"], files, [out])
+
+
 def analyze(stream: Random, stock: Path, folder: Path) -> Call:
     place, files = _run(stream, stock, folder, INDEXED, "run")
     words = ["analyze", str(place)]
@@ -306,8 +317,21 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
     return Call(folder, words, files, [out], [out])
 
 
+def kit(stream: Random, stock: Path, folder: Path) -> Call:
+    given, out = _copied(stock, folder, f"kit/{stream.choice(('tsv', 'json', 'xlsx'))}", "kit"), folder / "out"
+    words = ["import", "vlmevalkit", str(given), "--output", str(out)]
+    words += _maybe(stream, ["--cluster", stream.choice(("cluster", "answer", "x", ""))], 0.1)
+    words += _maybe(stream, ["--crop", stream.choice(("{dataset}_patch_{n}_{row}_{col}", "{dataset}_{cell}", "{x}", ""))], 0.1)
+    words += _maybe(stream, ["--score", stream.choice(("hit", "index", "x", ""))], 0.1)
+    words += _maybe(stream, ["--scale", stream.choice(("1", "100", "0", "nan", "-1", "1e300"))], 0.1)
+    words += _maybe(stream, ["--chance", stream.choice(("0.25", "2", "nan"))], 0.1)
+    return Call(folder, words, sorted(path for path in given.rglob("*") if path.is_file()), [out])
+
+
 SCENARIOS = (
     Scenario("show", 8, (0, 2), show),
+    Scenario("doctor", 2, (0, 1, 2), doctor),
+    Scenario("init gate", 2, (0, 2), init_gate),
     Scenario("analyze", 10, (0, 2), analyze),
     Scenario("compare", 9, (0, 2), compare),
     Scenario("gap", 7, (0, 2), gap),
@@ -320,6 +344,7 @@ SCENARIOS = (
     Scenario("magic show", 6, (0, 2), magic_show),
     Scenario("magic steps", 6, (0, 1, 2), steps),
     Scenario("magic stepsense", 7, (0, 2), stepsense),
+    Scenario("import vlmevalkit", 4, (0, 2), kit),
     Scenario("schema", 0.5, (0, 2), schema),
     Scenario("tst", 0.5, (2,), tst),
     Scenario("tasks", 6, (0, 2), tasks, harness=True),

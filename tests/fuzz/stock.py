@@ -15,7 +15,7 @@ from lmms_patch.app.cli import main
 from tests.fuzz.scenarios import PRUNING
 from tests.magic.worlds import World
 from tests.making import boards as boards
-from tests.making import lean
+from tests.making import kit, lean
 from tests.making import reports as entries
 from tests.making.boxes import write_boxes
 from tests.making.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
@@ -48,7 +48,7 @@ SAID = "I look at R1. There is a cat in R2. It is big.\n**Answer**: dog"
 
 def make(folder: Path) -> None:
     """Write all of it into a folder."""
-    for part in (_indices, _lean, _plain, _filters, _magic_runs, _boards, _settings, _data, _labels, _build, _pruned):
+    for part in (_indices, _lean, _plain, _filters, _magic_runs, _boards, _settings, _data, _labels, _build, _pruned, _kit):
         part(folder)
     write_boxes(folder / "runs" / "regions", 15)
 
@@ -209,6 +209,12 @@ def _pruned(folder: Path) -> None:
     (place / "pruned.json").write_text(json.dumps({**about, "kept": kept, "removed": removed}))
     (place / "kept_ids.txt").write_text("".join(f"k{i}\n" for i in range(14)))
     (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(12)))
+
+
+def _kit(folder: Path) -> None:
+    _, records, _ = mc_run(n=8)
+    for ending in (".tsv", ".json", ".xlsx"):
+        kit.export(folder / "kit" / ending[1:], records, ending=ending)
 
 
 def make_for_harness(folder: Path) -> None:

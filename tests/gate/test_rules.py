@@ -154,7 +154,7 @@ def test_a_bare_name_is_a_shipped_file_and_a_wrong_one_says_which_there_are(tmp_
     assert rules.find("model-regression").name == "model-regression.yaml"
     with pytest.raises(OptionError, match="did you mean model-regression"):
         read("model-regresion.yaml")
-    with pytest.raises(OptionError, match="shipped: benchmark-release, magic, model-compliance, model-regression"):
+    with pytest.raises(OptionError, match="shipped: benchmark-release, magic, model-compliance, model-regression, video-regression, video-release"):
         read("nothing")
 
 

@@ -36,6 +36,7 @@ ONLY_READ = (
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
     "explore",  # serves until it is stopped; tests/present/explore/browser
     "export",  # of a demo; tests/app/test_tables.py
+    "doctor",  # says what is wrong with the machine at hand; tests/app/doctor
     "demo",  # runs the embedded model; make demo
 )
 OWN_TASKS = ("mine_regions", "vsi_pruned", "...")

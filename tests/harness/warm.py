@@ -7,10 +7,13 @@ What it cannot show is the start itself; ``tests/harness/test_planted.py`` and `
 from __future__ import annotations
 
 import atexit
+import contextlib
+import functools
 import gc
 import importlib
 import json
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -20,6 +23,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.places import ROOT
 
@@ -89,29 +93,46 @@ def _stop() -> None:
 
 
 def index_once() -> Callable[[], None]:
-    """Let this process read the host's 1,700 task files once, however many times it asks for them.
+    """Let this process read the host's 1,700 task files with libyaml, list them once, and ask once which commit it runs from.
+
+    Its first run takes 8 s less processor time then, and each run a third less: the host does all of it whenever it evaluates.
 
     Returns:
         What undoes it.
     """
-    import copy
-    import functools
-
+    import yaml
+    from lmms_eval import utils
     from lmms_eval.tasks import TaskManager
 
-    original, known = TaskManager._get_task_and_group, {}
+    yaml.add_constructor("!function", utils.ignore_constructor)  # as the host does: from now on FullLoader has a table of its own, which it changes
 
-    @functools.wraps(original)
+    class Loader(getattr(yaml, "CFullLoader", yaml.FullLoader)):  # type: ignore[misc] # PyYAML may be built without libyaml
+        yaml_constructors = yaml.FullLoader.yaml_constructors
+
+        def __init__(self, stream: Any) -> None:
+            super().__init__(stream)
+            self.name = stream.name  # the host looks functions up beside the file
+
+    def full_load(stream: Any) -> Any:
+        """Read a file of the host in a tenth of the time. What a test writes is read as ever, since faults read otherwise."""
+        return yaml.load(stream, Loader if "site-packages" in str(getattr(stream, "name", "")) else yaml.FullLoader)
+
+    read, known = TaskManager._get_task_and_group, dict[str, bytes]()
+
+    @functools.wraps(read)
     def cached(self: Any, task_dir: Any) -> Any:
         task_dir = str(task_dir)
         if "site-packages" not in task_dir and not task_dir.endswith("/tasks"):
-            return original(self, task_dir)
+            return read(self, task_dir)
         if task_dir not in known:
-            known[task_dir] = original(self, task_dir)
-        return copy.deepcopy(known[task_dir])
+            known[task_dir] = pickle.dumps(read(self, task_dir))
+        return pickle.loads(known[task_dir])
 
-    TaskManager._get_task_and_group = cached
-    return lambda: setattr(TaskManager, "_get_task_and_group", original)
+    patches = contextlib.ExitStack()
+    patches.enter_context(mock.patch.object(TaskManager, "_get_task_and_group", cached))
+    patches.enter_context(mock.patch.object(yaml, "full_load", full_load))
+    patches.enter_context(mock.patch.object(utils, "_git_output", functools.cache(utils._git_output)))
+    return patches.close
 
 
 def serve() -> Callable[[], Any]:

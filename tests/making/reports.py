@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from msgspec import to_builtins
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
@@ -17,10 +18,11 @@ def estimate(value, half=None, n=200, reason=""):
     return Estimate(value, None if half is None else half / 1.96, *ends, n, n, 1000, reason=reason)
 
 
-def shares(n, docs=200, seed=0, weights=None):
-    """Shares of docs that each cell answers with its own probability."""
-    weights = np.full(n * n, 0.4) if weights is None else np.asarray(weights, float)
-    scores = (np.random.default_rng(seed).random((docs, n * n)) < weights).astype(float)
+def shares(n, docs=200, seed=0, weights=None, kind="rci"):
+    """Shares of docs that each cell, or segment, answers with its own probability."""
+    cells = KINDS[kind].cells(n)
+    weights = np.full(cells, 0.4) if weights is None else np.asarray(weights, float)
+    scores = (np.random.default_rng(seed).random((docs, cells)) < weights).astype(float)
     found = cell_shares(scores, permutations=99)
     listed = {key: None if getattr(found, key) is None else np.asarray(getattr(found, key)).tolist() for key in ("score", "win", "p_cells")}
     return {**listed, "centre": found.centre, "p": found.p, "docs": docs}
@@ -35,7 +37,7 @@ def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2)
         measures[f"{kind}{n}"] = estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
         measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
-        by_grid[str(n)] = {"fip": fip, "shares": shares(n, seed=seed, weights=weights)}
+        by_grid[str(n)] = {"fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind)}
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
     whole = Part(200, measures, gate, {"grids": by_grid})
     about = {"type": "", "date": "2026-01-01", "failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}

@@ -92,6 +92,25 @@ def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
     assert_in_time(shown)
 
 
+def test_that_prompts_hold_the_subtitles_of_the_whole_clip_is_said_wherever_the_index_is(tmp_path):
+    """Not of a run whose index may not be read: there is nothing that subtitles could understate."""
+    tasks = {
+        f"{base}_trci4": world_run(say, n=60, grid=4, kind="trci", base=base) for base, say in (("film", knows(0.9, 0.0)), ("radio", never_looks))
+    }
+    path = write_run(tmp_path / "run", tasks)
+    data = json.loads(path.read_text())
+    for name in tasks:
+        data["configs"][name]["lmms_patch"]["subtitles"] = 45
+    path.write_text(json.dumps(data))
+    found = api.show(tmp_path / "run")
+    told = [one.text for one in found.findings if one.kind == "subtitled"]
+    assert told == ["In film, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed."]
+    line = "45 prompts hold the subtitles of the whole clip, and every part of the clip is asked with all of them"
+    assert line in " ".join(text(found).split())
+    api.report([tmp_path / "run"], tmp_path / "page")
+    assert line in " ".join((tmp_path / "page" / "index.html").read_text(encoding="utf-8").split())
+
+
 class _Text(HTMLParser):
     """The text of a page outside scripts and styles, and without its explanations."""
 
@@ -137,6 +156,10 @@ def test_the_report_compares_what_is_in_space_apart_from_what_is_in_time(mixed, 
     made = api.report([mixed], tmp_path)
     benchmarks = {sheet.name: sheet for sheet in made.sheets["benchmarks"]}
     assert {row["n"] for row in benchmarks["indices"].rows} == {2}
+    time = {sheet.name: sheet for sheet in made.sheets["benchmarks_time"]}
+    assert {row["n"] for row in time["indices_time"].rows} == {4}
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "does it need the whole clip, or is one segment enough?" in page
     assert {"fip-mpp", "fip-mpp-time"} <= {figure.name for figure in made.figures}
 
 
@@ -147,7 +170,9 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
     assert space < time < board.index("### film, 4 segments, TRCI") < board.index("## Few frames of the clip")
     assert "### film, 1 frame, frames" in board
     assert "### film, 8 frames, frames" in board
-    assert "All benchmarks, 4" not in board  # means are over cells alone
+    cells, segments = (board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments"))
+    assert ("Mean \\|PCRI\\|" in cells, "radio" in cells) == (True, False)
+    assert ("Mean \\|TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
     eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
     assert "| org/a | 0.797" in eight
     api.leaderboard([], tmp_path)  # and it reads what it wrote

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     "lmms-patch analyze out --level 0.9 --by-category --json numbers.json",
     "# three runs of the same, averaged",
     "lmms-patch analyze out1 out2 out3",
+    "# runs of three models: the benchmark's index over models, and which docs all of them answer from one cell",
+    "lmms-patch analyze --ensemble out1 out2 out3",
 )
 def command(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="OUT...", help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged."
+            metavar="OUT...",
+            help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged, or --ensemble.",
         ),
     ],
     draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out.")] = None,
@@ -45,17 +48,18 @@ def command(
     ] = None,
     category: Annotated[str | None, typer.Option("--category", help="Only docs of this category.")] = None,
     by_category: Annotated[bool, typer.Option("--by-category", help="Also each category by itself.")] = False,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="The runs are of different models: the index over models.")] = False,
     cells: Cells = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers as JSON.")] = None,
     wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
-    """Recompute a finished run's numbers, with other settings where given; average several runs."""
+    """Recompute a finished run's numbers, with other settings where given; average several runs, or sum up several models."""
     from lmms_patch.app.commands.outputs import write
     from lmms_patch.rci.recompute import Changes
 
     changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
-    recomputed = api.analyze(folders, changes, by_category=by_category, watch=lambda runs, label: progress(runs, label, quiet))
+    recomputed = api.analyze(folders, changes, by_category=by_category, ensemble=ensemble, watch=lambda runs, label: progress(runs, label, quiet))
     told(recomputed.taken)
     written = write(recomputed.to_json, json_file)
     say(text(recomputed, cells, width(wide), of_category=category is not None))
@@ -85,13 +89,15 @@ def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = Non
     """Lay out what each run says and its tables, and the average of several runs.
 
     Args:
-        recomputed: the runs.
+        recomputed: the runs; of several models what they say together; 'lmms-patch show' has each.
         cells: also where in the image the score comes from.
         most: characters in a line; None: any.
         of_category: whether the numbers are of one category of the docs.
     """
-    from lmms_patch.present.terminal import rci
+    from lmms_patch.present.terminal import ensemble, rci
 
+    if recomputed.ensembles:
+        return "\n\n".join([*(ensemble.block(one, most) for one in recomputed.ensembles), *filter(None, [folded(recomputed.warnings, most)])])
     parts = ["\n\n".join(blocks(run, groups, cells, most, of_category)) for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
     parts += [rci.averaged_table(recomputed.averaged, recomputed.runs, most)] if recomputed.averaged else []
     return "\n\n".join(filter(None, [*parts, folded(recomputed.warnings, most)]))

@@ -36,7 +36,8 @@ def command(
             "--config",
             "-c",
             metavar="FILE",
-            help="Rules in YAML, or the name of shipped ones: model-regression, benchmark-release, model-compliance, magic.",
+            help="Rules in YAML, or the name of shipped ones: model-regression, benchmark-release, model-compliance, video-regression, "
+            "video-release, magic.",
         ),
     ],
     baseline: Annotated[Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")] = None,

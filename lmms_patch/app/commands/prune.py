@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     "lmms-patch prune mosaic_text --budget 20 --floor 10 --output out/pruned/twenty",
     "# by the scores of a finished run, without asking again",
     "lmms-patch prune mosaic_text --from out/tst --output out/pruned/from_run",
+    "# also the kept docs, as a dataset that others can load",
+    "lmms-patch prune mosaic_text --to out/mosaic_text_pruned --copy --license apache-2.0",
 )
 @options_of(PruneArguments)
 def command(
@@ -51,4 +53,9 @@ def text(done: Pruning) -> str:
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
     lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
     lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]
+    if done.dataset is not None:
+        lines.append(f"the dataset for others: {done.dataset} (README.md is its card)")
+    if done.pushed is not None:
+        seen = "private" if done.pushed.private else "public"
+        lines.append(f"on the hub: {done.pushed.repository} ({seen}), {done.pushed.url}")
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
+    from lmms_patch.runs.costs import Cost
 
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
 _TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decided by the first doc", "no": "do not wrap"}
@@ -30,6 +31,8 @@ _TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decide
     "lmms-patch tasks mosaic --as blind",
     "# a benchmark of videos, cut in time",
     "lmms-patch tasks videomme --as trci4",
+    "# how long that takes, by what a finished run took",
+    "lmms-patch tasks mosaic --run out/demo",
 )
 def command(
     pattern: Annotated[
@@ -40,12 +43,15 @@ def command(
         str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, trci4, blind, ...; rci3 if left out.")
     ] = None,
     include_path: IncludePath = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="OUT", help="A finished run, whose time and tokens are the price; the newest in out, if left out.")
+    ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """List what can be wrapped, what cannot and why, and what it costs."""
     with looking("reading the tasks of lmms-eval", quiet or verbose) as watch:
-        catalogue = api.tasks(pattern, kind, include_path=include_path, quiet=not verbose, watch=watch)
+        catalogue = api.tasks(pattern, kind, include_path=include_path, run=run, quiet=not verbose, watch=watch)
     say("\n".join(lines(catalogue)))
 
 
@@ -59,10 +65,12 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         if e.expected is not None and catalogue.asked is not None:
             low, high = (calls + wrong * catalogue.asked for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
-        cost = "" if e.docs is None else f", {e.docs:,} docs{requests}"
+        calls = _calls(e, catalogue.asked)
+        price = f", {_price(catalogue.cost, calls)}" if calls and catalogue.cost is not None and e.verdict != "no" else ""
+        cost = "" if e.docs is None else f", {e.docs:,} docs{requests}{price}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
-    out += ["", *_in_time(catalogue)]
+    out += ["", *_in_time(catalogue), *_measured(catalogue.cost)]
     if any(e.expected for e in catalogue.entries):
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
@@ -70,6 +78,56 @@ def lines(catalogue: api.Catalogue) -> list[str]:
     often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, f"{tally(catalogue.entries)}. {asked}"]
+
+
+def _calls(e: Entry, asked: int | None) -> tuple[int, ...]:
+    """Return how many calls a name takes: one number, the least and the most of a quick run, or none where that is not known."""
+    wrong = e.on_wrong_images or 0
+    if e.docs is None or asked is None:
+        return ()
+    return ((e.docs + wrong) * asked,) if e.expected is None else tuple(calls + wrong * asked for calls in e.expected)
+
+
+def _price(cost: Cost, calls: tuple[int, ...]) -> str:
+    """Say what some calls take, as those of a finished run did: time, and tokens."""
+    parts = [] if cost.seconds is None else [_from_to(_time(count * cost.seconds / cost.calls) for count in calls)]
+    tokens = [(each, word) for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if each]
+    parts += [f"{_from_to(_many(count * each) for count in calls)} tokens {word}" for each, word in tokens]
+    return "by that run " + ", ".join(parts) if parts else "nothing measured"
+
+
+def _from_to(ends: Iterable[str]) -> str:
+    """Return one or two numbers in words; numbers that read alike stand there once."""
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _time(seconds: float) -> str:
+    """Return a time to two digits, in the unit that people would use.
+
+    >>> _time(42.4), _time(150), _time(5400), _time(400_000)
+    ('42 s', '2.5 min', '90 min', '110 h')
+    """
+    value, unit = (seconds, "s") if seconds < 99.5 else (seconds / 60, "min") if seconds < 5970 else (seconds / 3600, "h")
+    return f"{float(f'{value:.2g}'):,.{0 if value >= 9.95 else 1}f} {unit}"
+
+
+def _many(count: float) -> str:
+    """Return a count to two digits: 25,000."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def _measured(cost: Cost | None) -> list[str]:
+    """Say from which run prices are, and what they contain."""
+    if cost is None:
+        return []
+    few = ", ".join(cost.tasks[:3]) + (f" and {len(cost.tasks) - 3} more" if len(cost.tasks) > 3 else "")
+    took = f" in {_time(cost.seconds)}, loading included" if cost.seconds is not None else f"; no time is taken from it: {cost.why}"
+    unsaid = " and ".join(word for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if not each)
+    tokens = f"Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}." if unsaid != "in and out" else "It counted no tokens."
+    return [
+        f"That run: {cost.path} ({cost.model}), {cost.calls:,} calls{took}.",
+        f"{tokens} The same machine and settings are taken for granted.",
+    ]
 
 
 def _in_time(catalogue: api.Catalogue) -> list[str]:

@@ -23,14 +23,17 @@ GROWTH = 4
 class Portions:
     """The sizes of the portions of a run. They follow the speed that was measured so far.
 
+    Attributes:
+        batch: the largest batch size that was given.
+
     Args:
         batch_sizes: the batch sizes that the command line and the adapter give. The largest number counts; text such as ``auto`` is ignored.
     """
 
     def __init__(self, *batch_sizes: Any) -> None:
         known = [int(size) for size in batch_sizes if str(size).isdecimal()]
-        self._batch = max(1, *known) if known else 1
-        self._least = BATCHES * self._batch
+        self.batch = max(1, *known) if known else 1
+        self._least = BATCHES * self.batch
         self._next = max(FIRST, self._least)
 
     def size(self, left: int) -> int:
@@ -43,7 +46,7 @@ class Portions:
         >>> portions.size(1000), portions.size(190), portions.size(5)
         (128, 190, 5)
         """
-        size = -(-self._next // self._batch) * self._batch
+        size = -(-self._next // self.batch) * self.batch
         return left if left < 1.5 * size else size
 
     def took(self, size: int, seconds: float) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
@@ -21,7 +21,9 @@ from lmms_patch.harness.asking import journal, keys
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.video import watch
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+from lmms_patch.harness.written import add_errors
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -32,7 +34,18 @@ Place = tuple[str, int, int]
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache."""
+    """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache.
+
+    The host computes the standard errors of the results in there, and has none for our numbers: ours are put in their places.
+    """
+    results = _evaluate(original, *args, **kwargs)
+    if results is not None:  # None on all ranks but the first
+        add_errors(results)
+    return results
+
+
+def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Evaluate as the host does, but ask wrapped tasks in portions."""
     call = inspect.signature(original).bind(*args, **kwargs)
     call.apply_defaults()
     given = call.arguments
@@ -44,8 +57,8 @@ def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
-    given["response_cache"] = Asker(tasks, agentic, cache, kept, cli)
-    with kept or contextlib.nullcontext():
+    given["response_cache"] = asker = Asker(tasks, agentic, cache, kept, cli)
+    with kept or contextlib.nullcontext(), watch.watching() as asker.look_again:
         results = original(*call.args, **call.kwargs)
         if kept is not None:
             kept.done()
@@ -83,6 +96,8 @@ class Asker:
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told = False
+        self.look_again: Callable[[], None] = lambda: None
+        """Finds readers of videos in modules that were imported since; called before each portion."""
 
     def execute(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Return the answers to requests, in their order. The host calls this once for each kind of request."""
@@ -164,15 +179,18 @@ class Asker:
         todo += again * (total - len(todo))
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
+        for task in self._tasks.values():
+            task.table.batch = portions.batch
         with contextlib.nullcontext(bar) if bar is not None else _bar(ranks, planned // ranks.world, len(answers)) as line:
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
                 size = ranks.same(portions.size(total - at) if keeps else total)
+                if any(task.table.shows_clips for task in self._tasks.values()):
+                    self.look_again()
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
-                for name in {place[0] for place in part} & self._tasks.keys():
-                    self._tasks[name].table.forget_clips()
+                self._settle({place[0] for place in part})
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh
@@ -182,6 +200,13 @@ class Asker:
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         return [answers.get(_place(request)) for request in requests]
+
+    def _settle(self, names: Set[str]) -> None:
+        """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
+        for name in names & self._tasks.keys():
+            self._tasks[name].table.forget_clips()
+            self._tasks[name].tell_frames_read()
+        watch.forget()
 
     # --- the journal ------------------------------------------------------------------------------
 

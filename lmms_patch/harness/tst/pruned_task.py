@@ -40,6 +40,7 @@ def write(
     include_path: str | os.PathLike[str] | None = None,
     key: str | None = None,
     name: str | None = None,
+    revision: str | None = None,
 ) -> Path:
     """Write the task folder of a pruned benchmark.
 
@@ -50,6 +51,7 @@ def write(
         include_path: the folder of the base, where the base does not come from the host or the plugin.
         key: the field that the ids come from; None where they are digests of the docs.
         name: the name of the new task; default ``<base>_pruned``.
+        revision: the commit of a dataset on the hub that the task must load; None: the newest.
 
     Returns:
         The YAML file. ``--include_path <folder> --tasks <name>`` runs it.
@@ -60,13 +62,15 @@ def write(
     """
     name = name or f"{base}_pruned"
     manager = catalog.task_manager(include_path)
-    source = _source(manager, base)
-    _check_name(manager, name, folder)
-    evaluated = _evaluated(manager, base)
+    source = source_of(manager, base)
+    check_name(manager, name, folder)
+    evaluated = evaluated_docs(manager, base)
     known = keys_of(evaluated.docs, key)
-    _check_kept(base, kept_keys, known)
+    check_kept(base, kept_keys, known)
     copies = Copies(folder, source.parent)
     config = flat(source, copies)
+    if revision is not None:
+        config["dataset_kwargs"] = {**(config.get("dataset_kwargs") or {}), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +79,7 @@ def write(
     files.write(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
     files.write(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
     path = folder / f"{name}.yaml"
-    files.write(path, _header(about, copies, config) + dump(_pruned(config, about)))
+    files.write(path, _header(about, copies, config) + dump(renamed(config, about, process_docs=Function("pruned_filter.process_docs"))))
     return path
 
 
@@ -86,12 +90,12 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
         PatchError: see ``write``.
     """
     manager = catalog.task_manager(include_path)
-    _source(manager, base)
-    _check_name(manager, name or f"{base}_pruned", folder)
+    source_of(manager, base)
+    check_name(manager, name or f"{base}_pruned", folder)
 
 
 def _about(
-    name: str, base: str, evaluated: _Evaluated, known: Sequence[str], kept: Sequence[str], key: str | None, own: Function | None
+    name: str, base: str, evaluated: Evaluated, known: Sequence[str], kept: Sequence[str], key: str | None, own: Function | None
 ) -> dict[str, Any]:
     """Return the content of ``pruned_task.json``; ``own`` is the base's ``process_docs``, as the new YAML would write it."""
     return {
@@ -112,7 +116,7 @@ def _about(
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _source(manager: Any, base: str) -> Path:
+def source_of(manager: Any, base: str) -> Path:
     """Return the YAML file of a task.
 
     Raises:
@@ -136,7 +140,7 @@ def _source(manager: Any, base: str) -> Path:
     return path
 
 
-def _check_name(manager: Any, name: str, folder: Path) -> None:
+def check_name(manager: Any, name: str, folder: Path) -> None:
     """Refuse a name or a folder that is taken, or cannot be used."""
     if not re.fullmatch(r"[\w.-]+", name):
         raise OptionError(f"{name!r} is no name of a task; allowed: letters, digits, '_', '-', '.'")
@@ -148,7 +152,7 @@ def _check_name(manager: Any, name: str, folder: Path) -> None:
         raise OptionError(f"{folder} holds the pruned task {held} already; choose another folder")
 
 
-def _check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
+def check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
     """Refuse kept ids that are missing, repeated, or not those of the base's docs."""
     if not kept:
         raise OptionError(f"{base}: no doc is kept, so there is no task to write")
@@ -166,15 +170,21 @@ def _check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _Evaluated:
-    """The evaluated docs of the base, as its scorer and models get them, and the splits that its config names."""
+class Evaluated:
+    """The evaluated docs of the base, as its scorer and models get them.
+
+    Attributes:
+        docs: those of the evaluated split.
+        split: its name.
+        others: the docs of the other splits that the config names, by split.
+    """
 
     docs: Any
     split: str
-    others: tuple[str, ...]
+    others: Mapping[str, Any]
 
 
-def _evaluated(manager: Any, base: str) -> _Evaluated:
+def evaluated_docs(manager: Any, base: str) -> Evaluated:
     """Load the base once, and note what its ``process_docs`` is called with.
 
     Raises:
@@ -196,25 +206,31 @@ def _evaluated(manager: Any, base: str) -> _Evaluated:
     if not hasattr(docs, "__len__"):
         raise CannotWrapError(f"{base} streams its docs, so they cannot be known by ids; prune a task without streaming")
     named = {config.training_split, config.validation_split, config.test_split, config.fewshot_split} - {None, split}
-    others = tuple(sorted(named & set(task.dataset)))
+    others = {name: task.dataset[name] for name in sorted(named & set(task.dataset))}
     for called in [split, *others] if others else []:
         rows = next(before for before, after in calls if after is task.dataset[called])
         if str(getattr(rows, "split", None)) != called:
             raise CannotWrapError(
                 f"{base}: its rows do not carry the name of their split, so the filter cannot tell {split} from {', '.join(others)}"
             )
-    return _Evaluated(docs, split, others)
+    return Evaluated(docs, split, others)
 
 
 # --- the new config -------------------------------------------------------------------------------
 
 
-def _pruned(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new config: the base's, under the new name and with the filter."""
+def renamed(config: Mapping[str, Any], about: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    """Return the new config: the base's, under the new name.
+
+    Args:
+        config: the base's, flat.
+        about: ``pruned_task.json``, or the part of it that names task, base and counts.
+        changed: keys with other values; None: the key is left out.
+    """
     metadata = config.get("metadata") or {}
     note = {"base": about["base"], "docs": about["docs"], "kept": about["kept"]}
-    out = {"task": about["task"], **{k: v for k, v in config.items() if k not in LEFT_OUT and k != "task"}}
-    out["process_docs"] = Function("pruned_filter.process_docs")
+    out = {"task": about["task"], **{k: v for k, v in config.items() if k not in LEFT_OUT and k != "task"}, **changed}
+    out = {k: v for k, v in out.items() if v is not None or k not in changed}
     return {**out, "metadata": {**metadata, "pruned": note}} if isinstance(metadata, Mapping) else out
 
 

@@ -1,7 +1,8 @@
-"""A folder of written clips that never takes more of the disk than allowed."""
+"""The written clips of this process: one folder for all tasks, which never takes more of the disk than allowed."""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import shutil
@@ -13,12 +14,22 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
+import numpy as np
+
 from lmms_patch import files
+from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
+from lmms_patch.harness.video.clip import Clip, count_of, shown
+from lmms_patch.text import log
 
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
 """Gigabytes of disk that the clips of a run may take."""
 DEFAULT = 5.0
+LEAST_HELD = 8
+"""How many clips stay at least: adapters with threads give batch size 1, but hold a clip in each thread."""
+_NEVER = 0
+"""The time of the last access (ns) of a file that nobody has read. File systems set it anew at the first reading, also those that save such writes
+(``relatime``). Where it is never set (``noatime``), no clip goes before its portion of requests is answered."""
 _RANKS = ("LOCAL_WORLD_SIZE", "WORLD_SIZE")
 """How many processes of a run share this machine, as torchrun and accelerate say it; the first that is set counts."""
 
@@ -47,20 +58,25 @@ class Cache:
     """The written clips of a process, in a temporary folder that is removed when the process ends.
 
     Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until room is needed, and the one that
-    was asked for least recently goes first: the limit has to hold the clips that an adapter opens together.
+    was asked for least recently goes first. A clip that nobody has read yet never goes, nor do the last ones that were asked for: an adapter may
+    open a file twice, for the pictures and for the sound.
+
+    Attributes:
+        held: how many of the last clips never go; the batch size of the adapter, or more.
     """
 
-    def __init__(self, most: int | None = None, folder: Path | None = None) -> None:
+    def __init__(self, most: int | None = None, folder: Path | None = None, held: int = LEAST_HELD) -> None:
         """Make the folder.
 
         Args:
             most: bytes; by default the share of this process (``limit``).
             folder: where to make it; by default where the system keeps temporary files.
+            held: see the class.
 
         Raises:
             OptionError: ``LMMS_PATCH_VIDEO_CACHE`` is no number above 0.
         """
-        self._most = limit() if most is None else most
+        self._most, self.held = limit() if most is None else most, held
         parent = Path(tempfile.gettempdir() if folder is None else folder)
         files.sweep(parent)
         self.folder = files.temporary(parent)
@@ -83,7 +99,7 @@ class Cache:
         Where several threads ask for a clip at once, one makes it and the others wait.
 
         Raises:
-            OptionError: the clip alone is larger than the limit.
+            OptionError: the clip has no room: it alone is larger than the limit, or the clips that must stay are.
             RecordError: the file cannot be written.
         """
         key = (doc, view)
@@ -121,14 +137,25 @@ class Cache:
             )
         with self._lock:
             while self._used + len(data) > self._most:
-                self._forget(next(iter(self._held)))
+                self._forget(self._spare())
             self._written += 1
             path = self.folder / f"{self._written}.mp4"
             files.write(path, data)
+            os.utime(path, ns=(_NEVER, path.stat().st_mtime_ns))
             self._held[key] = (path, len(data))
             self._used += len(data)
             del self._making[key]
         return path
+
+    def _spare(self) -> tuple[Hashable, Hashable]:
+        """Return the clip that goes first where room is needed."""
+        for key, (path, _) in list(self._held.items())[: -self.held or None]:
+            if not path.exists() or path.stat().st_atime_ns != _NEVER:
+                return key
+        raise OptionError(
+            f"the clips that the model still has to read take more than {self._most / 1e9:.3f} GB, which all clips of this process may take: set the "
+            f"environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run), or lower --batch_size"
+        )
 
     def _forget(self, key: tuple[Hashable, Hashable]) -> None:
         path, size = self._held.pop(key)
@@ -140,3 +167,50 @@ def _remove(folder: Path, process: int) -> None:
     """Remove a folder, unless this is a child that a process made with fork: the folder is its parent's."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+# --- the cache of this process ---------------------------------------------------------------------
+
+_cache = functools.cache(Cache)
+_first = threading.Lock()
+"""Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""
+_told: set[str] = set()
+
+
+def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1) -> tuple[str, int]:
+    """Return the path of a file that holds a view of a clip, and how many different frames are in it; it is written where it is not there.
+
+    Args:
+        owner: what the file is written for; ``forget`` removes all files of an owner.
+        key: names the doc and the view.
+        clip: the full clip.
+        view: the view.
+        min_cell: as for ``ask.views.cut``.
+        seed: decides permutations.
+        batch: how many clips the adapter asks for before it opens them.
+
+    Raises:
+        OptionError: the clip has no room.
+        RecordError: the file cannot be written.
+    """
+    from lmms_patch.harness.video.writing import encode  # takes PyAV to import
+
+    def make() -> bytes:
+        cut = shown(clip, view, min_cell=min_cell, seed=seed)
+        # the readers of Qwen models refuse a video of one frame
+        encoded = encode(cut if len(cut) > 1 else cut.take(np.array([0, 0])))
+        if encoded.lost and encoded.lost not in _told:
+            _told.add(encoded.lost)
+            log().warning(f"clips are shown without their sound: {encoded.lost}")
+        return encoded.data
+
+    with _first:
+        cache = _cache()
+        cache.held = max(cache.held, batch)
+    return str(cache.path_of(id(owner), key, make)), count_of(clip, view)
+
+
+def forget(owner: object) -> None:
+    """Remove the files of an owner, once nobody reads them any more."""
+    if _cache.cache_info().currsize:
+        _cache().drop(id(owner))

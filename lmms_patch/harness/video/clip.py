@@ -98,6 +98,14 @@ def segment(count: int, k: int, number: int) -> slice:
     return slice(count * number // k, count * (number + 1) // k)
 
 
+def count_of(clip: Clip, view: View) -> int:
+    """Return how many frames of a clip a view shows."""
+    if view.kind == "segment":
+        part = segment(len(clip), view.n, view.col)
+        return part.stop - part.start
+    return {"frame": 1, "frames": view.n}.get(view.kind, len(clip))
+
+
 def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     """Return the clip that a view shows.
 

@@ -68,6 +68,8 @@ class _Run:
     over_cells: dict[tuple[str, Key], float | None] = field(default_factory=dict)
     reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
     one_number: dict[str, str] = field(default_factory=dict)
+    told: set[tuple[str, type[BaseException]]] = field(default_factory=set)
+    """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
     unscored: bool | None = None
     details: Details = field(default_factory=Details)
 
@@ -89,6 +91,7 @@ class Aggregations:
         plan: gives the plan of the task's references.
         about_tst: gives what a text-only diagnostic found out about the task as a whole.
         golds: gives where golds come from (``References.golds_from``).
+        frames_read: gives which frames of clips the model's adapter read (``video.watch.Watch.record``).
     """
 
     def __init__(
@@ -101,8 +104,9 @@ class Aggregations:
         plan: Callable[[], Plan | None] = lambda: None,
         about_tst: Callable[[], Mapping[str, Any]] = dict,
         golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
+        frames_read: Callable[[], Mapping[str, Any] | None] = lambda: None,
     ) -> None:
-        self._about_tst, self._golds = about_tst, golds
+        self._about_tst, self._golds, self._frames_read = about_tst, golds, frames_read
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """The aggregation of each metric, to be called once more without a trace."""
@@ -176,7 +180,16 @@ class Aggregations:
         try:
             plan = self._plan()
             self._run.details = details(
-                self.spec, self._run.records, self.primary, self.higher, self._native(), plan, self._about_tst(), self._golds(), self.form
+                self.spec,
+                self._run.records,
+                self.primary,
+                self.higher,
+                self._native(),
+                plan,
+                self._about_tst(),
+                self._golds(),
+                self.form,
+                self._frames_read(),
             )
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
@@ -339,6 +352,7 @@ class Aggregations:
         try:
             return call_native(self.native[metric], copied(items), self._args())
         except Exception as error:
+            self._run.told.add((metric, type(error)))
             fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")
             return None
 
@@ -370,7 +384,9 @@ class Aggregations:
         try:
             return scalar(self.again[metric](items))
         except Exception as error:
-            log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
+            if (metric, type(error)) not in self._run.told:
+                self._run.told.add((metric, type(error)))
+                log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
             return None
 
     # --- over cells -----------------------------------------------------------------------------

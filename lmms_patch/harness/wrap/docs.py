@@ -7,6 +7,7 @@ id (``ViewId``) says which doc *and* which view, and knows its own table. The do
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
@@ -21,10 +23,13 @@ from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.errors import CannotWrapError, PatchError
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError, RecordError
 from lmms_patch.harness.compat import LONGEST_FAILURE
+from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.video.cache import forget, written
 from lmms_patch.harness.video.clip import Clip, Sampling
-from lmms_patch.harness.video.store import forget, written
+from lmms_patch.harness.video.source import source_of
+from lmms_patch.harness.video.watch import Expected, Watch
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import one_line
@@ -237,6 +242,11 @@ class VariantDocs:
         """Gives what in a doc's question points into the clip's own time, "" where nothing does; None where segments are not asked."""
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
+        self.batch = 1
+        """How many requests the model takes at a time."""
+        self._no_room: PatchError | None = None
+        self.watch = Watch()
+        """Which frames the model's adapter reads from what it is handed."""
         self.shows_clips = False
         """Whether a doc shows a video, as far as docs were decoded."""
         self._own_sizes: dict[int, frozenset[Size]] = {}
@@ -387,6 +397,8 @@ class VariantDocs:
             shown = images[index] if other is None else other[index]
             whole = view.kind == "full" or not usable or (only is not None and index != only) or (in_time and not isinstance(shown, Clip))
             if whole and other is None:
+                if isinstance(shown, Clip):
+                    self._expect_full(doc_id, medium, shown)
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
@@ -395,14 +407,34 @@ class VariantDocs:
 
         return walk(payload, replace)
 
+    def _expect_full(self, doc_id: int, medium: Any, clip: Clip) -> None:
+        """Note which frames the adapter should read from a video's own file. Of a video that is no file, nothing can be noticed."""
+        with contextlib.suppress(PatchError):
+            source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
+            indices = np.linspace(0, clip.total - 1, len(clip), dtype=int).tolist()  # as ``Sampling.indices``
+            times = (clip.times - clip.times[0]).tolist()
+            self.watch.expect(source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times)))
+
     def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
         """Return the path of a file that holds a view of a clip."""
-        return written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed)
+        try:
+            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch)
+        except (OptionError, RecordError) as error:
+            self._no_room = error
+            refuse(error)
+        self.watch.expect(path, Expected(tuple(range(frames)), full=False))
+        return path
 
     def forget_clips(self) -> None:
-        """Remove the files that were written for the views of clips, once the model has read them."""
+        """Compare what the model has read with what it was handed, and remove the files that were written for the views of clips.
+
+        Where a file could not be written, end the run.
+        """
         if self.shows_clips:
+            self.watch.settle()
             forget(self)
+        if self._no_room is not None:  # the adapter took it for a failed call
+            refuse(self._no_room)
 
     def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
         """Return what the base shows of a doc, without its media. Where the base fails without an image, return its prompt alone."""

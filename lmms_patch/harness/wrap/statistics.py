@@ -25,7 +25,7 @@ from lmms_patch.tst.results import stress
 
 
 class Details(dict):  # type: ignore[type-arg]
-    """All numbers of a task, as the value of its metric ``patch``: whole in the results file, but no row of the printed table.
+    """All numbers of a task, as the value of its metric ``patch``: no row of the printed table.
 
     The host prints every metric whose value is not empty, so this one says that its length is 0.
     """
@@ -152,6 +152,7 @@ def details(
     about_tst: Mapping[str, Any] | None = None,
     golds: tuple[str, str] = ("", ""),
     form: Form | None = None,
+    frames_read: Mapping[str, Any] | None = None,
 ) -> Details:
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
@@ -175,7 +176,7 @@ def details(
         "donors": planned,
         "analysis": to_json(found),
     }
-    out = Details({"records": len(records), **flat, **about})
+    out = Details({"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})})
     told, mind = sentences(found, KINDS[spec.kind])
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []

@@ -13,8 +13,10 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
+from lmms_patch.ask.references import own_question
 from lmms_patch.ask.spec import ASKING, KINDS, WrapSpec
-from lmms_patch.ask.timeline import points_into_clip
+from lmms_patch.ask.subtitles import with_subtitles
+from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
@@ -25,6 +27,7 @@ from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.aggregate import Aggregations, PatchItem
 from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
@@ -33,7 +36,7 @@ from lmms_patch.harness.wrap.references import CaptionScore, References, check_f
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.runs import failures
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.record import SCHEMA, Asked, Clip
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.scoring import Scalar
@@ -104,6 +107,7 @@ class WrappedTask(Delegate):
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
+        self._told_of_frames = set[str]()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._wire()
@@ -130,6 +134,7 @@ class WrappedTask(Delegate):
             plan=lambda: self._references.plan,
             about_tst=lambda: {} if self.text_only is None else self.text_only.about(),
             golds=lambda: self._references.golds_from(),
+            frames_read=lambda: self._table.watch.record(),
         )
         self._scorer = Scorer(self.spec, self._base, self.aggregations)
         judged = calls_judge(self._base) is not None
@@ -202,6 +207,8 @@ class WrappedTask(Delegate):
             described["wrong_images"] = self._table.wrong.digest
         if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
             described["clip"] = dataclasses.asdict(self._table.sampling)
+        if self._subtitled:
+            described["subtitles"] = self._subtitled
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self._boxes is None else {"boxes": self._boxes.digest}
         return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
@@ -278,7 +285,7 @@ class WrappedTask(Delegate):
         except PatchError as error:
             refuse(error)
         if self.spec.options.allow_judge and calls_judge(self._base):
-            docs, answers = len(native), sum(len(self._table.views_of(doc_id)) for doc_id in native)
+            docs, answers = len(native), sum(map(len, map(self._numbers_of, native)))
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
             views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
@@ -327,16 +334,50 @@ class WrappedTask(Delegate):
     def _pointing(self) -> dict[int, str]:
         """What points into the clip's own time, by doc id: the category, where the option ``timeline`` names it, or words of the question.
 
-        All docs are read together, since what all prompts say is no question.
+        All docs are read together, since what most prompts say is no question.
         """
         options, rows = self.spec.options, self._rows_without_media()
         out: dict[int, str] = {}
         named = set(map(str, options.timeline or ()))
-        for doc in self._references.read():
+        docs = self._references.read()
+        prompts = questions_in([doc.asked.prompt for doc in docs], [doc.asked.choices for doc in docs])
+        for doc, asked in zip(docs, prompts, strict=True):
             category = str(field(rows[doc.doc_id], options.category)) if named else ""
-            words = f"category {category}" if category in named else points_into_clip(doc.question, doc.asked.choices)
+            question = own_question(rows[doc.doc_id]) or asked
+            words = f"category {category}" if category in named else points_into_clip(question, doc.asked.choices) or asked_times(doc.asked.prompt)
             out |= {doc.doc_id: words} if words else {}
         return out
+
+    @functools.cached_property
+    def _subtitled(self) -> int:
+        """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked: each part is asked with all of them."""
+        if not KINDS[self.spec.kind].needs_video:
+            return 0
+        try:
+            docs, rows = self._references.read(), self._rows_without_media()
+            return sum(with_subtitles([doc.asked.prompt for doc in docs], [own_question(rows[doc.doc_id]) for doc in docs]))
+        except Exception as error:
+            log().warning(f"{self.spec.name}: its prompts cannot be read, so nobody knows whether they hold subtitles: {one_line(error)}")
+            return 0
+
+    def _numbers_of(self, doc_id: int) -> Sequence[int]:
+        """Return the numbers of the views of a doc that are asked, or were asked.
+
+        Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the index, so what a segment earns
+        would count for nothing. A run that leaves views out by a plan of its own asks them.
+        """
+        if doc_id in self._numbers:
+            return self._numbers[doc_id]
+        views = self._table.views_of(doc_id)
+        return [number for number, view in enumerate(views) if not view.n] if self._spares_segments(doc_id) else range(len(views))
+
+    def _spares_segments(self, doc_id: int) -> bool:
+        """Return whether the segments of a doc are not asked."""
+        return self._table.pointing is not None and not self.spec.leaves_out and bool(self._table.pointing(doc_id))
+
+    def _asked_at_most(self, doc_id: int) -> int:
+        """Return how many views of its own a doc is asked at most. Decodes nothing."""
+        return sum(not view.n for view in self._table.views) if self._spares_segments(doc_id) else self._table.asked_at_most(doc_id)
 
     def _tell_frames(self) -> None:
         """Log which frames of a video make a clip."""
@@ -350,6 +391,21 @@ class WrappedTask(Delegate):
                 f"{name}: the model does not say how many frames of a video it takes, so its clips are of {frames}; "
                 "if it takes others, write that number in a task file: frames: 64"
             )
+        if self._subtitled:
+            log().warning(f"{name}: {reading.subtitled_in_words(self._subtitled)}")
+
+    def tell_frames_read(self) -> None:
+        """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
+        read = self._table.watch.record()
+        if read is None:
+            return
+        for about, line in reading.frames(read).items():
+            if about not in self._told_of_frames:
+                log().warning(f"{self.spec.name}: {line}")
+            self._told_of_frames.add(about)
+        if not read["checked"] and not self._told_of_frames:
+            log().info(f"{self.spec.name}: {reading.FRAMES_UNCHECKED}")
+            self._told_of_frames.add("unchecked")
 
     def _look_at_boxes(self, doc_ids: list[int]) -> None:
         """Refuse docs without boxes. Log how many boxes there are, since they decide what the run costs.
@@ -373,8 +429,8 @@ class WrappedTask(Delegate):
         if not KINDS[self.spec.kind].swapped:
             sampled = wrong.sampled
             if sampled:
-                views = sum(map(self._table.asked_at_most, sampled))
-                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._table.asked_at_most, everyone)):,}"
+                views = sum(map(self._asked_at_most, sampled))
+                total = f"{'up to ' if self._boxes else ''}{views + sum(map(self._asked_at_most, everyone)):,}"
                 log().info(
                     f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
                     f"the right picture: {views:,} of {total} requests (option null: {self.spec.options.null}; null: 0 turns it off)"
@@ -386,8 +442,8 @@ class WrappedTask(Delegate):
 
     def _clones(self, native: Sequence[Instance]) -> list[Instance]:
         """Return the requests of one doc: view by view, each with all choices, ``idx = view · C + choice``."""
-        views = self._table.views_of(native[0].doc_id)
-        return [self._clone(inst, view, choice, len(native)) for view in range(len(views)) for choice, inst in enumerate(native)]
+        views = self._numbers_of(native[0].doc_id)
+        return [self._clone(inst, view, choice, len(native)) for view in views for choice, inst in enumerate(native)]
 
     def _clone(self, native: Instance, view: int, choice: int, choices: int) -> Instance:
         """Return a native request for one view: with our function to show the doc, and a ``ViewId`` for its doc id."""
@@ -447,7 +503,7 @@ class WrappedTask(Delegate):
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
         every = self._table.views_of(doc.doc_id)
-        numbers = self._numbers.get(doc.doc_id, range(len(every)))
+        numbers = self._numbers_of(doc.doc_id)
         results = results if numbers else []
         if numbers and len(results) % len(numbers):
             raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(numbers)} views of doc {doc.doc_id}")
@@ -538,7 +594,7 @@ class WrappedTask(Delegate):
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
-        own = max(1, sum(number < mine for number in self._numbers.get(doc.doc_id, range(mine))))
+        own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.present import ranking
-from lmms_patch.present.board.board import Board, Entry, Group, corrected, why_not
+from lmms_patch.present.board.board import INDICES, Board, Entry, Group, corrected, why_not
 from lmms_patch.present.ranking import BY, INDEX, By, Place, mean_index, shared_benchmarks
 from lmms_patch.stats.resample import Estimate
 
@@ -71,6 +71,7 @@ class Overall:
         lines: ranked models first, best first; then the others.
         bases: what the numbers of each benchmark rest on.
         by: what its numbers are: the index, or the index with luck removed.
+        kind: ``Group.kind``: cells and segments are never in one mean.
     """
 
     grid: int
@@ -80,6 +81,7 @@ class Overall:
     lines: tuple[Line, ...]
     bases: Mapping[str, Basis]
     by: By = INDEX
+    kind: str = "index"
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def check_over(over: Collection[str], board: Board) -> None:
     Raises:
         OptionError: one is not.
     """
-    known = sorted({group.base for group in board.of("index")})
+    known = sorted({group.base for kind in INDICES for group in board.of(kind)})
     for name in over:
         if name not in known:
             close = nearest(name, known)
@@ -135,23 +137,28 @@ def check_over(over: Collection[str], board: Board) -> None:
 
 
 def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
-    """Return the table of each grid: all benchmarks, then those of each task type where there are several types.
+    """Return the table of each grid: all benchmarks, then those of each task type where there are several types; then those of segments.
 
     Args:
         board: the board.
         over: the benchmarks to take means over; empty: ``ranking.shared_benchmarks``.
     """
-    out = []
-    for grid in sorted({group.grid for group in board.of("index")}):
-        main = {group.base: group for group in board.of("index") if group.grid == grid and group.number == 1}
-        others = [group for group in board.of("index") if group.grid == grid and group.number > 1]
+    return [table for kind in INDICES for table in _of_kind(board, kind, over)]
+
+
+def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall]:
+    """Yield the tables of one kind of index, of those benchmarks of ``over`` that have it."""
+    groups = board.of(kind)
+    over = [base for base in over if any(group.base == base for group in groups)]
+    for grid in sorted({group.grid for group in groups}):
+        main = {group.base: group for group in groups if group.grid == grid and group.number == 1}
+        others = [group for group in groups if group.grid == grid and group.number > 1]
         types = {base: next((e.result.type for e in group.entries if e.result.type), "") for base, group in main.items()}
-        out.append(_overall(board, grid, "", main, others, over))
+        yield _overall(board, grid, "", main, others, over)
         named = sorted({name for name in types.values() if name})
         for name in named if len(set(types.values())) > 1 else ():
             of_type = {base: group for base, group in main.items() if types[base] == name}
-            out.append(_overall(board, grid, name, of_type, others, [base for base in over if base in of_type]))
-    return out
+            yield _overall(board, grid, name, of_type, others, [base for base in over if base in of_type])
 
 
 def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]) -> Overall:
@@ -168,7 +175,8 @@ def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], othe
         lacks = tuple(_lack(base, entries.get(base, {}).get(one.model), (base, one.model) in elsewhere, how) for base in one.lacks)
         size, signed = (_of_docs(mean, [mine[base] for base in shared if base in mine]) for mean in (one.size, one.signed))
         lines.append(Line(board.models[one.model], mine, size, signed, one.place, lacks))
-    return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how)
+    kind = next((group.kind for group in main.values()), "index")
+    return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how, kind)
 
 
 def _of_docs(mean: Estimate | None, indices: Sequence[Estimate]) -> Estimate | None:

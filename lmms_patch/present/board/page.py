@@ -203,7 +203,7 @@ def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[
     sheet, apart = tables.overall_sheet(table), {tables.column_of(base) for base in table.benchmarks if base not in table.shared}
     columns = [dataclasses.replace(c, title=f"{c.title}, not in the mean") if c.key in apart else c for c in sheet.columns]
     shown = _shown(dataclasses.replace(sheet, columns=tuple(columns)), identifier, links, [line.place for line in table.lines])
-    mean = f"Mean {tables.mean_of(table.by, size=True)}"
+    mean = f"Mean {tables.mean_of(table.by, size=True, name=str(tables.asked(table).index).upper())}"
     return {**shown, "chart": chart(mean, [(line.model, line.mean_abs) for line in table.lines if line.place], False)}
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.board.store import day
@@ -30,6 +30,7 @@ OVERLAP = (
     " `lmms-patch compare A B`."
 )
 BOTH = "Where every null of a table is measured, luck is removed from the index that it is ranked by; each table says which it goes by, and why."
+IN_TIME = "TRCI is the index in time: MPP keeps each doc's best segment of the clip in place of its best cell. No mean has both."
 NEAR_ZERO = (
     "The mean distance of the index from 0, over the same benchmarks for every ranked model."
     " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."
@@ -286,7 +287,12 @@ def flat_sheet(board: Board) -> Sheet:
 
 def overall_title(table: Overall) -> str:
     """Return the title of a table of models × benchmarks."""
-    return f"{'All benchmarks' if not table.type else f'Task type {table.type}'}, {table.grid}×{table.grid}"
+    return f"{'All benchmarks' if not table.type else f'Task type {table.type}'}, {asked(table).words.size(table.grid)}"
+
+
+def asked(table: Overall) -> Kind:
+    """Return the kind of the results of a table."""
+    return KINDS["pcri" if table.kind == "index" else table.kind]
 
 
 def overall_note(table: Overall) -> str:
@@ -335,21 +341,24 @@ def overall_head(table: Overall, base: str) -> str:
 
 def overall_sheet(table: Overall) -> Sheet:
     """Return models × benchmarks."""
+    kind = asked(table)
+    words, name, wholes = kind.words, str(kind.index).upper(), f"whole {kind.words.medium}s"
     columns = (
         Column("rank", "Rank"),
         Column("model", "Model"),
-        Column("mean_abs", f"Mean {mean_of(table.by, size=True)}", help=NEAR_ZERO),
-        Column("mean", f"Mean {mean_of(table.by)}", signed=True, help="With its sign: below 0, cells are better than whole images."),
+        Column("mean_abs", f"Mean {mean_of(table.by, size=True, name=name)}", help=NEAR_ZERO),
+        Column("mean", f"Mean {mean_of(table.by, name=name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
         *(Column(column_of(base), overall_head(table, base), signed=True, index=True) for base in table.benchmarks),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
-    return Sheet(f"overall-{table.grid}{f'-{table.type}' if table.type else ''}", overall_title(table), columns, rows, overall_note(table))
+    end = f"{'-segments' if kind.needs_video else ''}{f'-{table.type}' if table.type else ''}"
+    return Sheet(f"overall-{table.grid}{end}", overall_title(table), columns, rows, overall_note(table))
 
 
-def mean_of(by: By, size: bool = False) -> str:
-    """Return what a mean is of: PCRI, or its distance from 0, with luck removed or not."""
-    return ("|PCRI|" if size else "PCRI") + ", luck removed" * by.corrected
+def mean_of(by: By, size: bool = False, name: str = "PCRI") -> str:
+    """Return what a mean is of: the index of this name, or its distance from 0, with luck removed or not."""
+    return (f"|{name}|" if size else name) + ", luck removed" * by.corrected
 
 
 def column_of(base: str) -> str:
@@ -396,6 +405,7 @@ def head(board: Board) -> list[str]:
     """Return what to know of the whole board, a sentence each."""
     out = [
         f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        *([IN_TIME] if board.of("trci") else []),
         *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
         *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
@@ -450,7 +460,14 @@ def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Seque
         "runs": board.runs,
         "models": sorted(board.models.values()),
         "overall": [
-            {"grid": one.grid, "type": one.type, "shared": list(one.shared), "bases": _bases_json(one.bases), "table": overall_sheet(one).to_json()}
+            {
+                "kind": one.kind,
+                "grid": one.grid,
+                "type": one.type,
+                "shared": list(one.shared),
+                "bases": _bases_json(one.bases),
+                "table": overall_sheet(one).to_json(),
+            }
             for one in overalls
         ],
         "changes": [

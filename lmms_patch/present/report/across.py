@@ -1,6 +1,7 @@
 """All tables of a report, by its sections. Pure.
 
-The sections are ``runs`` (each result), ``benchmarks`` (RCI's reading), ``models`` (PCRI's reading) and ``tst`` (text alone).
+The sections are ``runs`` (each result), ``benchmarks`` (RCI's reading), ``models`` (PCRI's reading) and ``tst`` (text alone). RCI in time has
+sections of its own, ``benchmarks_time`` and ``models_time``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 from lmms_patch.present.report import benchmarks, models, run_sheets
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.points import Point, distinct, points_of
+from lmms_patch.present.report.points import Point, distinct, of_medium, points_of
 from lmms_patch.present.sheets import Sheet
 
 __all__ = ["Point", "distinct", "points_of", "sheets"]
@@ -23,10 +24,10 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
         points: their indices (``points_of``), and those of published tables (``published.read``).
     """
     once = distinct(points)
-    made = {
-        "runs": run_sheets.runs(entries),
-        "benchmarks": benchmarks.sheets(entries, once),
-        "models": models.sheets(once),
-        "tst": run_sheets.tst(entries),
-    }
+    made = {"runs": run_sheets.runs(entries)}
+    for end, in_time in (("", False), ("_time", True)):
+        some = of_medium(once, in_time)
+        made[f"benchmarks{end}"] = benchmarks.sheets([one for one in entries if one.asked.needs_video == in_time], some)
+        made[f"models{end}"] = models.sheets(some)
+    made["tst"] = run_sheets.tst(entries)
     return {section: tuple(tables) for section, tables in made.items() if tables}

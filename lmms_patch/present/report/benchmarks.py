@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import KINDS, OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.points import Point, benchmarks, columns, listed
+from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of
 from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
@@ -23,17 +23,36 @@ WIDEST_MATRIX = 12
 WIDEST_CELLS = 4
 _BENCHMARK = Column("benchmark", "benchmark")
 _MODEL = Column("model", "model")
-_GRID = Column("n", "grid n", help="n x n cells")
 Pair = tuple[str, int]
 
 
-def label(column: Pair) -> str:
-    """Return ``<model>, n=<grid>``: a column of Table 2. ``published.read`` reads it back."""
-    return f"{column[0]}, n={column[1]}"
+def label(column: Pair, words: Words = OF_IMAGES) -> str:
+    """Return ``<model>, n=<grid>``: a column of Table 2, which ``published.read`` reads back. In time it is ``<model>, 4 segments``."""
+    return f"{column[0]}, {words.size(column[1])}" if words.instead else f"{column[0]}, n={column[1]}"
+
+
+def _grid(words: Words) -> Column:
+    """Return the column of grid sizes."""
+    return Column("n", words.parts, help=f"how many {words.parts} a clip is cut into") if words.instead else Column("n", "grid n", help="n x n cells")
+
+
+def _named(words: Words, name: str) -> str:
+    """Return the name of a table, which its files have too."""
+    return f"{name}_time" if words.instead else name
+
+
+def _index(words: Words) -> str:
+    """Return what the index is called."""
+    return "TRCI" if words.instead else "RCI"
 
 
 def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
-    """Return all tables across benchmarks; those without rows are left out."""
+    """Return all tables across benchmarks; those without rows are left out.
+
+    Args:
+        entries: the results.
+        points: their indices, all in space or all in time (``points.of_medium``).
+    """
     if not points:
         return cells(entries)
     enough = len(benchmarks(points)) >= FEWEST
@@ -43,7 +62,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
         bands(points),
         indices(points),
         not_read(points),
-        fit(points),
+        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
         percentiles(points),
         *wide,
         correlations(points),
@@ -66,21 +85,30 @@ def cell(point: Point | None) -> Cell:
 
 def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
     """Return the points by benchmark, model and grid, and the columns of a table of benchmarks by (model, grid)."""
+    words = medium_of(points)
     heads = tuple(
-        Column(label(pair), label(pair), signed=True, index=True, help=f"RCI of {pair[0]} on the {pair[1]}x{pair[1]} grid")
+        Column(
+            label(pair, words),
+            label(pair, words),
+            signed=True,
+            index=True,
+            help=f"{_index(words)} of {pair[0]} " + (f"on {words.each(pair[1])}" if words.instead else f"on the {pair[1]}x{pair[1]} grid"),
+        )
         for pair in columns(points)
     )
-    return {point.key: point for point in points}, (_BENCHMARK, *heads)
+    return {(point.benchmark, point.model, point.n): point for point in points}, (_BENCHMARK, *heads)
 
 
 def table2(points: Sequence[Point]) -> Sheet:
     """Return benchmarks by (model, grid), as the RCI paper's Table 2."""
     known, heads = _layout(points)
-    rows = [{"benchmark": b, **{label(pair): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
-    note = "1 - MPP/FIP. Below 0 one cell beats the whole image, above 0 the task needs more than one cell. N/A: refused by its gate, or not defined."
-    told = [CONTRADICTED] if any(p.contradicted for p in points) else []
-    told += [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
-    return Sheet("rci", "RCI by benchmark and model", heads, tuple(rows), ". ".join([note.removesuffix("."), *told]) + ".")
+    words = medium_of(points)
+    rows = [{"benchmark": b, **{label(pair, words): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    note = words.say("Below 0 one cell beats the whole image, above 0 the task needs more than one cell.")
+    told = ["1 - MPP/FIP", note.removesuffix("."), "N/A: refused by its gate, or not defined"]
+    told += [CONTRADICTED] if any(p.contradicted for p in points) else []
+    told += [] if words.instead else [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
+    return Sheet(_index(words).lower(), f"{_index(words)} by benchmark and model", heads, tuple(rows), ". ".join(told) + ".")
 
 
 CONTRADICTED = "Contradicted: with luck removed the index lies on the other side of 0, or in a band that does not touch"
@@ -89,10 +117,11 @@ CONTRADICTED = "Contradicted: with luck removed the index lies on the other side
 def bands(points: Sequence[Point]) -> Sheet:
     """Return the same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
     known, heads = _layout(points)
+    words = medium_of(points)
     heads = tuple(Column(head.key, head.title) for head in heads)
-    rows = [{"benchmark": b, **{label(pair): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    rows = [{"benchmark": b, **{label(pair, words): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
-    return Sheet("bands", "Bands", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches.")
+    return Sheet(_named(words, "bands"), "Bands", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches.")
 
 
 def _words(point: Point | None) -> str | None:
@@ -113,12 +142,14 @@ def _told(point: Point | None) -> str | None:
 
 def indices(points: Sequence[Point]) -> Sheet:
     """Return one index a row, with all that is known of it; ``published.read`` reads it back."""
+    words = medium_of(points)
+    index = "trci" if words.instead else "index"  # a table that is given back must say that it is in time
     rows: list[dict[str, Cell]] = [
         {
             "benchmark": p.benchmark,
             "model": p.model,
             "n": p.n,
-            "index": cell(p),
+            index: cell(p),
             "band": _told(p),
             "docs": p.docs,
             "type": p.type or None,
@@ -129,21 +160,23 @@ def indices(points: Sequence[Point]) -> Sheet:
     heads = (
         _BENCHMARK,
         _MODEL,
-        _GRID,
-        Column("index", "index", signed=True, index=True),
+        _grid(words),
+        Column(index, index, signed=True, index=True),
         Column("band", "band"),
         Column("docs", "docs"),
         Column("type", "type"),
     )
-    kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in ("index", "n") or any(row[head.key] is not None for row in rows))
-    return Sheet("indices", "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
+    kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in (index, "n") or any(row[head.key] is not None for row in rows))
+    return Sheet(_named(words, "indices"), "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
     """Return indices that may not be read, with the reason."""
     rows: list[dict[str, Cell]] = [{"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid]
     note = "They are in no mean, no rank and no correlation."
-    return Sheet("no_index", "Without an index, and why", (_BENCHMARK, _MODEL, _GRID, Column("reason", "why")), tuple(rows), note)
+    words = medium_of(points)
+    heads = (_BENCHMARK, _MODEL, _grid(words), Column("reason", "why"))
+    return Sheet(_named(words, "no_index"), "Without an index, and why", heads, tuple(rows), note)
 
 
 # --- agreement ------------------------------------------------------------------------------------
@@ -176,8 +209,9 @@ AGREE = (
 
 def correlations(points: Sequence[Point]) -> Sheet:
     """Return each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
+    words = medium_of(points)
     rows: list[dict[str, Cell]] = [
-        {"first": label(a), "second": label(b), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
+        {"first": label(a, words), "second": label(b, words), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
         for (a, b), (r, rho) in by_pair(points).items()
     ]
     heads = (
@@ -188,20 +222,20 @@ def correlations(points: Sequence[Point]) -> Sheet:
         Column("benchmarks", "benchmarks", help="that both columns have"),
         *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
     )
-    return Sheet("correlations", "Do models agree on benchmarks? Each pair", heads, tuple(rows), AGREE)
+    return Sheet(_named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), AGREE)
 
 
 def matrix(points: Sequence[Point]) -> Sheet:
     """Return the same as a square table."""
-    pairs, by_columns = columns(points), by_pair(points)
+    pairs, by_columns, words = columns(points), by_pair(points), medium_of(points)
     rows = []
     for a in pairs:
-        row: dict[str, Cell] = {"column": label(a)}
+        row: dict[str, Cell] = {"column": label(a, words)}
         for b in pairs:
-            row[label(b)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
+            row[label(b, words)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
-    heads = (Column("column", "RCI of"), *(Column(label(pair), label(pair)) for pair in pairs))
-    return Sheet("correlation_matrix", "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
+    heads = (Column("column", f"{_index(words)} of"), *(Column(label(pair, words), label(pair, words)) for pair in pairs))
+    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
 
 
 # --- fit for an application -----------------------------------------------------------------------
@@ -279,7 +313,7 @@ def fit(points: Sequence[Point]) -> Sheet:
             rows.append({"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed})
     heads = (
         _BENCHMARK,
-        _GRID,
+        _grid(OF_IMAGES),
         Column("models", "models"),
         Column("lowest", "lowest", signed=True, help="lower end of the lowest interval, or the lowest number"),
         Column("highest", "highest", signed=True, help="upper end of the highest interval, or the highest number"),
@@ -299,24 +333,25 @@ def fit(points: Sequence[Point]) -> Sheet:
 
 def percentiles(points: Sequence[Point]) -> Sheet:
     """Return each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
+    words = medium_of(points)
     out: dict[str, dict[str, Cell]] = {b: {"benchmark": b} for b in benchmarks(points)}
     heads: list[Column] = []
     few = []
     for pair in columns(points):
         known = [p for p in points if (p.model, p.n) == pair and p.valid and p.value is not None]
         if len(known) < FEWEST_RANKED:
-            few.append(label(pair))
+            few.append(label(pair, words))
             continue
         for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
-            out[p.benchmark][label(pair)] = float(100 * rank)
-        heads.append(Column(label(pair), label(pair), digits=0, help=f"percent, among {len(known)} benchmarks"))
+            out[p.benchmark][label(pair, words)] = float(100 * rank)
+        heads.append(Column(label(pair, words), label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks"))
     rows = tuple(row for row in out.values() if len(row) > 1)
     note = (
-        "Percent of the benchmarks given whose RCI is lower, ties and itself counting half: 50 is the middle. "
+        "Percent of the benchmarks given whose index is lower, ties and itself counting half: 50 is the middle. "
         f"It says how a benchmark compares with these {len(rows)}, not with benchmarks at large."
     )
     note += f" Not for {listed(few, 6)}: fewer than {FEWEST_RANKED} benchmarks." if few else ""
-    return Sheet("percentiles", "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note)
+    return Sheet(_named(words, "percentiles"), "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note)
 
 
 FEWEST_SCORING = 10

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lmms_patch.ask.spec import Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
-from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_free, once
+from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_free, medium_of, once
 from lmms_patch.present.sheets import Cell, Column, Sheet, used
 from lmms_patch.stats.resample import Estimate
 
@@ -89,8 +90,20 @@ def types(points: Iterable[Point]) -> list[str]:
 
 
 def sheets(points: Sequence[Point]) -> list[Sheet]:
-    """Return all tables across models; those without rows are left out."""
-    return [sheet for sheet in (ranking(points), by_type(points), granularity(points)) if sheet.rows]
+    """Return all tables across models; those without rows are left out. Task types and grids are the papers', which are of images."""
+    made = [ranking(points)] if medium_of(points).instead else [ranking(points), by_type(points), granularity(points)]
+    return [sheet for sheet in made if sheet.rows]
+
+
+def index_name(words: Words) -> str:
+    """Return what the index is called that models are ranked by."""
+    return "TRCI" if words.instead else "PCRI"
+
+
+def _in_words(heads: Sequence[Column], words: Words) -> tuple[Column, ...]:
+    """Return columns that are named for PCRI as those of another index."""
+    named = [(head, head.title.replace("PCRI", index_name(words))) for head in heads]
+    return tuple(dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title) for head, title in named)
 
 
 def basis(parts: Mapping[str, bool], points: Sequence[Point] = ()) -> tuple[str, str]:
@@ -104,7 +117,7 @@ def basis(parts: Mapping[str, bool], points: Sequence[Point] = ()) -> tuple[str,
     if free and len(free) == len(parts):
         return LUCK_REMOVED, f"{ranks.LUCK_FREE} "
     told = f"Of the index with luck removed at {listed(free)}, where every null is measured; else of the index as published. " if free else ""
-    marked = once(f"{p.benchmark} with {p.model}, {p.n}x{p.n}" for p in points if p.valid and p.contradicted)
+    marked = once(f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted)
     more = f"Of the index as published, which the one with luck removed contradicts for {listed(marked, 6)}. " if marked and not free else ""
     return "", told + more
 
@@ -148,22 +161,25 @@ def _row(one: Standing, group: int | None) -> dict[str, Cell]:
 def ranking(points: Sequence[Point]) -> Sheet:
     """Return models by mean |PCRI|, at each grid."""
     rows: list[dict[str, Cell]] = []
-    notes: list[tuple[int, str]] = []
+    notes: list[tuple[str, str]] = []
     parts: dict[str, bool] = {}
+    words = medium_of(points)
     for n in grids(points):
         ordered = standings(points, n)
         if len(ordered) > 1:
             rows += _rows(ordered)
-            notes += [(n, left_out(group)) for group in once(one.group for one in ordered)]
-            parts[f"{n}x{n}"] = ordered[0].luck_free
+            notes += [(words.size(n, "x"), left_out(group)) for group in once(one.group for one in ordered)]
+            parts[words.size(n, "x")] = ordered[0].luck_free
     end, said = basis(parts, points)
-    return Sheet("ranking", f"Models by |PCRI|{end}", used(_HEADS, rows), tuple(rows), f"{said}{_HOW} {_by_grid(notes)}")
+    name, index = ("ranking_time" if words.instead else "ranking"), index_name(words)
+    note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
+    return Sheet(name, f"Models by |{index}|{end}", _in_words(used(_HEADS, rows), words), tuple(rows), note)
 
 
-def _by_grid(notes: Sequence[tuple[int, str]]) -> str:
+def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
     """Return each text once, behind the grids that it holds for."""
     texts = once(text for _, text in notes)
-    return " ".join(f"{' and '.join(f'{n}x{n}' for n, other in notes if other == text)}: {text}" for text in texts)
+    return " ".join(f"{' and '.join(size for size, other in notes if other == text)}: {text}" for text in texts)
 
 
 def left_out(group: Group[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words
 from lmms_patch.present.ranking import means_by_corrected
 from lmms_patch.present.report.data import Entry
 from lmms_patch.runs import reading
@@ -36,6 +37,7 @@ class Point:
         source: the published table it is from; "" for our own.
         words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
         corrected: the index with luck removed, where its null is measured; None: not measured.
+        in_time: whether it is RCI in time, of segments of clips. It never stands in one mean, table or drawing with an index of cells.
     """
 
     benchmark: str
@@ -52,6 +54,12 @@ class Point:
     source: str = ""
     words: tuple[str, ...] = ()
     corrected: Estimate | None = None
+    in_time: bool = False
+
+    @property
+    def medium(self) -> Words:
+        """What its parts are called."""
+        return OF_CLIPS if self.in_time else OF_IMAGES
 
     @property
     def contradicted(self) -> bool:
@@ -59,9 +67,9 @@ class Point:
         return reading.CONTRADICTED in self.words
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> tuple[str, str, int, bool]:
         """What makes it one number of a table."""
-        return self.benchmark, self.model, self.n
+        return self.benchmark, self.model, self.n, self.in_time
 
     @property
     def estimate(self) -> Estimate:
@@ -72,14 +80,13 @@ class Point:
 
 
 def points_of(entries: Sequence[Entry]) -> list[Point]:
-    """Return the indices of some results, in their order; those in time are not compared with those in space.
+    """Return the indices of some results, in their order.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
     benchmark is named with the task.
     """
-    entries = [entry for entry in entries if not entry.asked.needs_video]
-    seen = Counter((entry.base, entry.model, n) for entry in entries if entry.index for n in entry.grids)
-    several = {base for (base, _, _), count in seen.items() if count > 1}
+    seen = Counter((entry.base, entry.model, n, entry.asked.needs_video) for entry in entries if entry.index for n in entry.grids)
+    several = {(base, in_time) for (base, _, _, in_time), count in seen.items() if count > 1}
     out = []
     for entry in entries:
         for n in entry.grids if entry.index else ():
@@ -90,13 +97,24 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
             reason = index.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
-            name = f"{entry.base} ({entry.task})" if entry.base in several else entry.base
+            name = f"{entry.base} ({entry.task})" if (entry.base, entry.asked.needs_video) in several else entry.base
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
             adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
             measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
             words = reading.words(index) if valid else ()
-            out.append(Point(name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured))
+            known = (name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured)
+            out.append(Point(*known, in_time=entry.asked.needs_video))
     return out
+
+
+def medium_of(points: Iterable[Point]) -> Words:
+    """Return what the parts are called of some points, which are all of one medium; those of images where there is none."""
+    return next((point.medium for point in points), OF_IMAGES)
+
+
+def of_medium(points: Iterable[Point], in_time: bool) -> list[Point]:
+    """Return the points in time, or those in space."""
+    return [point for point in points if point.in_time == in_time]
 
 
 def luck_free(points: Sequence[Point]) -> tuple[list[Point], bool]:
@@ -126,12 +144,12 @@ def distinct(points: Sequence[Point]) -> list[Point]:
 
     Where two have the same, models of published tables are named with their table.
     """
-    values: dict[tuple[str, str, int], set[float | None]] = {}
+    values: dict[tuple[str, str, int, bool], set[float | None]] = {}
     for point in points:
         values.setdefault(point.key, set()).add(point.value)
     clash = {point.model for point in points if len(values[point.key]) > 1}
     named = [dataclasses.replace(p, model=f"{p.model} ({p.source})") if p.source and p.model in clash else p for p in points]
-    out: dict[tuple[str, str, int], Point] = {}
+    out: dict[tuple[str, str, int, bool], Point] = {}
     for point in named:
         number, one = 1, point
         while one.key in out and out[one.key].value != point.value:

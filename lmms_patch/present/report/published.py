@@ -2,7 +2,7 @@
 
 Two layouts, with a head; column names in any case:
 
-- one index a row: ``dataset`` (or ``benchmark``), ``model``, ``n``, ``rci`` (or ``pcri``, ``index``); and if you like ``docs``,
+- one index a row: ``dataset`` (or ``benchmark``), ``model``, ``n``, ``rci`` (or ``pcri``, ``index``; ``trci`` in time); and if you like ``docs``,
   ``type``, ``<index>_low``, ``<index>_high``, ``<index>_note`` (``contradicted``), ``<index>_reason``;
 - the RCI paper's Table 2: ``dataset`` (or ``benchmark``), and one column ``<model>, n=<grid>`` for each model and grid.
 """
@@ -22,7 +22,7 @@ from lmms_patch.present.report.points import TYPES, Point
 from lmms_patch.runs import reading
 from lmms_patch.text import from_csv_cell
 
-BENCHMARK, INDEX = ("dataset", "benchmark"), ("rci", "pcri", "index")
+BENCHMARK, INDEX = ("dataset", "benchmark"), ("rci", "pcri", "index", "trci")
 EMPTY = ("", "n/a", "na", "nan", "null", "none", "-")
 LARGEST = 10_000_000
 """Bytes: no table of indices is larger; anything else was given by mistake."""
@@ -59,7 +59,7 @@ def read(path: Path) -> list[Point]:
     if reader is None:
         missing = [name for name in ("model", "n") if name not in keys]
         raise RecordError(f"{path}, line {number}: no column {' and no column '.join(missing)}; expected {_ALLOWED}")
-    out: dict[tuple[str, str, int], Point] = {}
+    out: dict[tuple[str, str, int, bool], Point] = {}
     for number, row in lines:
         if len(row) != len(names):
             raise RecordError(f"{path}, line {number}: {len(row)} cells, but the head has {len(names)}")
@@ -144,7 +144,9 @@ class _Cells:
             raise self.fail(line, f"n is {text!r}; expected a grid size from {MIN_GRID} to {MAX_GRID}")
         return int(text)
 
-    def point(self, line: int, where: tuple[str, str, int], cells: Mapping[str, str], docs: int | None = None, given: str = "") -> Point:
+    def point(
+        self, line: int, where: tuple[str, str, int], cells: Mapping[str, str], docs: int | None = None, given: str = "", in_time: bool = False
+    ) -> Point:
         """Return the point of some cells, which are given by ``""``, ``_low``, ``_high``, ``_note``, ``_reason``."""
         benchmark, model, n = where
         value, low, high = (self.number(line, cells.get(end, ""), f"index{end}") for end in ("", "_low", "_high"))
@@ -160,7 +162,8 @@ class _Cells:
             low = high = None
         kind = task_type(benchmark, given)
         words = tuple(word for word in (reading.CONTRADICTED, reading.MARGINAL) if word in cells.get("_note", "").split(", ") and value is not None)
-        return Point(benchmark, model, n, value, low, high, docs, kind, value is not None, reason, source=Path(self.path).name, words=words)
+        known = (benchmark, model, n, value, low, high, docs, kind, value is not None, reason)
+        return Point(*known, source=Path(self.path).name, words=words, in_time=in_time)
 
 
 class _Long(_Cells):
@@ -185,7 +188,7 @@ class _Long(_Cells):
         given = row.get("type", "")
         if given and task_type("", given) not in TYPES:
             raise self.fail(line, f"type is {given!r}; allowed: {', '.join(TYPES)}")
-        yield self.point(line, where, ends, int(docs) if docs else None, given)
+        yield self.point(line, where, ends, int(docs) if docs else None, given, self.index == "trci")
 
 
 class _Wide(_Cells):

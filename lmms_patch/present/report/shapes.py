@@ -478,16 +478,22 @@ _CELLS = re.compile(r"(cells|segments)\d")
 
 def tables(report: Report) -> dict[str, Tables]:
     """Return the tables of each section, so that no number stands on the page twice; sections without any are not there."""
-    published = not report.entries or any(row.get("source") for sheet in report.sheets.get("benchmarks", ()) for row in sheet.rows)
-    repeated = _IN_RESULTS | (set() if published else {"no_index", "rci"})
-    folded = _FOLDED | ({"rci", "no_index"} if report.entries else set())
+    across = [*report.sheets.get("benchmarks", ()), *report.sheets.get("benchmarks_time", ())]
+    published = not report.entries or any(row.get("source") for sheet in across for row in sheet.rows)
+    repeated = _IN_RESULTS | (set() if published else {"no_index", "rci", "trci"})
+    folded = _FOLDED | ({"rci", "trci", "no_index"} if report.entries else set())
     out = {}
     for section, sheets in report.sheets.items():
-        kept = [sheet for sheet in sheets if sheet.name not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)]
-        made = Tables(tuple(sheet for sheet in kept if sheet.name not in folded), tuple(sheet for sheet in kept if sheet.name in folded))
+        kept = [sheet for sheet in sheets if _plain(sheet) not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)]
+        made = Tables(tuple(one for one in kept if _plain(one) not in folded), tuple(one for one in kept if _plain(one) in folded))
         if kept:
             out[section] = made
     return out
+
+
+def _plain(sheet: Sheet) -> str:
+    """Return the name of a table; that of a table in time is that of the table of images that it is like."""
+    return sheet.name.removesuffix("_time")
 
 
 def explore(report: Report) -> str:

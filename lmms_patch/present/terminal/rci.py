@@ -37,12 +37,14 @@ class Shown:
         described: what was wrapped and how.
         metrics: its numbers by name.
         analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty where there is none.
+        frames_read: which frames of clips the adapter read (``runs.details.FramesRead`` in plain JSON types); empty where that is not recorded.
     """
 
     name: str
     described: Mapping[str, Any]
     metrics: Mapping[str, float | None]
     analysis: Mapping[str, Any] = field(default_factory=dict)
+    frames_read: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -91,7 +93,7 @@ def load(path: Path) -> list[Shown]:
 
 
 def _of(result: Result, name: str) -> Shown:
-    return Shown(name, result.described, result.metrics, result.details.get("analysis") or {})
+    return Shown(name, result.described, result.metrics, result.details.get("analysis") or {}, result.details.get("frames_read") or {})
 
 
 def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
@@ -369,7 +371,8 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
-        lines += reading.minds(s.analysis, s.words) if s.index or s.regions else []
+        lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
+        lines += reading.frames(s.frames_read).values()
         lines += _of_failures(s)
         lines += [_fip_of_used_docs(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say

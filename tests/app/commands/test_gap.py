@@ -37,6 +37,18 @@ def test_a_subset_is_set_beside(run, tmp_path, capsys):
     assert lines[4].startswith("random (200)")
 
 
+def test_the_language_model_gives_leakage(run, tmp_path, capsys):
+    folder = tmp_path / "llm"
+    shutil.copytree(run.parent, folder)
+    results = next(folder.glob("*_results.json"))
+    results.write_text(json.dumps({**json.loads(results.read_text()), "model_name": "llm", "config": {"model": "llm"}}))
+    assert main(["gap", str(run), str(run), "--language-model", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "no multi-modal leakage is shown: 0.000" in said
+    assert main(["gap", str(folder), str(folder), "--language-model", str(folder)]) == 2
+    assert "both runs without images are of llm" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [(["--metric", "f1"], "f1"), (["--task", "other"], "other"), (["--subset", "/nowhere"], "/nowhere")],

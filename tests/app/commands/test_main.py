@@ -64,7 +64,7 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
     ("words", "says"),
     [
         (["shw"], "no command 'shw'; did you mean show? type 'lmms-patch --help'"),
-        (["zzzz"], "no command 'zzzz'; allowed: demo, tasks, "),
+        (["zzzz"], "no command 'zzzz'; allowed: demo, doctor, init, "),
         (["--folds"], "no option --folds; type 'lmms-patch --help'"),
         (["--verson"], "no option --verson; did you mean --version?"),
         (["show"], "OUT is missing; type 'lmms-patch show OUT', or 'lmms-patch show --help' for examples"),

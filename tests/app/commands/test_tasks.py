@@ -1,13 +1,18 @@
 """What ``lmms-patch tasks`` and ``coverage`` print of what was found; what is found is in tests/harness/names/test_catalog.py."""
 
+import dataclasses
 import sys
+from pathlib import Path
 
 import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import tasks
+from lmms_patch.errors import RecordError
 from lmms_patch.harness.names.catalog import Entry
+from lmms_patch.runs.costs import Cost
+from tests.making.runs import one_cell_knows, world_run, write_run
 from tests.making.terminal import Terminal
 
 FOUND = [
@@ -26,7 +31,7 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
 
     monkeypatch.setattr(api, "tasks", tasks)
     assert main(["tasks", "x*", "--as", "rci3", "--include-path", "mine"]) == 0
-    assert asked == [(("x*", "rci3"), {"include_path": "mine"})]
+    assert asked == [(("x*", "rci3"), {"include_path": "mine", "run": None})]
     printed = capsys.readouterr()
     assert printed.err == "", "no bar where stderr is no terminal"
     assert printed.out.splitlines() == [
@@ -53,6 +58,56 @@ def test_names_that_show_videos_are_told_to_be_possible_in_time(kind, clips, tol
     said = [line for line in tasks.lines(api.Catalogue(entries, kind, 10)) if "in time" in line]
     assert len(said) == (told is not None)
     assert all(line.startswith(told) for line in said)
+
+
+COST = Cost(Path("out/x_results.json"), "org/seven", ("a_rci3",), 1000, 600.0, "", 300.0, 2.5)
+
+
+def test_a_finished_run_gives_time_and_tokens():
+    """12,000 calls at 0.6 s, 300 tokens in and 2.5 out: 7,200 s, 3.6 million and 30,000."""
+    first, second, third, *_ = said = tasks.lines(api.Catalogue(FOUND, "rci3", 10, COST))
+    assert first == "a_rci3  [task] wraps, 1,200 docs, 12,000 requests, by that run 2.0 h, 3,600,000 tokens in, 30,000 tokens out"
+    assert "by that run" not in second + third, "not known, or not possible"
+    assert said[-3:-1] == [
+        "That run: out/x_results.json (org/seven), 1,000 calls in 10 min, loading included.",
+        "Tokens are those of a_rci3. The same machine and settings are taken for granted.",
+    ]
+
+
+def test_a_quick_run_is_priced_from_to():
+    entry = Entry("a", "task", "wraps", "", 1200, "f", on_wrong_images=100, expected=(2000, 5000))
+    (line, *_) = tasks.lines(api.Catalogue([entry], "rci3_quick", 10, COST))
+    assert line.endswith(", by that run 30 min to 60 min, 900,000 to 1,800,000 tokens in, 7,500 to 15,000 tokens out")
+
+
+def test_what_a_run_does_not_say_is_not_said():
+    bare = dataclasses.replace(COST, seconds=None, why="gqa has no sample log", input_tokens=None)
+    first, *_, measured, tokens, _ = tasks.lines(api.Catalogue(FOUND, "rci3", 10, bare))
+    assert first.endswith(", by that run 30,000 tokens out")
+    assert measured.endswith("1,000 calls; no time is taken from it: gqa has no sample log.")
+    assert tokens.startswith("Tokens are those of a_rci3; it counted none in. ")
+    nothing = dataclasses.replace(bare, output_tokens=None)
+    assert "It counted no tokens." in tasks.lines(api.Catalogue(FOUND, "rci3", 10, nothing))[-2]
+
+
+def test_the_run_is_the_newest_that_asked_the_benchmark(tmp_path, monkeypatch):
+    """``out`` serves where there is one; a run that was named must be there."""
+
+    def finished(folder, base, date):
+        made = {f"{base}_rci2": world_run(one_cell_knows, n=20, base=base)}
+        return write_run(tmp_path / "out" / folder, made, date=date, total_evaluation_time_seconds="60")
+
+    monkeypatch.chdir(tmp_path)
+    assert api._cost(None, {"toy"}) is None
+    toy = finished("a", "toy", "2026-01-01T00-00-00.000000")
+    other = finished("b", "other", "2026-02-01T00-00-00.000000")
+    assert api._cost(None, {"toy"}).path.resolve() == toy
+    assert api._cost(None, {"third"}).path.resolve() == other
+    assert api._cost(other, {"toy"}).path == other
+    with pytest.raises(RecordError, match="no \\*_results"):
+        api._cost(tmp_path / "nowhere", {"toy"})
+    other.write_text("{")
+    assert api._cost(None, {"toy"}) is None, "a broken file in out is not what was asked about"
 
 
 @pytest.fixture

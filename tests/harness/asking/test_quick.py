@@ -4,6 +4,7 @@ import json
 import threading
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import pytest
 
@@ -40,6 +41,12 @@ def asked_in(folder, model, tasks, names="toy_rci3_quick", /, **options):
     return toys.run(model, names, tasks, cli_args=cli)
 
 
+@cache
+def undisturbed(tasks, name="toy_rci3_quick"):
+    """Run a task once for all tests here: what comes out, and the model that was asked."""
+    return asked_in(tasks.with_name(f"{tasks.name}_{name}"), model := PerRequestK(), tasks, name), model
+
+
 def records(found, task="toy_rci3_quick"):
     return {one["patch"]["doc_id"]: one["patch"] for one in found["samples"][task]}
 
@@ -52,8 +59,8 @@ def said(found):
 
 
 def test_early_exit_gives_the_numbers_of_a_full_run(tasks, tmp_path):
-    full = asked_in(tmp_path / "a", every := PerRequestK(), tasks, "toy_rci3")
-    part = asked_in(tmp_path / "b", some := PerRequestK(), tasks, "toy_some")
+    full, every = undisturbed(tasks, "toy_rci3")
+    part = asked_in(tmp_path, some := PerRequestK(), tasks, "toy_some")
     assert len(some.asked) < 0.95 * len(every.asked)
     assert len(set(some.asked)) == len(some.asked)
     ours, theirs = metrics(part, "toy_some"), metrics(full, "toy_rci3")
@@ -74,9 +81,9 @@ def test_early_exit_gives_the_numbers_of_a_full_run(tasks, tmp_path):
 # --- quick --------------------------------------------------------------------------------------------
 
 
-def test_a_quick_run_asks_less_and_says_how(tasks, tmp_path):
-    full = asked_in(tmp_path / "a", every := PerRequestK(), tasks, "toy_rci3")
-    part = asked_in(tmp_path / "b", some := PerRequestK(), tasks)
+def test_a_quick_run_asks_less_and_says_how(tasks):
+    full, every = undisturbed(tasks, "toy_rci3")
+    part, some = undisturbed(tasks)
     assert len(some.asked) < 0.7 * len(every.asked)
     found, whole = metrics(part, "toy_rci3_quick"), metrics(full, "toy_rci3")
     details = part["results"]["toy_rci3_quick"]["patch,none"]
@@ -104,30 +111,30 @@ def test_a_quick_run_asks_less_and_says_how(tasks, tmp_path):
 
 @pytest.mark.parametrize("kind", [BatchedK, SortedK, ThreadedK, CountingK, ChatK], ids=lambda kind: kind.__name__)
 def test_all_adapters_are_asked_the_same(kind, tasks, tmp_path):
-    one = asked_in(tmp_path / "a", first := PerRequestK(), tasks)
-    two = asked_in(tmp_path / "b", second := kind(), tasks, batch_size=16)
+    one, first = undisturbed(tasks)
+    two = asked_in(tmp_path, second := kind(), tasks, batch_size=16)
     assert set(first.asked) == set(second.asked)
     assert records(one) == records(two)
     assert metrics(one, "toy_rci3_quick") == metrics(two, "toy_rci3_quick")
 
 
 def test_a_killed_run_asks_the_same_views_and_none_twice(tasks, tmp_path):
-    whole = asked_in(tmp_path / "whole", first := PerRequestK(), tasks)
+    whole, first = undisturbed(tasks)
     seen = []
     for lives in (7, 150, 90, 60):
         with pytest.raises(Killed):
-            asked_in(tmp_path / "killed", dying := PerRequestK(lives), tasks)
+            asked_in(tmp_path, dying := PerRequestK(lives), tasks)
         seen.append(dying.asked)
-    again = asked_in(tmp_path / "killed", survivor := PerRequestK(), tasks)
+    again = asked_in(tmp_path, survivor := PerRequestK(), tasks)
     assert said(again) == said(whole)
     every = [request for part in (*seen, survivor.asked) for request in part]
     assert set(every) == set(first.asked)
     assert len(every) - len(first.asked) <= PORTION * len(seen)
 
 
-def test_ranks_ask_what_one_process_asks(tasks, tmp_path, monkeypatch):
+def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
     """Two and three ranks, as threads: together they ask the same views, and each record is the same."""
-    alone = asked_in(tmp_path / "one", first := PerRequestK(), tasks)
+    alone, first = undisturbed(tasks)
     wanted = records(alone)
     for world in (2, 3):
         gathering, asked, found = Gathering(world), {}, {}
@@ -179,9 +186,9 @@ def test_clusters_grids_and_kinds(tasks, tmp_path):
 
 def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, caplog):
     out = tmp_path / "earlier"
-    full = asked_in(tmp_path / "full", PerRequestK(), tasks, "toy_rci3")
+    full, _ = undisturbed(tasks, "toy_rci3")
     written(full, out, "toy_rci3")
-    asked_in(tmp_path / "a", without := PerRequestK(), tasks)
+    _, without = undisturbed(tasks)
     monkeypatch.setenv("LMMS_PATCH_REFERENCES", f"{out}:{tmp_path / 'missing'}")
     asked_in(tmp_path / "b", within := PerRequestK(), tasks)
     assert len(within.asked) < len(without.asked)
@@ -249,7 +256,7 @@ def test_failed_calls_cost_their_docs_and_are_asked_again(tasks, tmp_path):
     broken = asked_in(tmp_path, first, tasks)
     assert broken["results"]["toy_rci3_quick"]["patch,none"]["analysis"]["failed"]["calls"] > 0
     again = asked_in(tmp_path, survivor := PerRequestK(), tasks)
-    assert said(again) == said(asked_in(tmp_path / "fresh", PerRequestK(), tasks))
+    assert said(again) == said(undisturbed(tasks)[0])
     assert not set(survivor.asked) & set(first.asked[:200])
 
 
@@ -295,15 +302,20 @@ def test_another_metric_has_no_best_cell(tmp_path, name, capsys):
     assert task["analysis"]["fip"]["value"] == pytest.approx(metrics(found, name)["style"], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["toy_rci3_quick", "toy_exit", "toy_rci3"])
-def test_a_scorer_that_raises_leaves_no_index_and_a_run_that_opens(tmp_path, name, capsys):
+def test_a_scorer_that_raises_leaves_no_index_and_runs_that_open(tmp_path, capsys):
+    """Each run is shown and analysed; one report is made of all, since drawing takes longest."""
     two_metrics(tmp_path, raises=range(3, 40, 4))
-    found = asked_in(tmp_path / "out", PerRequestK(), tmp_path, name)
-    assert metrics(found, name)["rci3"] is None
-    written(found, tmp_path / "run", name)
-    for command in ("show", "analyze"):
-        assert main([command, str(tmp_path / "run")]) == 0
-    assert main(["report", str(tmp_path / "run"), "--output", str(tmp_path / "page")]) == 0
+    names = ("toy_rci3_quick", "toy_exit", "toy_rci3")
+    for name in names:
+        found = asked_in(tmp_path / "out", PerRequestK(), tmp_path, name)
+        assert metrics(found, name)["rci3"] is None
+        written(found, tmp_path / name, name)
+        for command in ("show", "analyze"):
+            assert main([command, str(tmp_path / name)]) == 0
+            assert name in capsys.readouterr().out
+    assert main(["report", *(str(tmp_path / name) for name in names), "--output", str(tmp_path / "page")]) == 0
+    page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert all(f">{name}<" in page for name in names)
 
 
 def test_many_failed_calls_leave_no_index_of_a_part(tasks, tmp_path):

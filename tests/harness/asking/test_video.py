@@ -80,7 +80,8 @@ def test_the_response_cache_keeps_answers_by_view(tasks, tmp_path, monkeypatch):
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
     cache = str(tmp_path / "cache")
     whole = asked_in(tmp_path / "first", Dying(), tasks, use_cache=cache)
-    assert asked_in(tmp_path / "second", second := Dying(), tasks, use_cache=cache) == whole
+    unread = whole.replace('"frames_read": {"checked": true}, ', "")  # a run that asks nothing sees nothing read
+    assert asked_in(tmp_path / "second", second := Dying(), tasks, use_cache=cache) == unread != whole
     assert not second.asked
     write(tasks, "toy", [tmp_path / "videos" / f"{i}.mp4" for i in range(len(SHAPES))], metadata={"lmms_patch": {"null": 0, "frames": 6}})
     asked_in(tmp_path / "third", third := Dying(), tasks, use_cache=cache)

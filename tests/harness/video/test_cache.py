@@ -1,4 +1,4 @@
-"""The folder of clips: never above its limit, the least recently used first, nothing left behind."""
+"""The folder of clips: never above its limit, what was read least recently goes first, what may still be opened stays, nothing is left behind."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def on_disk(cache):
 
 @pytest.fixture
 def cache(tmp_path):
-    return Cache(100, tmp_path)
+    return Cache(100, tmp_path, held=0)
 
 
 def test_a_clip_is_made_once(cache):
@@ -40,14 +40,45 @@ def test_a_clip_is_made_once(cache):
     assert cache.path_of("doc", "blank", lambda: b"y") != paths[0] != cache.path_of("other", "full", lambda: b"z")
 
 
-def test_the_least_recently_used_goes_first(cache):
+def test_of_those_that_were_read_the_least_recently_used_goes_first(cache):
     a, b, c = (cache.path_of("doc", name, lambda: bytes(30)) for name in "abc")
+    assert {len(path.read_bytes()) for path in (a, b, c)} == {30}
     assert cache.path_of("doc", "a", lambda: 1 / 0) == a  # asked for again: b is the oldest now
     d = cache.path_of("doc", "d", lambda: bytes(30))
     assert [path.exists() for path in (a, b, c, d)] == [True, False, True, True]
     again = cache.path_of("doc", "b", lambda: bytes(30))
     assert again != b, "a path that once held other bytes is not used again"
     assert not c.exists()
+
+
+def test_what_was_not_read_stays(cache):
+    """A batch of four clips of 30 bytes, of which three fit: the adapter opens them once it has all paths."""
+    paths = [cache.path_of("doc", name, lambda: bytes(30)) for name in "abc"]
+    paths[1].read_bytes()
+    fourth = cache.path_of("doc", "d", lambda: bytes(30))
+    assert [path.exists() for path in (*paths, fourth)] == [True, False, True, True]
+    with pytest.raises(
+        OptionError, match=r"set the environment variable LMMS_PATCH_VIDEO_CACHE to more gigabytes .*, or lower --batch_size"
+    ) as caught:
+        cache.path_of("doc", "e", lambda: bytes(30))
+    assert "\n" not in str(caught.value)
+    assert all(path.exists() for path in (paths[0], paths[2], fourth))
+    assert cache.used == on_disk(cache) == 90
+    cache.drop("doc")
+    assert cache.path_of("doc", "e", lambda: bytes(90)).exists(), "the failure is not kept"
+
+
+def test_the_last_ones_stay_also_where_they_were_read(tmp_path):
+    """An adapter that reads the pictures of its batch, and then the sounds, opens each file twice."""
+    cache = Cache(100, tmp_path, held=2)
+    a, b, c = (cache.path_of("doc", name, lambda: bytes(30)) for name in "abc")
+    assert all(path.read_bytes() for path in (a, b, c))
+    d = cache.path_of("doc", "d", lambda: bytes(30))
+    assert [path.exists() for path in (a, b, c, d)] == [False, True, True, True]
+    with pytest.raises(OptionError, match="LMMS_PATCH_VIDEO_CACHE"):
+        cache.path_of("doc", "e", lambda: bytes(70))
+    assert c.exists()
+    assert d.exists()
 
 
 def test_a_doc_is_dropped(cache):
@@ -68,22 +99,31 @@ def test_a_clip_larger_than_the_limit(cache):
     assert cache.path_of(1, "b", lambda: bytes(5)).exists(), "the failure is not kept"
 
 
-@given(asked=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 60)), max_size=40))
-def test_never_above_the_limit(tmp_path_factory, asked):
-    """Against a plain list of what was asked for last."""
-    cache = Cache(100, tmp_path_factory.mktemp("cache"))
-    recent = []  # (doc, view, size), oldest first
-    for doc, view, size in asked:
+@given(asked=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 60), st.booleans()), max_size=40), held=st.integers(0, 3))
+def test_never_above_the_limit(tmp_path_factory, asked, held):
+    """Against a plain list of what was asked for last, and of what was read since it was written."""
+    cache = Cache(100, tmp_path_factory.mktemp("cache"), held=held)
+    recent = []  # [doc, view, size, whether it was read], oldest first
+    for doc, view, size, reads in asked:
         if size == 60:
             cache.drop(doc)
             recent = [one for one in recent if one[0] != doc]
             continue
-        known = next((one for one in recent if one[:2] == (doc, view)), None)
-        path = cache.path_of(doc, view, lambda size=size: bytes(size))
-        recent = [one for one in recent if one is not known] + [known or (doc, view, size)]
-        while sum(one[2] for one in recent) > 100:
-            recent.pop(0)
-        assert path.stat().st_size == recent[-1][2]
+        known = next((one for one in recent if one[:2] == [doc, view]), None)
+        added, full = known or [doc, view, size, False], False
+        recent = [one for one in recent if one is not known]
+        while known is None and sum(one[2] for one in recent) + size > 100 and not full:
+            spare = next((one for one in recent[: len(recent) - held if held < len(recent) else 0] if one[3]), None)
+            full = spare is None
+            recent = [one for one in recent if one is not spare]
+        if full:
+            with pytest.raises(OptionError, match="LMMS_PATCH_VIDEO_CACHE"):
+                cache.path_of(doc, view, lambda size=size: bytes(size))
+        else:
+            path = cache.path_of(doc, view, lambda size=size: bytes(size))
+            assert path.stat().st_size == added[2]
+            recent.append(added)
+            added[3] |= reads and bool(path.read_bytes())
         assert on_disk(cache) == cache.used == sum(one[2] for one in recent) <= 100
 
 
@@ -107,11 +147,12 @@ def test_threads_make_a_clip_once_and_stay_below_the_limit(tmp_path):
 
 
 def test_threads_that_want_more_than_there_is_room_for(tmp_path):
-    cache, most = Cache(200, tmp_path), []
+    cache, most = Cache(200, tmp_path, held=0), []
 
     def work(number):
         for i in range(60):
-            cache.path_of((number * 7 + i) % 12, "full", lambda: bytes(50))
+            with contextlib.suppress(OptionError, FileNotFoundError):  # no room: others have not read theirs; or another thread took it
+                cache.path_of((number * 7 + i) % 12, "full", lambda: bytes(50)).read_bytes()
             most.append(on_disk(cache))
 
     with ThreadPoolExecutor(8) as pool:

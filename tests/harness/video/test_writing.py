@@ -15,6 +15,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.harness.video import writing
 from lmms_patch.harness.video.clip import Clip, Sampling, segment, shown
 from lmms_patch.harness.video.reading import read
+from tests.making.decoders import decord_reader, torchcodec_decoder
 from tests.making.videos import make, numbers_of
 
 # --- readers: each takes a path and how many frames to ask for -----------------------------------------
@@ -43,15 +44,13 @@ def by_opencv_jumping(path, count):
 
 
 def by_decord(path, count):
-    decord = pytest.importorskip("decord", reason="decord is not installed; lmms-eval's extra video-legacy brings it")
-    reader = decord.VideoReader(path)
+    reader = decord_reader()(path)
     assert len(reader) == count
     return reader.get_batch(list(range(count))).asnumpy()
 
 
 def by_torchcodec(path, count):
-    decoders = pytest.importorskip("torchcodec.decoders", reason="torchcodec is not installed", exc_type=ImportError)
-    reader = decoders.VideoDecoder(path, dimension_order="NHWC")
+    reader = torchcodec_decoder()(path, dimension_order="NHWC")
     assert len(reader) == count
     return np.array([frame.numpy() for frame in reader])
 
@@ -78,7 +77,7 @@ def by_host_packet(path, count):
 
 
 def by_host_decord(path, count):
-    pytest.importorskip("decord", reason="decord is not installed; lmms-eval's extra video-legacy brings it")
+    decord_reader()
     return host.load_video_decord(path, count)
 
 

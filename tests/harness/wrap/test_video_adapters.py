@@ -9,7 +9,7 @@ import pytest
 from lmms_eval.tasks import TaskManager
 
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.video import store
+from lmms_patch.harness.video import cache
 from tests.harness import toys
 from tests.harness.adapters import first_of_all, per_request, threaded, zip_of_all
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
@@ -37,9 +37,9 @@ def manager(folder):
 @pytest.fixture(autouse=True)
 def _own_files(monkeypatch):
     """A cache of its own for each test, so that another limit counts."""
-    store._cache.cache_clear()
+    cache._cache.cache_clear()
     yield
-    store._cache.cache_clear()
+    cache._cache.cache_clear()
 
 
 def run(model, manager, tasks, **options):

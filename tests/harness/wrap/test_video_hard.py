@@ -6,7 +6,9 @@ from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
+from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.wrap.task import WrappedTask
 from tests.harness import toys
 from tests.harness.adapters import per_request
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
@@ -185,6 +187,36 @@ def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_pa
     assert metrics(results, "toy_trci4")["exact_match"] == pytest.approx(4 / 6)
 
 
+@pytest.mark.parametrize("null", [0, 4])
+def test_segments_of_questions_that_point_are_not_asked_and_no_number_changes(tmp_path, videos, monkeypatch, null):
+    """Docs 1 and 2 point: of 6 x 5 requests 22 are left, and of those on wrong clips no segment of docs 1 and 2. The model is right by what it sees."""
+
+    class Seeing(Watching):
+        def watch(self, medium):
+            return str(int(super().watch(medium).split()[-1], 16) % 3)
+
+    write(tmp_path, "toy", videos, QUESTIONS, metadata={"version": 0.0, "lmms_patch": {"null": null}})
+    found = []
+    for spares in (True, False):
+        if not spares:
+            monkeypatch.setattr(WrappedTask, "_spares_segments", lambda *_: False)
+        model = Seeing(per_request)
+        results = run(model, tmp_path, ["toy_trci4"])
+        samples = results["samples"]["toy_trci4"]
+        wrong = [doc for doc, sample in enumerate(samples) if sample["patch"].get("wrong_image")]
+        assert len(wrong) == null
+        counts = [(5 if doc not in (1, 2) or not spares else 1) * (1 + (doc in wrong)) for doc in range(6)]
+        assert [len(sample["resps"]) for sample in samples] == counts
+        assert len(model.seen) == sum(counts)
+        numbers = {name: value for name, value in results["results"]["toy_trci4"]["patch,none"].items() if name not in ("made", "frames_read")}
+        kept = [
+            (sample["patch"]["excluded"], sample["patch"]["best"], sample["patch"]["views"][0], sample["filtered_resps"][0]) for sample in samples
+        ]
+        found.append((numbers, {name: value for name, value in results["results"]["toy_trci4"].items() if name != "patch,none"}, kept))
+    assert found[0] == found[1]
+    assert found[0][0]["n_excluded4"] == 2
+
+
 @pytest.mark.parametrize("column", ["question", "words"], ids=["a field of its own", "the prompt alone"])
 def test_what_all_prompts_say_is_no_question(tmp_path, videos, column):
     """What a template puts before each question speaks of the clip's own time, and the questions do not, but for one."""
@@ -196,6 +228,42 @@ def test_what_all_prompts_say_is_no_question(tmp_path, videos, column):
     toys.write_task(tmp_path, "toy", rows, features, doc_to_visual="!function utils.path", doc_to_text=prompt)
     results = run(Right(per_request), tmp_path, ["toy_trci4"])
     assert [list(sample["patch"]["excluded"]) for sample in results["samples"]["toy_trci4"]] == [[], [], [], ["4"], [], []]
+
+
+def test_where_the_answer_is_a_stretch_of_the_clip_all_docs_are_left_out(tmp_path, videos):
+    """Temporal grounding: what all prompts ask for is a start and an end, which a segment moves."""
+    write(tmp_path, "toy", videos)
+    rows = [{"video": str(video), "caption": f"he runs {i}", "answer": str(i)} for i, video in enumerate(videos)]
+    prompt = "Find the event '{{caption}}'. Please return its start time and end time."
+    toys.write_task(tmp_path, "toy", rows, {n: datasets.Value("string") for n in rows[0]}, doc_to_visual="!function utils.path", doc_to_text=prompt)
+    results = run(Right(per_request), tmp_path, ["toy_trci4"])
+    assert {sample["patch"]["excluded"]["4"] for sample in results["samples"]["toy_trci4"]} == {f"{POINTS}: start time and end time"}
+    assert results["results"]["toy_trci4"]["patch,none"]["trci4"] is None
+
+
+# --- subtitles ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["toy_trci4", "toy_frame"])
+def test_subtitles_of_the_whole_clip_are_told(tmp_path, videos, told, task):
+    """Docs 0 to 2 have subtitles, doc 3 says that there are none, docs 4 and 5 have none; a segment is asked with all of them."""
+    write(tmp_path, "toy", videos)
+    spoken = ["Good morning.\nGood night.", "Wait for me at the end.", "No, never.", "No subtitles available", "", ""]
+    rows = [{"video": str(video), "question": f"Who speaks {i}?", "said": spoken[i], "answer": str(i)} for i, video in enumerate(videos)]
+    prompt = "This video's subtitles are listed below:\n{{said}}\nAnswer from the video and the subtitles.\n{{question}}"
+    toys.write_task(tmp_path, "toy", rows, {n: datasets.Value("string") for n in rows[0]}, doc_to_visual="!function utils.path", doc_to_text=prompt)
+    results = run(Right(per_request), tmp_path, [task])
+    assert results["configs"][task]["lmms_patch"]["subtitles"] == 3
+    assert any("3 prompts hold the subtitles of the whole clip" in line for line in told)
+    assert all(not sample["patch"]["excluded"] for sample in results["samples"][task])  # what is said is no question
+
+
+@pytest.mark.parametrize("task", ["toy_trci4", "toy_rci2"])
+def test_without_subtitles_nothing_is_told(tmp_path, videos, told, task):
+    write(tmp_path, "toy", videos[:2])
+    results = run(Right(per_request), tmp_path, [task])
+    assert "subtitles" not in results["configs"][task]["lmms_patch"]
+    assert not any("subtitles" in line for line in told)
 
 
 def test_categories_that_the_option_timeline_names(tmp_path, videos):

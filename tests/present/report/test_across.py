@@ -9,10 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from scipy import stats
 
+from lmms_patch.errors import RecordError
 from lmms_patch.present.ranking import folded_mean, mean_index, mean_size, standard_error
-from lmms_patch.present.report import across, benchmarks, models, published
+from lmms_patch.present.report import across, benchmarks, figures, models, published
+from lmms_patch.present.report.figures import canvas
 from lmms_patch.present.report.points import Point, distinct
 from lmms_patch.stats.resample import Estimate
 from tests.making.reports import entry, estimate, tst_entry
@@ -339,3 +342,72 @@ def test_shares_of_a_handful_of_docs_are_not_averaged():
     assert [one.base for one in benchmarks.readable([rare, often], 2)] == ["often"]
     enough = entry("enough", fip=0.8, grids=(2,), indices=(1 - 0.05 / 0.8,), weights=one)  # 10 of 200
     assert [one.base for one in benchmarks.readable([enough], 2)] == ["enough"]
+
+
+# --- in time --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def both_media():
+    """Two models on two benchmarks, each in 4x4 cells and in 4 segments: the same benchmarks, models and number, other indices."""
+    entries = []
+    for i, (base, model) in enumerate(itertools.product(("film", "play"), ("a", "b"))):
+        for kind, index in (("rci", -0.2 - 0.01 * i), ("trci", 0.5 + 0.1 * i)):
+            entries.append(entry(base, model, (4,), indices=(index,), kind=kind, id=f"e-{base}-{model}-{kind}"))
+    return entries
+
+
+def test_an_index_of_cells_and_one_of_segments_are_in_no_table_or_mean_together(both_media):
+    found = across.sheets(both_media, across.points_of(both_media))
+    space, time = by_name({"": found["benchmarks"]}), by_name({"": found["benchmarks_time"]})
+    assert [row["a, n=4"].value for row in space["rci"].rows] == pytest.approx([-0.2, -0.22])
+    assert [row["a, 4 segments"].value for row in time["trci"].rows] == pytest.approx([0.5, 0.7])
+    assert [row["trci"].value for row in time["indices_time"].rows] == pytest.approx([0.5, 0.6, 0.7, 0.8])
+    means = {row["model"]: row["signed"].value for row in by_name({"": found["models"]})["ranking"].rows}
+    assert means == pytest.approx({"a": -0.21, "b": -0.22})
+    ranked = by_name({"": found["models_time"]})["ranking_time"]
+    assert {row["model"]: row["signed"].value for row in ranked.rows} == pytest.approx({"a": 0.6, "b": 0.7})
+    assert len({sheet.name for sheets in found.values() for sheet in sheets}) == sum(map(len, found.values()))  # no file is written over another
+    said = " ".join(
+        f"{sheet.title} {sheet.note} {[(c.title, c.help) for c in sheet.columns]}"
+        for end in ("benchmarks", "models")
+        for sheet in found[f"{end}_time"]
+    )
+    assert not re.search(r"\bcells?\b|\bimages?\b|4x4|\bPCRI\b|\bgrid\b", said), said
+
+
+def test_a_page_of_clips_alone_has_no_table_of_cells(both_media):
+    clips = [one for one in both_media if one.kind == "trci"]
+    found = across.sheets(clips, across.points_of(clips))
+    assert not {"benchmarks", "models"} & set(found)
+    assert not {"fit_time", "by_type_time", "granularity_time"} & set(by_name(found))
+
+
+def test_a_table_in_time_that_is_given_back_is_still_in_time(both_media, tmp_path):
+    points = across.points_of(both_media)
+    sheet = by_name(across.sheets([], points))["indices_time"]
+    (tmp_path / "indices_time.csv").write_text(sheet.to_csv())
+    back = published.read(tmp_path / "indices_time.csv")
+    assert [(p.benchmark, p.model, p.n, p.value, p.in_time) for p in back] == [
+        (p.benchmark, p.model, p.n, pytest.approx(p.value), True) for p in points if p.in_time
+    ]
+    wide = by_name(across.sheets([], points))["trci"]
+    (tmp_path / "wide.csv").write_text(wide.to_csv())
+    with pytest.raises(RecordError, match="no column model"):  # its columns say no grid: they are not taken for cells
+        published.read(tmp_path / "wide.csv")
+
+
+def test_drawings_of_the_two_media_are_apart(both_media):
+    with canvas.style():
+        drawn = {sketch.name: sketch for sketch in figures.sketches(both_media, across.points_of(both_media))}
+        assert {"headline", "headline-time", "ranking", "ranking-time"} <= set(drawn)
+        assert drawn["headline-time"].title == "How much each benchmark needs the whole clip"
+        assert drawn["ranking-time"].section == "models_time"
+        for name in ("headline-time", "ranking-time"):
+            told = f"{drawn[name].title} {drawn[name].caption} {drawn[name].alt}"
+            assert not re.search(r"\bcells?\b|\bimages?\b|4×4|4 by 4|PCRI", told), told
+            made = drawn[name].draw(canvas.TWO)
+            lettered = " ".join(one.get_text() for axes in made.axes for one in axes.findobj(Text))
+            assert not re.search(r"\bcells?\b|\bimages?\b|\d×\d", lettered), lettered
+        assert "-0.2" in drawn["headline"].alt.replace("−", "-")
+        assert "-0.2" not in drawn["headline-time"].alt.replace("−", "-")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lmms_patch.present.report.data import Entry, Figure
 from lmms_patch.present.report.figures import canvas, curves, forests, heatmaps, indices, models, regions, scores
-from lmms_patch.present.report.points import Point, distinct
+from lmms_patch.present.report.points import Point, distinct, of_medium
 
 MOST_HEATMAPS = 30
 """Results with a drawing of their own; the others are in the overviews."""
@@ -38,12 +38,13 @@ def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[
     alone = [entry for entry in entries if any(entry.shares(n) for n in entry.grids)]
     if len(alone) > MOST_HEATMAPS:
         tell(f"heatmaps of their own: the first {MOST_HEATMAPS} of {len(alone)} results; all are in the overviews")
-    yield from forests.drawings(points)
+    space, time = of_medium(points, False), of_medium(points, True)
+    yield from chain(forests.drawings(space), forests.drawings(time))
     yield from scores.whole_and_best(entries)
     papers = (canvas.ONE,) if len(alone) <= FEW else ()
     yield from (made for entry in alone[:MOST_HEATMAPS] if (made := heatmaps.heatmap(entry, papers)))
-    yield from chain(indices.maps(points), indices.matrices(points), heatmaps.overview(entries), heatmaps.boxes(entries))
+    yield from chain(indices.maps(space), indices.matrices(space), heatmaps.overview(entries), heatmaps.boxes(entries))
     yield from curves.drawings(entries)
-    yield from models.drawings(points)
+    yield from chain(models.drawings(space), models.drawings(time))
     yield from scores.without_image(entries)
     yield from regions.drawings(entries)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from lmms_patch.ask.spec import Words
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, counted, once
+from lmms_patch.present.report.points import Point, benchmarks, counted, medium_of, once
 from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, fragmentation
@@ -110,7 +111,7 @@ def order(points: Sequence[Point]) -> list[str]:
 
 def index_name(points: Sequence[Point], room: float) -> str:
     """Return what the axis is called: in full where there is room."""
-    grids = ", ".join(once(f"{p.n}×{p.n}" for p in points))
+    grids = ", ".join(once(p.medium.size(p.n) for p in points))
     names = (f"index = 1 − MPP/FIP, {grids}", f"index, {grids}")
     return next((name for name in names if canvas.inside(room, name, SIZE)), "index")
 
@@ -169,14 +170,21 @@ def _headline(chosen: _Chosen) -> Sketch:
     """Return the drawing at the top of the page."""
     points, models = chosen.points, chosen.models
     names = lettering.short(models)
-    title = "How much each benchmark needs the whole image"
-    alt = f"Index by benchmark at {chosen.grid} by {chosen.grid}, from the most local to the most global: {_in_words(points, chosen.rows)}"
+    medium = medium_of(points)
+    title = medium.say("How much each benchmark needs the whole image")
+    ends = "from one segment to the whole clip" if medium.instead else "from the most local to the most global"
+    alt = f"Index by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
     caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
 
     def draw(width: float) -> Any:
         return draw_forest(points, models, chosen.rows, width, chosen.grid, chosen.left_out)
 
-    return Sketch("headline", title, caption, alt, "headline", draw, on_phones=True)
+    return Sketch("headline-time" if medium.instead else "headline", title, caption, alt, "headline", draw, on_phones=True)
+
+
+def _aloud(medium: Words, n: int) -> str:
+    """Return a grid's size as it is said aloud."""
+    return f"in {medium.size(n)}" if medium.instead else f"at {n} by {n}"
 
 
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
@@ -198,8 +206,10 @@ def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[
         return draw_forest(points, models, shown, width, n)
 
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
-    alt = f"Index by benchmark at {n} by {n}: {_in_words(points, shown)}"
-    return Sketch(name, f"Index by benchmark, {n}×{n}{part}", caption, alt, "benchmarks", draw)
+    medium = medium_of(points)
+    alt = f"Index by benchmark {_aloud(medium, n)}: {_in_words(points, shown)}"
+    end = "_time" if medium.instead else ""
+    return Sketch(f"{name}{end.replace('_', '-')}", f"Index by benchmark, {medium.size(n)}{part}", caption, alt, f"benchmarks{end}", draw)
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
@@ -221,9 +231,11 @@ def _caption(points: Sequence[Point], n: int) -> str:
     docs = [estimate.n for estimate in known if estimate.n]
     size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
     grids = sorted({p.n for p in points})
-    out = [f"Index 1 − MPP/FIP by benchmark, {' and '.join(f'{k}×{k}' for k in grids)} cells, over the bands of the RCI paper, 3.2."]
+    medium = medium_of(points)
+    sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
+    out = [f"Index 1 − MPP/FIP by benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
     if any(corrected for _, _, corrected in leads):
-        out.append("Filled: luck removed, as measured on other docs' images. Hollow: as published.")
+        out.append(medium.say("Filled: luck removed, as measured on other docs' images. Hollow: as published."))
     elif known:
         out.append("Hollow: as published, luck not removed.")
     out.append(interval_text(known) + size)
@@ -232,7 +244,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
     out += [f"In one column: {', '.join(letters)}."] if letters else []
     refused = [p for p, estimate, _ in leads if estimate is None]
     out += [f"N/A ({counted(len(refused), 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
-    out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) else []
+    out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
 
 
@@ -342,7 +354,7 @@ def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
         mine = {p.model: p for p in points if p.benchmark == row}
         lanes = tuple(_Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE) for m, model in enumerate(models) if model in mine)
         other = once(p.n for p in mine.values() if p.n != grid)
-        whole = f"{row} ({', '.join(f'{n}×{n}' for n in other)})" if other else row
+        whole = f"{row} ({', '.join(medium_of(points).size(n) for n in other)})" if other else row
         grey = all(leading(p)[0] is None for p in mine.values())
         out.append(_Block(row, lettering.fit(whole, room), top, top + tall, lanes, grey))
         top += tall
@@ -401,9 +413,10 @@ def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: t
         for name, left, right in band_ends(low, high):
             axes.text((left + right) / 2, top, name.replace(" ", "\n"), ha="center", va="bottom", fontsize=SMALL, linespacing=1.05)
         top -= lettering.height(2, SMALL)
-    ends = ("◂ one cell is enough", "needs the whole image ▸")
+    medium = medium_of(lane.point for block in blocks for lane in block.lanes)
+    ends = (f"◂ one {medium.part} is enough", f"needs the whole {medium.medium} ▸")
     if sum(lettering.width(end, SMALL) for end in ends) + 0.1 > plot:
-        ends = ("◂ one cell", "whole image ▸")
+        ends = (f"◂ one {medium.part}", f"whole {medium.medium} ▸")
     if sum(lettering.width(end, SMALL) for end in ends) + 0.06 <= plot:
         axes.text(low + 0.02 * unit, top, ends[0], ha="left", va="bottom", fontsize=SMALL)
         axes.text(high - 0.02 * unit, top, ends[1], ha="right", va="bottom", fontsize=SMALL)
@@ -414,7 +427,7 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
     point, place, (low, high) = lane.point, lane.place, limits
     m = models.index(point.model)
     colour = palette.SERIES_LIGHT[m]
-    who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
+    who = f"{point.benchmark}, {point.model}, {point.medium.size(point.n)}"
     estimate, corrected = leading(point)
     if estimate is None:
         _refused(axes, point, place, who, m if len(models) > 1 else None, limits, plot)

@@ -221,6 +221,11 @@ def _grids(entries: Sequence[Entry]) -> list[tuple[Kind, int]]:
     return [(by_shape[key], key[1]) for key in once((entry.asked.shape(n), n) for entry in entries for n in entry.grids)]
 
 
+def _section(kind: Kind) -> str:
+    """Return the section of a drawing over results of a kind."""
+    return "benchmarks_time" if kind.needs_video else "benchmarks"
+
+
 def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str) -> Sketch:
     """Return the small heatmaps of some results at one grid."""
     names = lettering.short(entry.model for entry in entries)
@@ -241,7 +246,7 @@ def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str
     caption += f"Without results that the gate refuses, or few scores.{lettering.explained(names) if several else ''}"
     told = ", ".join(once(entry.base for entry in entries)[:8])
     alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
-    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, "benchmarks", draw, tuple(e.id for e in entries))
+    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, _section(kind), draw, tuple(e.id for e in entries))
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
@@ -275,7 +280,7 @@ def _boxes(entries: Sequence[Entry], n: int, kind: Kind) -> Sketch:
         f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}",
         caption,
         alt,
-        "benchmarks",
+        _section(kind),
         draw,
         tuple(entry.id for entry in entries),
     )

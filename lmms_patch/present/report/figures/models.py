@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lmms_patch.ask.spec import OF_IMAGES, Words
 from lmms_patch.present import palette
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables
@@ -13,7 +14,7 @@ from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
-from lmms_patch.present.report.points import TYPES, Point, counted, once
+from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, once
 from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
@@ -27,12 +28,14 @@ _STEP, _ROW = 0.13, 0.2
 
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw ranking, task types, and relative change, of each group of models that can be compared; of the index that the tables rank by."""
+    words = medium_of(points)
     by_grid = {n: tables.standings(points, n) for n in tables.grids(points)}
     known = once(one.group for rows in by_grid.values() for one in rows if one.rank is not None and len(one.group.models) > 1)
     for k, group in enumerate(known):
-        yield _ranking([one for rows in by_grid.values() for one in rows if one.group == group and one.rank is not None], group, k, len(known))
-    yield from _types(points)
-    yield from _changes(points)
+        yield _ranking([one for rows in by_grid.values() for one in rows if one.group == group and one.rank is not None], group, k, len(known), words)
+    if not medium_of(points).instead:  # task types and grids are the papers', which are of images
+        yield from _types(points)
+        yield from _changes(points)
 
 
 def _interval(estimates: Sequence[Estimate]) -> str:
@@ -46,9 +49,9 @@ def _look(k: int) -> Mark:
     return Mark("", palette.MARKERS[k % len(palette.MARKERS)], palette.SERIES_LIGHT[k % len(palette.SERIES_LIGHT)])
 
 
-def _grids(grids: Sequence[int]) -> list[Mark]:
+def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
     """Return the legend: which mark is which grid."""
-    return [Mark(f"{n}×{n}", _look(k).shape, _look(k).colour) for k, n in enumerate(grids)]
+    return [Mark(words.size(n), _look(k).shape, _look(k).colour) for k, n in enumerate(grids)]
 
 
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
@@ -66,32 +69,35 @@ def _off(k: int, count: int) -> float:
     return (k - (count - 1) / 2) * _STEP
 
 
-def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int) -> Sketch:
+def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int, words: Words) -> Sketch:
     """Return the drawing of a group of models by rank."""
     grids = sorted({row.n for row in rows})
     order = [row.model for row in rows if row.n == grids[-1]][:MOST]
     names = lettering.short(order)
 
     def draw(across: float) -> Any:
-        made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids))
+        made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids, words))
         axes = made.axes[0]
         for row in rows:
             if row.model in order:
                 k = grids.index(row.n)
                 at = made.places[order.index(row.model)] + _off(k, len(grids))
-                _mark(axes, row.size, at, k, f"{row.model}, mean |index| at {row.n}×{row.n}", False)
+                _mark(axes, row.size, at, k, f"{row.model}, mean |index|, {words.size(row.n)}", False)
         axes.set_xlim(left=0)
         axes.set_xlabel(lettering.fit("mean |index| over benchmarks", made.plot, SIZE, 2))
         return made.drawing
 
     rest = f" Shown: the first {MOST} of {len(group.models)}." if len(group.models) > MOST else ""
     means = tables.left_out(group)
-    end, told = tables.basis({f"{row.n}x{row.n}": row.luck_free for row in rows})
-    caption = f"{told}{means[0].upper()}{means[1:]} Sorted by the {grids[-1]}×{grids[-1]} grid. {_interval([row.size for row in rows])}{rest}"
+    end, told = tables.basis({words.size(row.n, "x"): row.luck_free for row in rows})
+    finest = words.each(grids[-1]) if words.instead else f"the {grids[-1]}×{grids[-1]} grid"
+    caption = f"{told}{means[0].upper()}{means[1:]} Sorted by {finest}. {_interval([row.size for row in rows])}{rest}"
     first = next(row for row in rows if row.n == grids[-1])
-    alt = f"{counted(len(order), 'model')} by mean size of the index. Nearest 0 at {grids[-1]} by {grids[-1]}: {first.model}, {first.size.value:.3f}."
-    name = f"ranking{f'-{place + 1}' if count > 1 else ''}"
-    return Sketch(name, f"Models by |PCRI|{end}", caption + lettering.explained(names), alt, "models", draw)
+    nearest = f"{words.size(grids[-1], ' by ')}: {first.model}, {first.size.value:.3f}"
+    alt = f"{counted(len(order), 'model')} by mean size of the index. Nearest 0 at {nearest}."
+    time = "_time" if words.instead else ""
+    name = f"ranking{f'-{place + 1}' if count > 1 else ''}{time.replace('_', '-')}"
+    return Sketch(name, f"Models by |{tables.index_name(words)}|{end}", caption + lettering.explained(names), alt, f"models{time}", draw)
 
 
 # --- by task type ---------------------------------------------------------------------------------

@@ -1,0 +1,231 @@
+"""What is installed: our own package, lmms-eval and what both need, and whether lmms-eval loads the plugin."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import lmms_patch
+from lmms_patch.app.doctor.lines import Line, brief, check
+from lmms_patch.errors import nearest
+from lmms_patch.harness import compat
+from lmms_patch.text import log
+
+OURS, HOST, GROUP, ENTRY = "lmms-patch", "lmms-eval", "lmms_eval.models", "lmms_patch"
+AGAIN = f"pip install --force-reinstall --no-deps {OURS}"
+NEEDING = (OURS, HOST, "torchvision", "transformers")
+"""Packages whose own requirements are held against what is installed; torchvision names the torch that it was built for."""
+TOLD = ("torch", "torchvision", "transformers", "datasets")
+PROBE = "mosaic_vlm"
+"""A model that the plugin registers: lmms-eval knows it where the plugin was loaded."""
+
+
+@check("package")
+def package() -> Iterator[Line]:
+    """Check that our package is there once, and that Python takes it from where it was installed."""
+    copies = {(str(one.locate_file("")), one.version): one for one in metadata.distributions() if _same(one.metadata["Name"], OURS)}
+    taken = Path(str(lmms_patch.__file__)).resolve().parent
+    if not copies:
+        yield Line("package", "wrong", f"{OURS} is taken from {taken}, but is not installed: lmms-eval cannot find it", f"pip install {OURS}")
+        return
+    if len(copies) > 1:
+        told = " and ".join(f"{version} in {folder}" for folder, version in sorted(copies))
+        yield Line(
+            "package",
+            "wrong",
+            f"{OURS} is installed {len(copies)} times: {told}",
+            f"pip uninstall {OURS}, until it says that there is none; then install",
+        )
+        return
+    (one,) = copies.values()
+    place = _place(one)
+    if taken != place:
+        said = f"Python takes {OURS} from {taken}, but {one.version} is installed in {place}"
+        yield Line("package", "wrong", said, "unset PYTHONPATH, and start from a folder without lmms_patch in it")
+    elif one.version != lmms_patch.__version__:
+        said = f"the files in {place} are {lmms_patch.__version__}, but pip has noted {one.version}"
+        yield Line("package", "wrong", said, AGAIN)
+    else:
+        yield Line("package", "ok", f"{OURS} {one.version} in {place}")
+
+
+def _same(name: str | None, other: str) -> bool:
+    return (name or "").lower().replace("_", "-") == other
+
+
+def _place(one: metadata.Distribution) -> Path:
+    """Return the folder of the package of a distribution: of an editable install, in the checkout that it points to."""
+    about = json.loads(one.read_text("direct_url.json") or "{}")
+    if about.get("dir_info", {}).get("editable"):
+        return Path(unquote(urlsplit(about["url"]).path), "lmms_patch").resolve()
+    return Path(str(one.locate_file("lmms_patch"))).resolve()
+
+
+@check("Python")
+def python() -> Iterator[Line]:
+    """Check the version of Python against our own metadata."""
+    from packaging.specifiers import SpecifierSet
+
+    running = ".".join(map(str, sys.version_info[:3]))
+    wanted = metadata.metadata(OURS)["Requires-Python"] or ""
+    if SpecifierSet(wanted).contains(running, prereleases=True):
+        yield Line("Python", "ok", f"Python {running}")
+    else:
+        yield Line("Python", "wrong", f"Python {running}, but {OURS} needs {wanted}", f"install {OURS} and {HOST} for Python {wanted}")
+
+
+@check("versions")
+def versions() -> Iterator[Line]:
+    """Check that what our package, lmms-eval, torchvision and transformers require is installed, in a version that they take."""
+    unmet = {name: found for name in NEEDING if (found := list(_unmet(name)))}
+    for name, found in unmet.items():
+        ours = name != HOST  # lmms-eval requires much that only some of its tasks use
+        wrong = ", ".join(f"{needed} ({f'{version} is installed' if version else 'not installed'})" for needed, version in found)
+        yield Line(
+            "versions", "wrong" if ours else "warning", f"{name} needs {wrong}", f"pip install {' '.join(repr(needed) for needed, _ in found)}"
+        )
+    if not unmet:
+        yield Line("versions", "ok", ", ".join(f"{name} {version}" for name in TOLD if (version := _version(name))))
+
+
+def _unmet(name: str) -> Iterator[tuple[str, str]]:
+    """Yield what an installed package requires and lacks: the requirement, and the version that is installed ("" where none is)."""
+    from packaging.requirements import Requirement
+
+    try:
+        required = metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return
+    for one in map(Requirement, required):
+        if _same(one.name, HOST) or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+            continue  # ``host`` has lmms-eval itself
+        version = _version(one.name)
+        if not version or not one.specifier.contains(version, prereleases=True):
+            yield f"{one.name}{one.specifier}", version
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@check("lmms-eval")
+def host() -> Iterator[Line]:
+    """Check that lmms-eval is there, in a version that we know, from where it was installed, and with the functions that we replace."""
+    from lmms_patch.harness.names import host as source
+
+    try:
+        distribution = metadata.distribution(HOST)
+    except metadata.PackageNotFoundError:
+        yield Line("lmms-eval", "wrong", f"{HOST} is not installed: finished runs can be read, but none can be made", compat.INSTALL)
+        return
+    if said := compat.version_at_odds(distribution.version):
+        yield Line("lmms-eval", "wrong", f"{compat.works_with()}, not with the installed {distribution.version}: {said}", compat.INSTALL)
+        return
+    if shadow := _shadow("lmms_eval", distribution):
+        yield Line(
+            "lmms-eval", "wrong", f"Python takes lmms_eval from {shadow}, not the {HOST} {distribution.version} that is installed", "cd elsewhere"
+        )
+        return
+    if found := source.at_odds():
+        said = f"{HOST} {distribution.version} is not as it was published: {'; '.join(found)}"
+        yield Line("lmms-eval", "wrong", said, f"pip install --force-reinstall --no-deps {HOST}=={distribution.version}")
+        return
+    yield Line("lmms-eval", "ok", f"{HOST} {distribution.version}, with all functions that {OURS} replaces")
+
+
+def _shadow(module: str, distribution: metadata.Distribution) -> str:
+    """Return the folder that is imported in place of a distribution's own; "" where it is its own, or an editable install, which may lie anywhere."""
+    spec = find_spec(module)
+    place = Path(next(iter(spec.submodule_search_locations or [""]))) if spec is not None else None
+    own = Path(str(distribution.locate_file(module)))
+    return str(place) if place is not None and own.is_dir() and place.resolve() != own.resolve() else ""
+
+
+@check("plugin")
+def plugin() -> Iterator[Line]:
+    """Check that lmms-eval finds our entry point, can load it, and has loaded it: everything else of a run hangs on that."""
+    points = list(metadata.entry_points(group=GROUP))
+    ours = next((one for one in points if one.name == ENTRY), None)
+    if ours is None:
+        yield Line("plugin", "wrong", f"{OURS} is installed without its entry point {ENTRY} of {GROUP}: lmms-eval does not load it", AGAIN)
+        return
+    log().disable("lmms_eval")
+    try:
+        registry = import_module(GROUP).MODEL_REGISTRY_V2
+    except Exception as error:  # a broken torch, a missing package: whatever it is, no run starts
+        yield Line("plugin", "wrong", f"lmms-eval cannot be imported ({brief(error)})", "python -c 'import lmms_eval.models' shows the whole error")
+        return
+    finally:
+        log().enable("lmms_eval")
+    loaded = PROBE in registry.list_canonical_model_ids()
+    broken = [(one, said) for one in points if (said := _fault(one, call=not loaded))]
+    for one, said in broken:
+        owner = one.dist.name if one.dist is not None else one.name
+        what = f"the entry point {one.name} ({one.value}) of {owner} fails ({said}): lmms-eval skips all entry points after it"
+        yield Line("plugin", "warning" if loaded else "wrong", what, AGAIN if one is ours else f"pip uninstall {owner}, or update it")
+    if loaded:
+        yield Line("plugin", "ok", f"lmms-eval loads it by the entry point {ours.name} = {ours.value}")
+    elif not broken:
+        yield Line("plugin", "wrong", f"lmms-eval did not load the entry point {ours.name} = {ours.value}", "lmms-eval models, and read its warnings")
+
+
+def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
+    """Say why an entry point cannot be loaded; "" where it can.
+
+    Args:
+        one: the entry point.
+        call: whether to call what it is, as lmms-eval does; another call is not wanted where everything was loaded already.
+    """
+    try:
+        payload = one.load()
+        if call and callable(payload):
+            payload()
+    except Exception as error:  # a stranger's code
+        return brief(error)
+    return ""
+
+
+@check("adapter")
+def adapter(name: str) -> Iterator[Line]:
+    """Check from its source that an adapter shows what a view is, and that its packages are there; no weights are loaded."""
+    from lmms_patch.harness.names import adapters
+
+    registry = import_module(GROUP).MODEL_REGISTRY_V2
+    known = registry.list_model_names()
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-eval models' for the list"
+        yield Line("adapter", "wrong", f"lmms-eval has no model {name}", hint)
+        return
+    resolved = registry.resolve(name)
+    found = adapters.read(resolved.class_path)
+    what, at = f"{name} ({resolved.model_type}, {found.path})", f" at {found.where}" if found.where else ""
+    if found.missing:
+        packages = " ".join(found.missing)
+        yield Line(
+            "adapter",
+            "wrong",
+            f"{what} imports what is not installed: {packages.replace(' ', ', ')}",
+            f"pip install {packages}, or as its authors say",
+        )
+    if found.way == "past the view":
+        said = f"{what} reads the image out of the doc itself{at}, so no view reaches it, and its indices would mean nothing"
+        yield Line("adapter", "wrong", said, "use another model")
+    elif found.way == "otherwise":
+        said = f"{what} does not look docs up by their number alone{at}, so it can show another doc"
+        yield Line("adapter", "warning", said, "--batch_size 1, and one task in a run")
+    elif found.way == "unknown":
+        said = f"{what}: no line was found by which it looks docs up, so nobody knows what it shows"
+        yield Line("adapter", "warning", said, f"lmms-eval --model {name} --tasks mosaic_local_rci3 --limit 20 ..., and look at the answers")
+    else:
+        yield Line("adapter", "ok", f"{what} looks docs up by their number{at}, so each view reaches the model")
+    if said := adapters.KNOWN.get(resolved.model_id, ""):
+        yield Line("adapter", "warning", f"{name}: {said}", "docs/footguns.md says more")

@@ -1,0 +1,228 @@
+"""How an adapter of lmms-eval fetches the docs that it shows, read from its source. Nothing is imported or run, and no weights are loaded.
+
+A view of a doc travels in the number by which the adapter fetches the doc (``wrap/docs.ViewId``). So each view reaches the model where the adapter
+looks docs up by that number and has ``doc_to_visual`` or ``doc_to_messages`` show what it finds. An adapter that computes another number, or reads
+the image out of the doc itself, shows something else, and its numbers would look right all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lmms_patch.harness.names import effects
+
+Way = Literal["by number", "otherwise", "past the view", "unknown"]
+
+_OURS = "lmms_patch."
+_TABLES = "task_dict"
+"""The attribute of a model by which adapters find docs: by task, split and number."""
+_MEDIA = ("image", "images", "video", "videos", "visual", "frames")
+"""Fields of a doc that hold what a view is cut from."""
+_HOST = "lmms_eval"
+
+KNOWN = {
+    "cogvlm2": "where a call fails it returns the previous answer again, which cannot be told from an answer",
+    "idefics2": "it fails without an image: use _swap or _blank in place of _blind",
+    "lfm2_5_vl": "it drops requests without an image: use _swap or _blank in place of _blind",
+    "minicpm_v": "it fails without an image (use _swap or _blank in place of _blind), and where a call fails it returns the previous answer again",
+    "minimonkey": "where a call fails it returns the previous answer again, which cannot be told from an answer",
+    "mistral3_vl": "it clamps doc numbers to the length of the first task of a batch",
+}
+"""What is known of an adapter beside how it fetches docs (docs/footguns.md)."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What the source of an adapter tells.
+
+    Attributes:
+        path: the class, with its module.
+        way: how docs are fetched: ``by number`` is safe; ``otherwise``: the number is computed, or the whole table is taken; ``past the view``: the
+            image is read from the doc itself; ``unknown``: no line that fetches a doc was found.
+        where: file and line of what ``way`` rests on; empty where it is ``unknown``, and for our own models.
+        missing: packages that its modules import and that are not installed.
+    """
+
+    path: str
+    way: Way
+    where: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def read(path: str) -> Adapter:
+    """Return what the source of an adapter tells.
+
+    Args:
+        path: the class, with its module, such as ``lmms_eval.models.chat.qwen2_5_vl.Qwen2_5_VL``.
+    """
+    if path.startswith(_OURS):
+        return Adapter(path, "by number")
+    module, _, name = path.rpartition(".")
+    found: list[tuple[Way, str]] = []
+    for file, node in _classes(module, name, set()):
+        found += ((way, f"{file.name}:{line}") for way, line in _fetches(node))
+    order: tuple[Way, ...] = ("past the view", "otherwise", "by number")
+    way, where = min(found, key=lambda one: order.index(one[0]), default=("unknown", ""))
+    return Adapter(path, way, where, tuple(sorted(_missing(module, set()))))
+
+
+# --- the classes of an adapter ----------------------------------------------------------------------
+
+
+def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tuple[Path, ast.ClassDef]]:
+    """Yield the class of this name, and the classes that it inherits from, as far as their source is the host's or beside it."""
+    if (module, name) in seen or (file := file_of(module)) is None:
+        return
+    seen.add((module, name))
+    tree = parsed(file)
+    imported = {alias.asname or alias.name: (where, alias.name) for where, alias in _imported(tree, module)}
+    node = next((one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name), None)
+    if node is None:
+        if name in imported:
+            yield from _classes(*imported[name], seen)
+        return
+    yield file, node
+    for base in node.bases:
+        if isinstance(base, ast.Name):
+            yield from _classes(*imported.get(base.id, (module, base.id)), seen)
+
+
+def _imported(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.alias]]:
+    """Yield what a module imports from other modules by name, each with that module."""
+    package = module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
+            where = ".".join(filter(None, (above, node.module)))
+            yield from ((where, alias) for alias in node.names)
+
+
+@functools.lru_cache(maxsize=1024)
+def file_of(module: str) -> Path | None:
+    """Return the file of a module, without importing it; None where it has none. Packages above it are not imported either."""
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    if not rest:
+        return Path(spec.origin) if spec.origin else None
+    for folder in spec.submodule_search_locations or ():
+        place = Path(folder).joinpath(*rest)
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def parsed(file: Path) -> ast.Module:
+    """Return the syntax tree of a file, empty where it cannot be parsed."""
+    return effects.parse(str(file))
+
+
+# --- how a class fetches docs -----------------------------------------------------------------------
+
+
+def _fetches(node: ast.ClassDef) -> Iterator[tuple[Way, int]]:
+    """Yield how each method fetches docs, with the line."""
+    for function in ast.walk(node):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _fetches_of(function)
+
+
+def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[Way, int]]:
+    docs = {name for name, value in _assigned(function) if _depth(value) == 3 or (isinstance(value, ast.Attribute) and value.attr == "doc")}
+    inside = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Subscript)}
+    for one in ast.walk(function):
+        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and (depth := _depth(one)):
+            if depth == 3:
+                yield ("by number" if _is_number(one.slice) else "otherwise"), one.lineno
+            elif depth == 2 and id(one) not in inside:
+                yield "otherwise", one.lineno
+        if _field(one, docs) in _MEDIA:
+            yield "past the view", getattr(one, "lineno", 0)
+
+
+def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name that is given a value, with the value."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _depth(node: ast.expr) -> int:
+    """Return how many subscripts an expression applies to the tables of docs: 3 for a doc, 2 for a table; 0 for any other expression."""
+    depth = 0
+    while isinstance(node, ast.Subscript):
+        node, depth = node.value, depth + 1
+    return depth if isinstance(node, ast.Attribute) and node.attr == _TABLES else 0
+
+
+def _is_number(key: ast.expr) -> bool:
+    """Return whether a subscript is a number as it came, or the first of a batch of one: not computed."""
+    if isinstance(key, ast.Subscript):
+        key = key.value
+    return isinstance(key, ast.Name)
+
+
+def _field(node: ast.AST, docs: set[str]) -> str:
+    """Return the field of a doc that an expression reads; "" for any other expression."""
+    if isinstance(node, ast.Subscript):
+        whole, key = node.value, node.slice
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+        whole, key = node.func.value, node.args[0]
+    else:
+        return ""
+    is_doc = (isinstance(whole, ast.Name) and whole.id in docs) or _depth(whole) == 3
+    return key.value if is_doc and isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+
+
+# --- what it imports --------------------------------------------------------------------------------
+
+
+def _missing(module: str, seen: set[str]) -> set[str]:
+    """Return the packages that a module of the host cannot be imported without, and that are not installed; its own imports are followed."""
+    if module in seen or (file := file_of(module)) is None:
+        return set()
+    seen.add(module)
+    out: set[str] = set()
+    for name in _needed(parsed(file), module):
+        top = name.partition(".")[0]
+        if top == _HOST:
+            out |= _missing(name, seen)
+        elif not _is_installed(top):
+            out.add(top)
+    return out
+
+
+def _needed(tree: ast.Module, module: str) -> Iterator[str]:
+    """Yield the modules that a module imports whenever it is imported itself: those within ``try``, ``if`` or a function are left out."""
+    package = module.rpartition(".")[0]
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
+            where = ".".join(filter(None, (above, node.module)))
+            yield where
+            if where.partition(".")[0] == _HOST:
+                yield from (inner for alias in node.names if file_of(inner := f"{where}.{alias.name}") is not None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

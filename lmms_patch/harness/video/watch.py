@@ -1,0 +1,285 @@
+"""Notes which frames an adapter reads from the videos that it is handed, and compares them with what the views hold.
+
+Why: the full view hands over the video's own file, and the other views are made of the frames that the adapter's attributes promise
+(``adapter.sampling_of``). An adapter that reads others from the file would see other frames in the full clip than in its segments, unnoticed.
+
+The functions that adapters read videos with are replaced while a run asks (``compat.VIDEO_READERS``), also where other modules imported them. What
+an adapter reads by other means, or in another process, is not seen; it then counts as unchecked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.harness import compat
+
+_CLOSE = 1e-3
+"""Seconds by which the times of two frames may differ and still be those of one frame."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read from a file in one go.
+
+    Attributes:
+        count: how many frames.
+        indices: their numbers in the file, from 0, without repetition; None where the reader does not say.
+        times: seconds from the first of them to each; None where the reader does not say.
+    """
+
+    count: int
+    indices: tuple[int, ...] | None = None
+    times: tuple[float, ...] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known which frames these are, and not only how many."""
+        return self.indices is not None or self.times is not None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an adapter should read from a file.
+
+    Attributes:
+        indices: the numbers of the frames that the views of the clip hold; of a written view, all frames of its file.
+        times: seconds from the first of them to each; () where frames are known by their numbers alone.
+        full: whether the file is the video's own, of which more could be read. A written view should be read whole, and repetitions do no harm.
+    """
+
+    indices: tuple[int, ...]
+    times: tuple[float, ...] = ()
+    full: bool = True
+
+    def agrees(self, reading: Reading) -> bool:
+        """Return whether a reading is what was expected, as far as the reader says what it read."""
+        if reading.indices is not None:
+            return set(reading.indices) == set(self.indices) if self.full else set(reading.indices) >= set(self.indices)
+        if not self.full:
+            return reading.count >= len(self.indices)
+        if reading.times is not None and self.times and reading.count == len(self.times):
+            return bool(np.allclose(reading.times, self.times, rtol=0, atol=_CLOSE))
+        return reading.count == len(self.indices)
+
+
+@dataclass
+class Watch:
+    """What one task's files should give, and what was read from them.
+
+    Attributes:
+        handed: whether a full clip was handed over as its own file.
+        checked: whether it was noticed of any of them what was read.
+        full: how many frames the views of a full clip hold, and how many other or more frames were read from it, where these differ most.
+        part: the same of a written view that was not read whole.
+    """
+
+    handed: bool = False
+    checked: bool = False
+    full: tuple[int, int] | None = None
+    part: tuple[int, int] | None = None
+    _expected: dict[str, Expected] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def expect(self, path: str, expected: Expected) -> None:
+        """Note that a file is handed to the adapter."""
+        with self._lock:
+            self._expected[path] = expected
+
+    def settle(self) -> None:
+        """Compare what was read with what was expected, of all files handed over since the last time."""
+        with self._lock:
+            expected, self._expected = self._expected, {}
+        for path, one in expected.items():
+            reading = _readings.get(path)
+            self.handed |= one.full
+            if reading is None:
+                continue
+            self.checked |= one.full
+            if one.agrees(reading):
+                continue
+            found = (len(one.indices), reading.count)
+            if one.full:
+                self.full = max(self.full or found, found, key=_gap)
+            else:
+                self.part = max(self.part or found, found, key=_gap)
+
+    def record(self) -> dict[str, Any] | None:
+        """Return what the results file says of the frames that were read (``runs.details.FramesRead``); None where no clip was handed over.
+
+        It says nothing of how many clips there were, so that a run that goes on after a kill says the same.
+        """
+        if not self.handed and self.part is None:
+            return None
+        out: dict[str, Any] = {"checked": self.checked}
+        if self.full is not None:
+            out |= {"held": self.full[0], "read": self.full[1]}
+        if self.part is not None:
+            out |= {"part_held": self.part[0], "part_read": self.part[1]}
+        return out
+
+
+def _gap(found: tuple[int, int]) -> int:
+    return abs(found[0] - found[1])
+
+
+_readings: dict[str, Reading] = {}
+"""What was read since the last portion, by the absolute path of the file: of several readings, the one with most frames."""
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Forget what was read, once all tasks have settled."""
+    with _lock:
+        _readings.clear()
+
+
+def _note(path: Any, reading: Reading | None) -> None:
+    """Keep a reading, unless one of as many frames of that file is known more exactly."""
+    if reading is None or not isinstance(path, (str, os.PathLike)):
+        return
+    key = os.path.abspath(str(path).removeprefix("file://"))
+    with _lock:
+        known = _readings.get(key)
+        if known is None or (reading.count, reading.exact) > (known.count, known.exact):
+            _readings[key] = reading
+
+
+# --- the readers -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[Callable[[], None]]:
+    """Let the readers of videos note what they read, from the first call of the function that this yields to the end of the block.
+
+    Call it again for modules that were imported since.
+    """
+    replaced: dict[int, tuple[Any, Any]] = {}
+    decord: list[Any] = []
+    modules = 0
+
+    def again() -> None:
+        nonlocal modules
+        if len(sys.modules) == modules:
+            return
+        modules = len(sys.modules)
+        for name, functions in compat.VIDEO_READERS.items():
+            if (module := sys.modules.get(name)) is not None:
+                for function in functions:
+                    original = vars(module).get(function)
+                    if callable(original) and not hasattr(original, "__watched__"):
+                        replaced[id(original)] = (original, _watched(original))
+        _exchange({key: (old, new) for key, (old, new) in replaced.items()})
+        reader = getattr(sys.modules.get("decord"), "VideoReader", None)
+        if isinstance(reader, type) and not decord:
+            decord.append(_watch_decord(reader))
+
+    try:
+        yield again
+    finally:
+        _exchange({id(new): (new, old) for old, new in replaced.values()})
+        for undo in decord:
+            undo()
+        forget()
+
+
+def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
+    """Put one object in the place of another in every module that names it; lazy modules are not made to load anything."""
+    for module in list(sys.modules.values()):
+        names: Any = getattr(module, "__dict__", None)
+        for name, value in list(names.items()) if isinstance(names, dict) else ():
+            pair = pairs.get(id(value))
+            if pair is not None and pair[0] is value:
+                names[name] = pair[1]
+
+
+def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that reads as the original does, and notes what it read. A failure to understand what was read is no failure to read."""
+
+    @functools.wraps(original)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        with contextlib.suppress(Exception):
+            _note(_path_in(args[0] if args else next(iter(kwargs.values()))), _reading_in(found))
+        return found
+
+    read.__dict__["__watched__"] = True
+    return read
+
+
+def _path_in(source: Any) -> Any:
+    """Return the path in what a reader was called with: a path, a list that begins with one, a mapping with a video, or an open container."""
+    if isinstance(source, (list, tuple)) and source:
+        return _path_in(source[0])
+    if isinstance(source, Mapping):
+        return source.get("video")
+    return source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+
+
+def _reading_in(found: Any) -> Reading | None:
+    """Return what a reader says that it read: an array or a list of frames, or a tuple of these and their metadata."""
+    metadata: Any = None
+    while isinstance(found, tuple) and found:
+        metadata = next((one for one in found[1:] if _indices_in(one) is not None), metadata)
+        found = found[0]
+    if (indices := _indices_in(metadata)) is not None:
+        return _numbered(indices)
+    times = [getattr(frame, "time", None) for frame in found] if isinstance(found, list) else []
+    known = [float(time) for time in times if time is not None]
+    if known and len(known) == len(times):
+        return Reading(len(found), times=tuple(time - known[0] for time in known))
+    return Reading(len(found)) if len(found) else None
+
+
+def _indices_in(metadata: Any) -> Any:
+    return metadata.get("frames_indices") if isinstance(metadata, Mapping) else getattr(metadata, "frames_indices", None)
+
+
+def _numbered(indices: Any) -> Reading:
+    whole = tuple(sorted({int(one) for one in np.asarray(indices).reshape(-1)}))
+    return Reading(len(whole), whole)
+
+
+def _watch_decord(reader: Any) -> Callable[[], None]:
+    """Let decord's reader note which frames are taken from it, and return a function that undoes that.
+
+    Why the methods of the class: adapters import the class itself, and take from one reader in several calls.
+    """
+    names = ("__init__", "get_batch", "__getitem__")
+    if not all(name in vars(reader) for name in names):
+        return lambda: None
+    originals = {name: vars(reader)[name] for name in names}
+
+    def init(self: Any, uri: Any, *args: Any, **kwargs: Any) -> None:
+        originals["__init__"](self, uri, *args, **kwargs)
+        self._watched_path, self._watched_frames = uri, set()
+
+    def taking(name: str) -> Callable[[Any, Any], Any]:
+        @functools.wraps(originals[name])
+        def take(self: Any, which: Any) -> Any:
+            found = originals[name](self, which)
+            with contextlib.suppress(Exception):
+                numbers = range(len(self))[which] if isinstance(which, slice) else np.asarray(which).reshape(-1)
+                self._watched_frames |= {int(one) % len(self) for one in numbers}
+                _note(self._watched_path, _numbered(sorted(self._watched_frames)))
+            return found
+
+        return take
+
+    reader.__init__ = functools.wraps(originals["__init__"])(init)
+    for name in names[1:]:
+        setattr(reader, name, taking(name))
+
+    def undo() -> None:
+        for name, original in originals.items():
+            setattr(reader, name, original)
+
+    return undo

@@ -1,0 +1,79 @@
+"""An index over several models, in plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_patch.ask.spec import of_index
+from lmms_patch.present import sheets
+from lmms_patch.present.sheets import Cell, Column, number
+from lmms_patch.present.terminal.folding import fold
+from lmms_patch.rci.ensemble import Ensemble, OneCell, OverModels
+from lmms_patch.stats.resample import Estimate
+
+_MOST_NAMED = 20
+"""Docs that are named; a file has all."""
+
+
+def block(ensemble: Ensemble, width: int | None = None) -> str:
+    """Return what several models say of one task at one grid: which docs one cell answers, then a row per model, their mean and their spread.
+
+    Args:
+        ensemble: the numbers.
+        width: characters in a line; None: any.
+    """
+    words = of_index(ensemble.index).words
+    models = list(ensemble.raw.of)
+    rows: list[Sequence[Cell]] = [[name, _cell(ensemble.raw.of[name]), _cell(ensemble.adj.of[name])] for name in models]
+    rows.append(["mean over models", _cell(ensemble.raw.mean), _cell(ensemble.adj.mean)])
+    rows.append(["SD between models", _sd(ensemble.raw), _sd(ensemble.adj)])
+    rows.append(["least to most", _range(ensemble.raw), _range(ensemble.adj)])
+    if ensemble.other is not None:
+        rows.append([f"{words.part} chosen by another model", ensemble.other, None])
+    level = f"[{sheets.levels(cell for row in rows for cell in row) or '95 %'}]"
+    heads: list[str | Column] = ["model", Column("", f"{ensemble.index} {level}", signed=True), Column("", f"luck removed {level}", signed=True)]
+    said = "\n".join(fold(line, width, "- ") for line in _sentences(ensemble, len(models), words.part))
+    title = f"{ensemble.task} at {words.grid(ensemble.n)}, over {len(models)} models"
+    return "\n\n".join(filter(None, [title, said, sheets.table(heads, rows).to_text(width)]))
+
+
+def _sentences(ensemble: Ensemble, models: int, part: str) -> list[str]:
+    """Return what the docs say, and which models an index leaves out."""
+    out = _docs(ensemble.one_cell, models, part) if ensemble.one_cell is not None else []
+    for what, over in ((ensemble.index, ensemble.raw), ("the index with luck removed", ensemble.adj)):
+        left = [f"{name} ({one.reason})" for name, one in over.of.items() if one.value is None]
+        if left and len(left) < len(over.of):
+            out.append(f"the mean of {what} leaves out {', '.join(left)}")
+    return out
+
+
+def _docs(found: OneCell, models: int, part: str) -> list[str]:
+    both = "both" if models == 2 else f"all {models}"
+    if found.same.value is None:
+        return [f"no doc was asked on every {part} by {both} models"]
+    out = [f"{_percent(found.same)} of {found.docs} docs are answered from the same {part} by {both} models"]
+    if found.wrong is not None and found.wrong.value is not None:
+        out[0] += f"; from the same {part} of a wrong {'clip' if part == 'segment' else 'image'}: {_percent(found.wrong)} of {found.wrong.n}"
+    out.append(f"{_percent(found.each)} are answered by each model from some {part}")
+    named = list(found.cells)
+    if named:
+        more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        out.append(f"the same {part} answers docs {', '.join(named[:_MOST_NAMED])}{more} (--json FILE has all, with the {part}s)")
+    return out
+
+
+def _percent(share: Estimate) -> str:
+    ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    return f"{100 * (share.value or 0.0):.0f} %{ends}"
+
+
+def _cell(one: Estimate) -> Cell:
+    return one.reason if one.value is None else one
+
+
+def _sd(over: OverModels) -> str:
+    return number(over.sd)
+
+
+def _range(over: OverModels) -> str:
+    return "" if over.least is None or over.most is None else f"{number(over.least, signed=True)} to {number(over.most, signed=True)}"

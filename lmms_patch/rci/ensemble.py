@@ -1,0 +1,226 @@
+"""A benchmark's index over several models: what the benchmark asks for, rather than how one model gets by.
+
+RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models tell how much of the number is
+the model's. And a doc that all of them answer from the same cell asks for no more than that cell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lmms_patch.errors import RecordError, nearest
+from lmms_patch.rci.pooling import alike, joint
+from lmms_patch.rci.recompute import Analyzed, Changes, table_of
+from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import Grid
+from lmms_patch.runs.tables import Table
+from lmms_patch.stats import intervals
+from lmms_patch.stats.bounds import Count, GridSize, Number
+from lmms_patch.stats.resample import Estimate
+
+
+@dataclass(frozen=True)
+class OverModels:
+    """One index of several models.
+
+    Attributes:
+        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the corrected index counts as 1.
+        mean: over the models that can be read. Its interval is over docs: the models stay the same ones.
+        sd: the standard deviation between those models (n − 1); None with fewer than two.
+        least: the least of those models; None where none can be read.
+        most: the most of those models; None likewise.
+    """
+
+    of: Mapping[str, Estimate]
+    mean: Estimate
+    sd: Number | None
+    least: Number | None
+    most: Number | None
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """The docs that models answer rightly from one cell. Right is at least half of what the doc's gold scores.
+
+    Attributes:
+        docs: docs that all models were asked on all cells.
+        each: the share that each model answers from some cell, not always the same.
+        same: the share that all models answer from the same cell.
+        wrong: the share that all models answer from the same cell of *another doc's* image, among docs that all models were asked so: what ``same``
+            would be without the right image. None where there are no such docs.
+        cells: by doc id, the numbers of the cells from which all models answer, row by row from 0; docs that have none are not here.
+    """
+
+    docs: Count
+    each: Estimate
+    same: Estimate
+    wrong: Estimate | None
+    cells: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """One task at one grid, over several models.
+
+    Attributes:
+        task: its name.
+        index: the name of its index, such as ``rci3``.
+        n: the grid.
+        raw: the index as published.
+        adj: the index with luck removed; of models whose null was not measured it is not read.
+        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the models in ``raw.mean``. A cell
+            that one model was lucky on must hold for the next. None where fewer than two models can be read or the aggregation has no known form.
+        one_cell: the docs that one cell answers; None where docs are not right or wrong.
+    """
+
+    task: str
+    index: str
+    n: GridSize
+    raw: OverModels
+    adj: OverModels
+    other: Estimate | None
+    one_cell: OneCell | None
+
+
+def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = None) -> list[Ensemble]:
+    """Return the numbers over several models, of each task that all of them have and each grid.
+
+    Args:
+        runs: by model, the tasks of its run.
+        changes: other settings than those of the runs.
+
+    Raises:
+        RecordError: no task is in all runs, or a task was asked of other docs or with left-out views.
+    """
+    by_task = {model: {(a.run.result.task, a.run.result.filter): a for a in run} for model, run in runs.items()}
+    first, *others = by_task.values()
+    shared = [key for key in first if all(key in run for run in others)]
+    if not shared:
+        close = nearest(next(iter(first))[0], [task for run in others for task, _ in run])
+        raise RecordError(f"no task is in all {len(runs)} runs" + (f"; nearest: {', '.join(close)}" if close else ""))
+    out = []
+    for key in shared:
+        of = {model: run[key] for model, run in by_task.items()}
+        _check(key[0], list(of.values()))
+        out += [_ensemble(of, n, changes or Changes()) for n in next(iter(of.values())).run.result.described["grids"]]
+    return out
+
+
+def _check(task: str, runs: Sequence[Analyzed]) -> None:
+    """Check that all models were asked the same of the same docs."""
+    grids = [tuple(a.run.result.described["grids"]) for a in runs]
+    if len(set(grids)) > 1:
+        raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
+    if any(record.asked is not None for a in runs for record in a.run.records):
+        raise RecordError(f"{task}: a run that left views out does not tell which cells answer a doc; give runs that asked all of them")
+    docs = [{record.doc_id for record in a.run.records} for a in runs]
+    if any(own != docs[0] for own in docs):
+        raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same")
+
+
+def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
+    result = next(iter(of.values())).run.result
+    raws, adjs = ({model: index(a, n) for model, a in of.items()} for index in (_raw, _corrected))
+    readable = [of[model] for model, one in raws.items() if one.value is not None]
+    settings = table_of(readable[0].run if readable else next(iter(of.values())).run, changes)[0]
+    whole = joint(readable, n, changes, split=False) if len(readable) > 1 else None
+    other = joint(readable, n, changes, split=True) if len(readable) > 1 else None
+    tables = alike([table_of(a.run, changes)[2] for a in of.values()])
+    how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    found = one_cell(tables, n, how)
+    return Ensemble(result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(adjs), other, found)
+
+
+def _raw(analyzed: Analyzed, n: int) -> Estimate:
+    grid = _grid(analyzed, n)
+    return _unread("its aggregation must be called") if grid is None else grid.index
+
+
+def _corrected(analyzed: Analyzed, n: int) -> Estimate:
+    grid = _grid(analyzed, n)
+    if grid is None or grid.adj is None:
+        return _unread("luck was not estimated")
+    if grid.adj.null != reading.MEASURED:
+        return _unread(reading.ASSUMED)
+    found = grid.adj.estimate
+    if not grid.adj.misleads or found.low is None or found.high is None:
+        return found
+    return dataclasses.replace(found, value=1.0, low=1.0, high=1.0, reason="cells mislead")
+
+
+def _grid(analyzed: Analyzed, n: int) -> Grid | None:
+    return None if analyzed.analysis is None else analyzed.analysis.grids.get(n)
+
+
+def _unread(reason: str) -> Estimate:
+    return Estimate(None, None, None, None, 0, 0, 0, reason=reason)
+
+
+def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> OverModels:
+    """Return an index over models.
+
+    Args:
+        of: by model, the index.
+        mean: the mean with an interval made of all models' docs together; None: the interval is the mean of the models' intervals. The models answer
+            the same docs, and the standard error of a mean is at most the mean of the standard errors, however their answers depend on each other.
+    """
+    known = [one for one in of.values() if one.value is not None]
+    values = np.array([one.value for one in known], float)
+    if not known:
+        return OverModels(of, _unread("no model has an index that can be read"), None, None, None)
+    if mean is None:
+        ends = np.array([[np.nan if end is None else end for end in (one.low, one.high)] for one in known], float).mean(axis=0)
+        low, high = (None if np.isnan(end) else float(end) for end in ends)
+        mean = dataclasses.replace(known[0], value=float(values.mean()), low=low, high=high, se=None, reason="")
+    return OverModels(of, mean, float(values.std(ddof=1)) if len(values) > 1 else None, float(values.min()), float(values.max()))
+
+
+def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell | None:
+    """Return which docs several models answer from one cell; None where docs are not right or wrong (as for the necessity map).
+
+    Args:
+        tables: by model, the same docs in the same order.
+        n: the grid.
+        how: ``draws``, ``level`` and ``seed`` of the intervals.
+    """
+    first = tables[0]
+    if not first.higher or not len(first) or all(doc.format == "caption" for doc in first.asked):
+        return None
+    hits, used = _right(tables, [table.cells(n) for table in tables])
+    same = np.asarray(hits.all(axis=0))
+    ids = [record.doc_id for record, keep in zip(first.records, used, strict=True) if keep]
+    cells = {str(doc): tuple(np.flatnonzero(row).tolist()) for doc, row in zip(ids, same, strict=True) if row.any()}
+    lost, tried = _right(tables, [table.wrong_cells(n) for table in tables])
+    return OneCell(
+        docs=int(used.sum()),
+        each=_share(np.asarray(hits.any(axis=2)).all(axis=0), used, first, how),
+        same=_share(same.any(axis=1), used, first, how),
+        wrong=_share(np.asarray(lost.all(axis=0)).any(axis=1), tried, first, how) if tried.any() else None,
+        cells=cells,
+    )
+
+
+def _right(tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which cells are answered rightly, and of which docs every model has a score on every cell.
+
+    Args:
+        tables: by model, the docs.
+        scores: by model, shape (docs, cells); nan where there is no score.
+
+    Returns:
+        Shapes (models, scored docs, cells) and (docs,).
+    """
+    stacked = np.stack(scores)
+    scored: NDArray[np.bool_] = np.asarray(np.isfinite(stacked).all(axis=(0, 2)))
+    half = np.stack([table.marks for table in tables])[:, :, None] / 2
+    return (stacked >= half)[:, scored], scored
+
+
+def _share(of: ArrayLike, used: NDArray[np.bool_], table: Table, how: Mapping[str, Any]) -> Estimate:
+    return intervals.mean(np.asarray(of, float), None if table.clusters is None else table.clusters[used], **how)

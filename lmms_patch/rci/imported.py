@@ -1,0 +1,355 @@
+"""Runs of VLMEvalKit as finished runs of lmms-patch: records, numbers and the two files that every command reads.
+
+What the files of VLMEvalKit do not tell stays unknown, and the numbers say so: nobody was asked on a wrong image, sizes of images are not known, and
+what an uninformed answer scores is known only where answers are options (their letters, or yes and no).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lmms_patch import __version__, files
+from lmms_patch.ask.answers import Answer, Asked
+from lmms_patch.ask.references import Doc, Plan, plan
+from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.ask.views import views_of
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import NUMBERS, metrics, to_json
+from lmms_patch.runs.record import Record, hashed, log_digest
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, best_cell
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.vlmevalkit import FAILED, Benchmark, Scored
+from lmms_patch.text import line
+
+TOOL = "vlmevalkit"
+"""What stands in place of an adapter's name in a results file."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the user says of the docs; None: not said.
+
+    Attributes:
+        cluster: the column whose equal values make docs one cluster.
+        category: the column of categories.
+        chance: what an uninformed answer scores, on the metric's own scale.
+        scale: full marks.
+    """
+
+    cluster: str | None = None
+    category: str | None = "category"
+    chance: float | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A benchmark that was imported.
+
+    Attributes:
+        task: the name of the task in the written run.
+        model: the model's name.
+        docs: how many.
+        grids: grid sizes; none for a run on full images alone.
+        path: the results file.
+        notes: what is not known or was left out, in words.
+    """
+
+    task: str
+    model: str
+    docs: int
+    grids: tuple[int, ...]
+    path: Path
+    notes: tuple[str, ...]
+
+
+class _Means:
+    """The mean of docs' scores, as the native aggregation."""
+
+    form = None
+    no_calls = ""
+
+    def __init__(self, table: Table, records: Sequence[Record]) -> None:
+        self._table = table
+        self._unscored = any(view.error is not None for record in records for view in record.views)
+
+    def whole(self) -> float | None:
+        return self.aggregate(list(self._table.full.items))
+
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        if self._unscored:
+            return None, None, "some answers have no score"
+        best = self._table.best(key)
+        pairs = [(full, one) for full, one in zip(self._table.full.items, best.items, strict=True) if one is not None]
+        if not pairs:
+            return None, None, "no doc has all cells"
+        return self.aggregate([full for full, _ in pairs]), self.aggregate([one for _, one in pairs]), ""
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        known = [one for one in items if one is not None]
+        return float(np.mean(known)) if known and len(known) == len(items) else None
+
+
+def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Imported]:
+    """Write a run for each model: a results file, and a sample log for each benchmark.
+
+    Args:
+        found: the benchmarks, of one model or several.
+        stated: what the user says of the docs.
+        output: the folder; each model gets a folder of its own in it.
+
+    Raises:
+        PatchError: scores that are no numbers or lie outside the scale, a column that is not there, or a folder that cannot be written.
+    """
+    out = []
+    for model in dict.fromkeys(one.model for one in found):
+        own = [one for one in found if one.model == model]
+        newest = max(part.path.stat().st_mtime for one in own for part in _parts(one))
+        date = datetime.fromtimestamp(newest, timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
+        folder = output / re.sub(r"[^\w.-]", "_", model)
+        made = [_task(one, stated) for one in own]
+        contents: dict[Path, str | bytes] = {
+            folder / f"{date}_samples_{one.spec.name}.jsonl": "".join(json.dumps(row) + "\n" for row in one.lines) for one in made
+        }
+        path = folder / f"{date}_results.json"
+        contents[path] = json.dumps(_results(model, date, made), indent=1) + "\n"
+        files.write_all(contents)
+        out += [Imported(one.spec.name, model, len(one.lines), one.spec.grids, path, one.notes) for one in made]
+    return out
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A benchmark as a task of a run."""
+
+    spec: WrapSpec
+    metric: str
+    values: Mapping[str, Any]
+    lines: Sequence[Mapping[str, Any]]
+    notes: tuple[str, ...]
+
+
+def _results(model: str, date: str, made: Sequence[_Task]) -> dict[str, Any]:
+    """Return a results file as lmms-eval lays it out."""
+    described = {
+        one.spec.name: {"task": one.spec.name, "lmms_patch": {"schema": 2, "pixels": 1, **one.spec.described(), "metric": one.metric}} for one in made
+    }
+    counts = {one.spec.name: {"original": len(one.lines), "effective": len(one.lines)} for one in made}
+    return {
+        "results": {one.spec.name: {f"{key},none": value for key, value in one.values.items()} for one in made},
+        "group_subtasks": {},
+        "configs": described,
+        "n-samples": counts,
+        "higher_is_better": {one.spec.name: {one.metric: True} for one in made},
+        "config": {"model": TOOL, "model_args": None, "limit": None},
+        "model_source": TOOL,
+        "model_name": model,
+        "date": date,
+    }
+
+
+def _parts(one: Benchmark) -> list[Scored]:
+    return [one.full, *(part for cells in one.grids.values() for part in cells.values())]
+
+
+def _task(one: Benchmark, stated: Stated) -> _Task:
+    """Make the records of a benchmark, and its numbers."""
+    parts = _parts(one)
+    category = stated.category if stated.category is not None and any(stated.category.lower() in row for row in one.full.rows.values()) else None
+    if stated.cluster is not None and not all(row.get(stated.cluster.lower()) is not None for row in one.full.rows.values()):
+        columns = ", ".join(dict.fromkeys(name for row in one.full.rows.values() for name in row))
+        raise RecordError(f"{one.full.path}: --cluster {stated.cluster}: not every row has it; columns: {line(columns, 200)}")
+    if stated.category not in (None, "category") and category is None:
+        raise RecordError(f"{one.full.path}: --category {stated.category}: no such column")
+    scores = {id(part): {key: _score(part, key, row, stated.scale) for key, row in part.rows.items()} for part in parts}
+    metric = "acc" if {score for own in scores.values() for score in own.values()} <= {0.0, 1.0, None} else "score"
+    options = Options(cluster=stated.cluster, category=category, chance=stated.chance, scale=None if stated.scale == 1 else stated.scale)
+    name = "" if one.grids else one.dataset
+    spec = WrapSpec(one.dataset, "rci", tuple(sorted(one.grids)), options, name)
+    keys = _ordered(one.full.rows)
+    docs = [_doc(doc_id, one.full.rows[key], stated) for doc_id, key in keys.items()]
+    # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter has no score of its own.
+    circular = any("g_index" in row for row in one.full.rows.values())
+    made = plan(docs, declared="open" if circular else None)
+    records = [_record(spec, one, key, doc_id, made, scores, metric, stated, category) for doc_id, key in keys.items()]
+    rows = [
+        {
+            "doc_id": record.doc_id,
+            "input": str(one.full.rows[key].get("question") or ""),
+            "target": str(one.full.rows[key].get("answer") or ""),
+            "filtered_resps": [_said(part.rows[key]) if key in part.rows else "" for part in _shown(one, record)],
+            "patch": msgspec.to_builtins(record),
+        }
+        for record, key in zip(records, keys.values(), strict=True)
+    ]
+    values = _numbers(spec, records, metric, made, options)
+    return _Task(spec, metric, values, rows, tuple(_notes(one, records, made, stated, spec)))
+
+
+def _shown(one: Benchmark, record: Record) -> list[Scored]:
+    """Return the tables of a record's views, in their order."""
+    return [one.full if view.cell is None else one.grids[view.n or 0][view.cell] for view in record.views]
+
+
+def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
+    """Return indices by doc id: the index itself where all are whole numbers from 0 on, else its place among the sorted indices."""
+    if all(re.fullmatch(r"0|[1-9]\d{0,14}", key) for key in rows):
+        return {int(key): key for key in sorted(rows, key=int)}
+    return dict(enumerate(sorted(rows)))
+
+
+def _doc(doc_id: int, row: Mapping[str, Any], stated: Stated) -> Doc:
+    """Return what is known of a doc."""
+    choices = tuple(str(row[letter]) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if row.get(letter) is not None)
+    question = str(row.get("question") or "")
+    answer = row.get("answer")
+    cluster = None if stated.cluster is None else row[stated.cluster.lower()]
+    return Doc(doc_id, Asked(question, None if answer is None else str(answer), choices), question, cluster=cluster)
+
+
+def _score(part: Scored, key: str, row: Mapping[str, Any], scale: float) -> float | None:
+    """Return the score of a row; None where its cell is empty.
+
+    Raises:
+        RecordError: no number.
+        OptionError: outside the scale.
+    """
+    value = row.get(part.column)
+    if value is None:
+        return None
+    try:
+        score = float(value)
+    except ValueError:
+        raise RecordError(
+            f"{part.path}: index {key} has the {part.column} {line(value, 40)!r}, which is no number; name a column with --score"
+        ) from None
+    if not 0 <= score <= scale:
+        raise OptionError(f"{part.path}: index {key} has the {part.column} {score:g}, outside 0 to {scale:g}; type --scale with full marks")
+    return score
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """Return the answer of a row; an empty cell is an empty answer."""
+    return "" if row.get("prediction") is None else str(row["prediction"])
+
+
+def _record(
+    spec: WrapSpec,
+    one: Benchmark,
+    key: str,
+    doc_id: int,
+    made: Plan,
+    scores: Mapping[int, Mapping[str, float | None]],
+    metric: str,
+    stated: Stated,
+    category: str | None,
+) -> Record:
+    """Return the record of a doc."""
+    row = one.full.rows[key]
+    missing = {n: [number for number, part in cells.items() if key not in part.rows] for n, cells in one.grids.items()}
+    lost: dict[Key, str] = {n: f"cell {numbers[0]} was not asked" for n, numbers in missing.items() if numbers}
+    views = []
+    for view in views_of(spec):
+        if view.n in lost:
+            continue
+        part = one.full if view.cell is None else one.grids[view.n][view.cell]
+        views.append(_view(view, part, key, scores[id(part)][key], metric))
+    failing: dict[Key, str] = {}
+    best: dict[Key, int] = {}
+    for n in one.grids:
+        if n in lost:
+            continue
+        if views[0].failed or any(seen.failed for seen in views if seen.view.n == n):
+            failing[n] = "a call failed"
+        elif (place := best_cell(views, n, metric)) is not None:
+            best[n] = place
+    answer = made.answers[doc_id]
+    about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+    fields = {} if stated.cluster is None else {"cluster": row[stated.cluster.lower()]}
+    if category is not None:
+        fields["category"] = str(row.get(category.lower()) or "")
+    earned = [(text, *_earned(text, roles, answer, stated.scale)) for text, roles in made.baselines[doc_id].items()]
+    baselines = tuple(Baseline(text, roles, {metric: value}, {metric: value}) for text, roles, value in earned if roles)
+    record = SampleRecord(
+        spec.name, spec, doc_id, (), tuple(views), best, {**lost, **failing}, fields, about, made.strata[doc_id], baselines
+    ).record()
+    for seen in record.views:
+        seen.boxes = None  # sizes of images are not known
+    return record
+
+
+def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -> ScoredView:
+    """Return a view with its score; a failed call has none."""
+    said = _said(part.rows[key])
+    if said.startswith(FAILED):
+        return ScoredView(view, failed=line(said, 80))
+    if score is None:
+        return ScoredView(view, error=f"no {part.column} in {part.path.name}")
+    return ScoredView(view, {metric: score}, {metric: score})
+
+
+def _earned(text: str, roles: Sequence[str], answer: Answer, scale: float) -> tuple[tuple[str, ...], float]:
+    """Return what an uninformed answer or the gold earns, and in which roles that is known.
+
+    An option is right or wrong. Of any other answer but the gold, only VLMEvalKit's own scorer could say what it earns.
+    """
+    if answer.format in ("mc", "yesno") and answer.gold is not None and {text, answer.gold} <= set(answer.options):
+        return tuple(roles), scale if text == answer.gold else 0.0
+    return (("gold",) if "gold" in roles else ()), scale
+
+
+def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan, options: Options) -> dict[str, Any]:
+    """Return the values of the task in a results file: its metrics, and all numbers under ``patch``."""
+    settings = Settings(seed=options.seed, scale=options.scale, chance=options.chance, seconds=options.seconds)
+    table = Table(records, metric, higher=True)
+    native = _Means(table, records)
+    found = analyse(table, native, settings, spec.sets)
+    flat = metrics(found, KINDS["rci"])
+    details = {
+        "records": len(records),
+        **flat,
+        "made": {
+            "lmms_patch": __version__,
+            "lmms_eval": None,
+            "numbers": NUMBERS,
+            "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
+            **made.digests,
+        },
+        "settings": to_json(settings),
+        "higher_is_better": {metric: True},
+        "donors": {"strata": len(set(made.strata.values())), "merged_strata": made.merged, "merged_docs": made.merged_docs},
+        "analysis": to_json(found),
+    }
+    own = {f"{metric}_mpp{n}": found.grids[n].mpp.value for n in found.grids}
+    return {metric: found.fip.value, **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
+
+
+def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated, spec: WrapSpec) -> list[str]:
+    """Say what is not known, and what was left out."""
+    out = [f"scores: {one.full.column} of {one.full.path.name}; the score of the task is their mean"]
+    failed = sum(any(view.failed for view in record.views) for record in records)
+    if failed:
+        out.append(f"{failed} docs with a failed call ({FAILED} ...): without a score here, wrong in VLMEvalKit")
+    for n, cells in one.grids.items():
+        lost = sum(any(key not in part.rows for part in cells.values()) for key in one.full.rows)
+        if lost:
+            out.append(f"{n}x{n}: {lost} of {len(records)} docs are not in all cells' files; they are left out of that grid")
+    unscored = sum(view.error is not None for record in records for view in record.views)
+    if unscored:
+        out.append(f"{unscored} answers without a score: no index, until VLMEvalKit has judged all of them")
+    if stated.chance is None and not all(answer.format in ("mc", "yesno") for answer in made.answers.values()):
+        out.append("what an uninformed answer scores is not known of answers that are no options; type --chance if it is documented")
+    if spec.grids:
+        out.append("nothing was asked on wrong images, so the gate cannot say whether the model looks")
+    return out

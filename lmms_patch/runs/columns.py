@@ -1,0 +1,128 @@
+"""A task's numbers as columns of a results file: standard errors and intervals beside the values. Pure.
+
+The harness names a column ``"<metric>,<filter>"``, and the column of its standard error ``"<metric>_stderr,<filter>"``. It computes a standard
+error where the metric is a mean of its docs; of our metrics it writes "N/A" three times each.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lmms_patch.runs.results import by_filter
+from lmms_patch.runs.run import OBJECTS, Result
+from lmms_patch.stats import bounds
+from lmms_patch.stats.resample import Estimate
+
+MOST = 20
+"""How many numbers of a task go to an experiment tracker."""
+_INDEX = re.compile(r"(rci|pcri|trci)(\d+|_relevant|_adversarial)(_adj)?")
+_PART = re.compile(r"_(mpp|drop)(\d+|_relevant|_adversarial)$")
+_ERROR = re.compile(r"(?P<metric>.+)_stderr(_clt|_clustered)?,(?P<filter>.*)")
+
+
+def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
+    """Return the columns of a task with our standard errors, and without the harness's "N/A" for those of our metrics.
+
+    A standard error that the harness computed stays.
+
+    Args:
+        values: the columns as the harness made them.
+        results: the results of the task, one for each filter pipeline.
+    """
+    out = dict(values)
+    native: set[tuple[str, str]] = set()
+    for result in results:
+        if result.kind.name != "magic":  # all metrics of a MAGIC task are ours
+            native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
+        for metric, estimate in _estimates(result).items():
+            key = f"{metric}_stderr,{result.filter}"
+            if estimate.se is not None and math.isfinite(estimate.se) and not bounds.is_number(out.get(key)):
+                out[key] = float(estimate.se)
+    for key, value in values.items():
+        error = _ERROR.fullmatch(key)
+        if error and value == "N/A" and out[key] == "N/A" and (error["metric"], error["filter"]) not in native:
+            del out[key]
+    return out
+
+
+def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
+    """Return the columns of a task with the ends of our intervals, each after its value, and with the number of docs; without our objects.
+
+    Args:
+        values: the columns of the task (``with_errors``).
+        results: the results of the task, one for each filter pipeline.
+    """
+    added: dict[str, Any] = {}
+    for result in results:
+        flat, name = result.details, result.filter
+        for metric in _columns(result):
+            ends = {f"{metric}_{side},{name}": flat[f"{metric}_{side}"] for side in ("low", "high") if f"{metric}_{side}" in flat}
+            added |= {f"{metric},{name}": ends}
+        if "n_docs" in flat:
+            added |= {f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}": {f"n_docs,{name}": flat["n_docs"]}}
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        if not _is_object(key):
+            out |= {key: value, **added.get(key, {})}
+    return out
+
+
+def tracked(result: Result, most: int = MOST) -> dict[str, float]:
+    """Return the numbers of a result that matter most, by the names of their columns: what an experiment tracker shows.
+
+    First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected form, the metric over
+    best cells, and all other columns. What room is left goes to intervals, those of indices first; then to standard errors.
+    """
+    metric, estimates = result.described["metric"], _estimates(result)
+    numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
+    numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
+
+    first = (metric, "n_docs", "gate", "chance")
+
+    def rank(name: str) -> int:
+        if name in first:
+            return first.index(name)
+        return 4 if _INDEX.fullmatch(name) else 5 if _PART.search(name) else 7 if name.startswith("gap") else 6
+
+    names = sorted(numbers, key=rank)
+    out = {name: numbers[name] for name in names[:most]}
+    for name in sorted(out, key=lambda one: 0 if _INDEX.fullmatch(one) else 1 if one == metric else 2):
+        one = estimates.get(name)
+        if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and not name.startswith("gap"):
+            out |= {f"{name}_low": one.low, f"{name}_high": one.high}
+    for name in names:
+        error = result.run.written[result.task].get(f"{name}_stderr,{result.filter}")
+        if error is not None and bounds.is_number(error) and len(out) < most:
+            out[f"{name}_stderr"] = float(error)
+    return out
+
+
+def _is_object(key: str) -> bool:
+    """Return whether a column has an object of ours, or stands beside one."""
+    metric = key.partition(",")[0]
+    return metric in OBJECTS or (key.partition("_stderr")[0] in OBJECTS and "_stderr" in metric)
+
+
+def _columns(result: Result) -> list[str]:
+    """Return the metrics of which a result has a column; without the ends of intervals, which a results file has as columns too."""
+    names = by_filter(result.run.written[result.task]).get(result.filter, {})
+    ends = {f"{name}_{side}" for name in names for side in ("low", "high")}
+    return [name for name in names if name not in OBJECTS and name not in ends]
+
+
+def _estimates(result: Result) -> dict[str, Estimate]:
+    """Return the estimates of the columns of a result; a column that has another value than its estimate has none.
+
+    They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
+    """
+    metric, known = result.described["metric"], result.measures
+    out = {}
+    for name in _columns(result):
+        estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))
+        value = result.metrics.get(name)
+        if estimate is not None and estimate.value is not None and value is not None and math.isclose(value, estimate.value, abs_tol=1e-9):
+            out[name] = estimate
+    return out

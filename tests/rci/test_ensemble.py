@@ -1,0 +1,142 @@
+"""An index over several models, by hand from the answers."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.errors import OptionError, RecordError
+from tests.making.runs import as_records, guess, knows, mc_run, never_looks, one_cell_knows, world_run, write_run
+
+SAYERS = {"org/a": knows(0.9, 0.8), "org/b": knows(0.8, 0.5, lucky=True), "org/c": knows(0.95, 0.7)}
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    """Runs of three models on the same 120 docs, in clusters of two."""
+    return {name: world_run(say, n=120, per_cluster=2, answers=k) for k, (name, say) in enumerate(SAYERS.items())}
+
+
+def write(folder, worlds):
+    return [write_run(folder / str(k), {"toy_rci2": world}, model_name=name).parent for k, (name, world) in enumerate(worlds.items())]
+
+
+@pytest.fixture(scope="module")
+def found(worlds, tmp_path_factory):
+    """The ensemble of the three models."""
+    folders = write(tmp_path_factory.mktemp("models"), worlds)
+    [one] = api.analyze(folders, ensemble=True).ensembles
+    return one
+
+
+def scores(world):
+    """Scores of shape (docs, 5): the full image and four cells."""
+    return np.array([[view.scores["acc"] for view in record.views] for record in as_records(world[1])])
+
+
+def test_the_mean_is_that_of_the_models(found, worlds):
+    of = {name: 1 - scores(world)[:, 1:].max(axis=1).mean() / scores(world)[:, 0].mean() for name, world in worlds.items()}
+    assert {name: one.value for name, one in found.raw.of.items()} == pytest.approx(of)
+    assert found.raw.mean.value == pytest.approx(np.mean([*of.values()]))
+    assert found.raw.sd == pytest.approx(np.std([*of.values()], ddof=1))
+    assert (found.raw.least, found.raw.most) == pytest.approx((min(of.values()), max(of.values())))
+    assert found.raw.mean.low < found.raw.mean.value < found.raw.mean.high
+
+
+def test_a_cell_chosen_by_one_model_is_scored_by_another(found, worlds):
+    every = [scores(world) for world in worlds.values()]
+    pairs = []
+    for a, b in itertools.permutations(every, 2):
+        chosen = a[:, 1:].argmax(axis=1)
+        pairs.append(1 - b[np.arange(len(b)), 1 + chosen].mean() / b[:, 0].mean())
+    assert found.other.value == pytest.approx(np.mean(pairs))
+
+
+def test_docs_of_one_cell_by_hand(found, worlds):
+    right = np.stack([scores(world)[:, 1:] for world in worlds.values()]) == 1
+    same = {str(doc): tuple(cell for cell in range(4) if right[:, doc, cell].all()) for doc in range(120)}
+    assert found.one_cell.cells == {doc: cells for doc, cells in same.items() if cells}
+    assert found.one_cell.docs == 120
+    assert found.one_cell.same.value == pytest.approx(sum(map(bool, same.values())) / 120)
+    assert found.one_cell.each.value == pytest.approx(right.any(axis=2).all(axis=0).mean())
+    assert found.one_cell.same.clusters == 60
+
+
+def test_wrong_images_by_hand(found, worlds):
+    of_models = [
+        {record.doc_id: [view.scores["acc"] for view in record.wrong_views[1:]] for record in as_records(world[1]) if record.wrong_views}
+        for world in worlds.values()
+    ]
+    asked = set.intersection(*map(set, of_models))
+    lost = [any(all(of[doc][cell] == 1 for of in of_models) for cell in range(4)) for doc in asked]
+    assert found.one_cell.wrong.n == len(asked) == 120
+    assert found.one_cell.wrong.value == pytest.approx(np.mean(lost))
+
+
+def test_planted_worlds(tmp_path):
+    """Where models guess on cells, hardly a doc has a cell that all are right on; where one cell knows, most docs have it."""
+
+    def guesses(stream, gold):
+        return [gold] + [guess(stream) for _ in range(9)], [guess(stream) for _ in range(10)]
+
+    def of(say, place):
+        worlds = {f"m{k}": world_run(say, n=400, answers=k) for k in range(3)}
+        [one] = api.analyze(write(tmp_path / place, worlds), ensemble=True).ensembles
+        return one
+
+    guessed, known = of(guesses, "guesses"), of(one_cell_knows, "known")
+    expected = 1 - (1 - 0.25**3) ** 4  # some of four cells, all of three guesses
+    assert guessed.one_cell.same.low < expected < guessed.one_cell.same.high
+    assert guessed.one_cell.wrong.low < expected < guessed.one_cell.wrong.high
+    assert guessed.one_cell.each.value > 0.2
+    assert known.one_cell.same.low > 0.8**3 - 0.1 > known.one_cell.wrong.high
+    assert guessed.other.value > 0.7 > abs(known.other.value)  # a guess that hit is one in four for the next model
+
+
+def test_a_model_whose_gate_fails_is_named_and_left_out(tmp_path, capsys):
+    worlds = {"org/a": world_run(knows(0.9, 0.8), n=200), "org/blind": world_run(never_looks, n=200, answers=1)}
+    folders = write(tmp_path, worlds)
+    [one] = api.analyze(folders, ensemble=True).ensembles
+    assert one.raw.of["org/blind"].value is None
+    assert one.raw.mean.value == pytest.approx(one.raw.of["org/a"].value)
+    assert (one.raw.mean.low, one.raw.mean.high) == (one.raw.of["org/a"].low, one.raw.of["org/a"].high)
+    assert (one.raw.sd, one.other) == (None, None)
+    assert main(["analyze", "--ensemble", *map(str, folders)]) == 0
+    assert "the mean of rci2 leaves out org/blind (" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_interval_of_the_corrected_index_is_no_narrower_than_its_models_on_average(found):
+    widths = [one.high - one.low for one in found.adj.of.values()]
+    assert found.adj.mean.high - found.adj.mean.low == pytest.approx(np.mean(widths))
+    assert found.adj.mean.value == pytest.approx(np.mean([one.value for one in found.adj.of.values()]))
+
+
+def test_what_is_refused(worlds, tmp_path):
+    folders = write(tmp_path, worlds)
+    with pytest.raises(OptionError, match="at least two models"):
+        api.analyze(folders[:1], ensemble=True)
+    with pytest.raises(OptionError, match="--category NAME"):
+        api.analyze(folders, by_category=True, ensemble=True)
+    twin = write_run(tmp_path / "twin", {"toy_rci2": mc_run(n=120, answers=5)}, model_name="org/a").parent
+    with pytest.raises(RecordError, match="two of these runs are of the model org/a"):
+        api.analyze([*folders, twin], ensemble=True)
+    few = write_run(tmp_path / "few", {"toy_rci2": mc_run(n=60)}, model_name="org/few").parent
+    with pytest.raises(RecordError, match="differ in docs"):
+        api.analyze([folders[0], few], ensemble=True)
+    other = write_run(tmp_path / "other", {"toy_rci3": mc_run(n=120, grid=3)}, model_name="org/other").parent
+    with pytest.raises(RecordError, match="no task is in all 2 runs; nearest: toy_rci3"):
+        api.analyze([folders[0], other], ensemble=True)
+
+
+def test_the_file_has_every_doc(worlds, tmp_path, capsys):
+    folders, out = write(tmp_path, worlds), tmp_path / "numbers.json"
+    assert main(["analyze", "--ensemble", *map(str, folders), "--json", str(out)]) == 0
+    said = capsys.readouterr().out
+    [one] = json.loads(out.read_text())["ensemble"]
+    assert said.splitlines()[0] == "toy_rci2 at grid 2, over 3 models"
+    named = said[said.index("answers docs") :].split(" (--json")[0]
+    assert str(len(one["one_cell"]["cells"]) - 20) in named
+    assert set(one["raw"]["of"]) == set(SAYERS)

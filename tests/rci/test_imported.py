@@ -1,0 +1,378 @@
+"""Runs of VLMEvalKit: the numbers of files in its layout are those of the native run that they were made of, and those by hand."""
+
+import json
+import math
+
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.compare import audit
+from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.runs import run as runs
+from tests.making import kit
+from tests.making.runs import mc_run, write_run
+
+ALIKE = ("index", "gap", "mpp", "fip", "excluded", "spatial", "shares")
+"""Of a grid: what rests on the docs' own answers, and neither on donors nor on wrong images."""
+
+
+def native(tmp_path, **more):
+    spec, records, made = mc_run(n=60, per_cluster=2, **more)
+    for record in records:
+        record.pop("lent", None)
+    return runs.read(write_run(tmp_path / "native", {spec.name: (spec, records, made)})).results[0], records
+
+
+def imported(paths, tmp_path, **more):
+    done = api.import_.vlmevalkit(paths, output=tmp_path / "imported", **more)
+    return [result for path in dict.fromkeys(one.path for one in done) for result in runs.read(path).results], done
+
+
+def same(one, other):
+    """Equal bit for bit, whatever the order of keys."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("ending", "name", "start", "crop"),
+    [
+        (".xlsx", "{dataset}_patch_{n}_{row}_{col}", 1, None),
+        (".tsv", "{dataset}_patch{n}_{cell}", 0, None),
+        (".json", "{dataset}_patch_{cell}", 1, None),
+        (".csv", "Cut {cell} of {dataset}", 0, "Cut {cell} of {dataset}"),
+    ],
+)
+def test_numbers_are_those_of_the_native_run_bit_for_bit(tmp_path, ending, name, start, crop):
+    own, records = native(tmp_path, grid=2)
+    kit.export(tmp_path / "kit", records, name=name, start=start, ending=ending)
+    (found,), (done,) = imported(tmp_path / "kit", tmp_path, cluster="cluster", category="category", crop=crop)
+    ours, theirs = (one.details["analysis"] for one in (own, found))
+    assert (found.task, found.run.model, done.grids, found.docs) == ("Toy_rci2", "m", (2,), 60)
+    assert same(theirs["fip"], ours["fip"])
+    assert same({key: theirs["grids"]["2"].get(key) for key in ALIKE}, {key: ours["grids"]["2"].get(key) for key in ALIKE})
+    assert ours["grids"]["2"]["index"]["value"] is not None
+    assert same(theirs["chance"]["floors"], ours["chance"]["floors"]), "uninformed answers are letters, so what they score is known"
+    assert same(theirs["gate"], ours["gate"])
+    assert theirs["clusters"] == 30
+    # by hand
+    full = sum(record["views"][0]["scores"]["acc"] for record in records) / 60
+    best = sum(max(view["scores"]["acc"] for view in record["views"][1:]) for record in records) / 60
+    assert theirs["fip"]["value"] == pytest.approx(full)
+    assert theirs["grids"]["2"]["index"]["value"] == pytest.approx(1 - best / full)
+    assert audit.check(found) == ()
+
+
+def test_cells_are_where_their_names_say(tmp_path):
+    """Only the cell in row 2, column 1 of 3x3 knows the answer; so does no other, whatever the order of the files."""
+    golds = [kit.LETTERS[i % 4] for i in range(40)]
+    rows = [kit.question(i, gold, gold) for i, gold in enumerate(golds)]
+    kit.write(tmp_path / "m" / "m_Toy_openai_result.xlsx", rows)
+    for row in range(3):
+        for col in range(3):
+            own = [kit.question(i, gold, gold if (row, col) == (1, 0) else "none") for i, gold in enumerate(golds)]
+            kit.write(tmp_path / "m" / f"m_Toy_patch_3_{row}_{col}_openai_result.xlsx", own)
+    (found,), _ = imported(tmp_path / "m", tmp_path)
+    for record in found.records():
+        right = [(view.n, view.row, view.col, view.cell) for view in record.views if view.cell and view.scores["acc"] == 1]
+        assert right == [(3, 1, 0, 4)]
+    assert found.details["analysis"]["grids"]["3"]["index"]["value"] == 0.0
+
+
+def test_two_grids_are_one_run(tmp_path):
+    _, records = native(tmp_path, grid=2)
+    _, finer = native(tmp_path, grid=3)
+    kit.export(tmp_path / "kit", records)
+    for path in kit.export(tmp_path / "other", finer, n=3).rglob("*patch_3*"):
+        path.rename(tmp_path / "kit" / "m" / path.name)
+    (found,), _ = imported(tmp_path / "kit", tmp_path)
+    assert (found.task, sorted(found.details["analysis"]["grids"])) == ("Toy_rci", ["2", "3"])
+
+
+def test_full_images_alone_are_a_run_without_an_index(tmp_path, capsys):
+    rows = [kit.question(i, said="A" if i % 4 else "B") for i in range(40)]
+    kit.write(tmp_path / "m" / "m_Toy_openai_result.xlsx", rows)
+    (found,), (done,) = imported(tmp_path / "m", tmp_path)
+    assert (found.task, done.grids, found.measures["score"].value) == ("Toy", (), 0.75)
+    assert found.measures["score"].low < 0.75 < found.measures["score"].high
+    assert audit.check(found) == ()
+    out = str(done.path.parent)
+    assert main(["show", out]) == 0
+    assert "Cannot be read: Toy (only full images were asked)" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", out, out]) == 0
+    assert main(["leaderboard", out, "--output", str(tmp_path / "board")]) == 0
+    assert main(["report", out, "--output", str(tmp_path / "page")]) == 0
+
+
+def test_a_run_goes_through_every_reader(tmp_path, capsys):
+    _, records = native(tmp_path, grid=2)
+    kit.export(tmp_path / "kit", records)
+    assert main(["import", "vlmevalkit", str(tmp_path / "kit"), "--output", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "m: Toy_rci2, 60 docs, 2x2" in printed
+    assert "nothing was asked on wrong images, so the gate cannot say whether the model looks" in printed
+    out = str(tmp_path / "out")
+    for words in (["show", out], ["analyze", out], ["compare", out, out], ["leaderboard", out, "--output", str(tmp_path / "b")]):
+        assert main(words) == 0, words
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("schema: 1\nrules:\n  - {name: looks, kind: [rci], require: looks}\n")
+    assert main(["gate", out, "-c", str(rules)]) in (1, 3)
+
+
+# --- what files get wrong -------------------------------------------------------------------------
+
+
+def table(tmp_path, rows, name="m_Toy_openai_result.xlsx", **more):
+    return kit.write(tmp_path / "m" / name, rows, **more)
+
+
+def test_cells_of_a_table_are_read_as_what_they_mean(tmp_path):
+    """7, 7.0 and "7" are one index; True, 1 and 1.0 are one score; an option may be a number."""
+    rows = [
+        kit.question(7.0, A=3, B=4.5, hit=True),
+        kit.question(8, hit=1.0),
+        kit.question(9, hit="0", said="B"),
+        kit.question(10, hit=False, answer="a"),
+    ]
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert {record.doc_id: record.views[0].scores["acc"] for record in found.records()} == {7: 1.0, 8: 1.0, 9: 0.0, 10: 0.0}
+    assert {record.answer.label for record in found.records() if record.doc_id < 10} == {"mc4"}
+
+
+def test_a_number_in_place_of_a_letter_gives_no_made_up_chance(tmp_path):
+    """Nobody says whether option 1 is A or B: chance is not known, and the notes say so."""
+    table(tmp_path, [kit.question(i, gold=1 + i % 3, said="1", hit=int(i % 3 == 0)) for i in range(30)])
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert found.details["chance"] is None
+    assert any("type --chance if it is documented" in note for note in done.notes)
+    (found,), (done,) = imported(tmp_path, tmp_path, chance=0.25)
+    assert found.details["chance"] == 0.25
+
+
+def test_failed_calls_and_empty_cells(tmp_path):
+    """A failed call has no score, although VLMEvalKit counts it as wrong; an empty answer is an answer."""
+    failed = "Failed to obtain answer via API. "
+    rows = [kit.question(0), kit.question(1, said=failed, hit=0), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
+    table(tmp_path, rows)
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert [record.views[0].failed is not None for record in found.records()] == [False, True, False, False, False]
+    assert found.measures["score"].value == pytest.approx(3 / 4)
+    assert any("1 docs with a failed call" in note for note in done.notes)
+
+
+def test_an_answer_without_a_score_leaves_no_index(tmp_path):
+    _, records = native(tmp_path, grid=2)
+    kit.export(tmp_path / "kit", records, ending=".tsv")
+    path = tmp_path / "kit" / "m" / "m_Toy_patch_2_0_1_openai_result.tsv"
+    lines = path.read_text().splitlines()
+    head, cells = lines[0].split("\t"), lines[5].split("\t")
+    cells[head.index('"hit"')] = '"nan"'
+    path.write_text("\n".join([*lines[:5], "\t".join(cells), *lines[6:]]))
+    (found,), (done,) = imported(tmp_path / "kit", tmp_path)
+    assert found.details["analysis"]["grids"]["2"]["index"]["value"] is None
+    assert any("1 answers without a score" in note for note in done.notes)
+
+
+def test_docs_that_a_cell_lacks_are_left_out_of_the_grid(tmp_path):
+    _, records = native(tmp_path, grid=2)
+    kit.export(tmp_path / "kit", records)
+    lacking = [kit.question(r["doc_id"], r["answer"]["gold"], r["answer"]["gold"], question="Which?") for r in records[6:]]
+    kit.write(tmp_path / "kit" / "m" / "m_Toy_patch_2_1_1_openai_result.xlsx", lacking)
+    (found,), (done,) = imported(tmp_path / "kit", tmp_path)
+    grid = found.details["analysis"]["grids"]["2"]
+    assert grid["excluded"] == 6
+    full = [r["views"][0]["scores"]["acc"] for r in records]
+    assert grid["fip"] == pytest.approx(sum(full[6:]) / 54)
+    assert found.details["analysis"]["fip"]["value"] == pytest.approx(sum(full) / 60)
+    assert grid["mpp"]["value"] == 1.0
+    assert any("2x2: 6 of 60 docs are not in all cells' files" in note for note in done.notes)
+    assert audit.check(found) == ()
+
+
+def test_scores_on_another_scale(tmp_path):
+    rows = [kit.question(i, hit=None, score=25 * (i % 5)) for i in range(30)]
+    for row in rows:
+        del row["hit"]
+    table(tmp_path, rows)
+    with pytest.raises(OptionError, match=r"index 1 has the score 25, outside 0 to 1; type --scale with full marks"):
+        imported(tmp_path, tmp_path)
+    (found,), _ = imported(tmp_path, tmp_path, scale=100)
+    assert found.described["metric"] == "score"
+    assert found.measures["score"].value == pytest.approx(50)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([kit.question(0), kit.question(1), kit.question("1")], r"index 1 stands 2 times \(1 such indices\)"),
+        ([{**kit.question(0), "index": None}], "row 1 has no index"),
+        (
+            [{k: v for k, v in kit.question(0).items() if k != "hit"}],
+            "no column of scores .looked for: hit, score, eval_score, .*; found: index, question, A, B",
+        ),
+        ([{k: v for k, v in kit.question(0).items() if k != "prediction"}], "no column 'prediction' .looked for: index, prediction; found: index"),
+        ([kit.question(0, hit="right")], "index 0 has the hit 'right', which is no number; name a column with --score"),
+        ([kit.question(0, hit=2)], "outside 0 to 1; type --scale"),
+        ([kit.question(0, hit=-1)], "outside 0 to 1"),
+    ],
+)
+def test_a_faulty_table_is_one_line(tmp_path, rows, says):
+    table(tmp_path, rows)
+    with pytest.raises(PatchError, match=says) as refused:
+        imported(tmp_path, tmp_path)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "imported").exists()
+
+
+def test_sheets(tmp_path):
+    """A sheet of notes beside the table does no harm; two tables do."""
+    rows = [kit.question(i) for i in range(3)]
+    table(tmp_path, rows, sheets=[("notes", [{"about": "me"}])])
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert found.docs == 3
+    table(tmp_path, rows, sheets=[("again", rows)])
+    with pytest.raises(RecordError, match=r"2 sheets with a column 'index' \(Sheet, again\); one is needed"):
+        imported(tmp_path, tmp_path)
+    kit.write(tmp_path / "m" / "m_Toy_openai_result.xlsx", [{"about": "me"}])
+    with pytest.raises(RecordError, match="no sheet with a column 'index'"):
+        imported(tmp_path, tmp_path)
+
+
+def test_a_pickle_is_read_only_where_it_is_trusted(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (tmp_path / "sprung").write_text, ("x",)
+
+    import pickle
+
+    path = tmp_path / "m" / "m_Toy_openai_result.pkl"
+    path.parent.mkdir()
+    path.write_bytes(pickle.dumps([Trap()]))
+    with pytest.raises(RecordError, match=r"a pickle can run any code when it is read; save it as .xlsx or .tsv, or type --trust-pickle"):
+        imported(tmp_path, tmp_path)
+    assert not (tmp_path / "sprung").exists()
+    kit.write(path, [kit.question(i) for i in range(3)])
+    (found,), _ = imported(tmp_path, tmp_path, trust_pickle=True)
+    assert found.docs == 3
+
+
+def test_the_judge_s_own_pickle_beside_the_table_is_left_alone(tmp_path):
+    rows = [kit.question(i) for i in range(3)]
+    table(tmp_path, rows)
+    table(tmp_path, [{k: v for k, v in row.items() if k != "hit"} for row in rows], "m_Toy.xlsx")
+    (tmp_path / "m" / "m_Toy_openai_result.pkl").write_bytes(b"not a pickle")
+    (tmp_path / "m" / "m_Toy_acc.csv").write_text('"split","Overall"\n"none","1.0"\n')
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert found.docs == 3
+
+
+def test_two_judges_need_a_choice(tmp_path):
+    rows = [kit.question(i) for i in range(4)]
+    table(tmp_path, rows)
+    table(tmp_path, [{**row, "hit": 0} for row in rows], "m_Toy_exact_matching_result.xlsx")
+    with pytest.raises(RecordError, match=r"several files with scores .*; name one judge with --judge, such as exact_matching"):
+        imported(tmp_path, tmp_path)
+    values = {judge: imported(tmp_path, tmp_path, judge=judge)[0][0].measures["score"].value for judge in ("openai", "exact_matching")}
+    assert values == {"openai": 1.0, "exact_matching": 0.0}
+    with pytest.raises(RecordError, match="no file of judge 'me'; there are: exact_matching, openai"):
+        imported(tmp_path, tmp_path, judge="me")
+
+
+def test_yes_and_no(tmp_path):
+    """POPE in VLMEvalKit: Yes or No, ``extracted`` and ``score``. Three of five golds are Yes, so a constant answer gets 0.6."""
+    golds = ["Yes", "Yes", "Yes", "No", "No"] * 20
+    rows = [
+        {"index": i, "question": f"Is there a {i}?", "answer": gold, "prediction": "Yes, there is", "extracted": "Yes", "score": gold == "Yes"}
+        for i, gold in enumerate(golds)
+    ]
+    table(tmp_path, rows, "m_POPE_auxmatch.xlsx")
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert (found.task, found.described["metric"], found.measures["score"].value) == ("POPE", "acc", 0.6)
+    assert found.details["chance"] == pytest.approx(0.6, abs=0.02)
+
+
+def test_circular_evaluation_has_no_chance_by_letters(tmp_path):
+    """MMBench: a hit is a whole group of rotations, so a constant letter would get nothing, and not the share of that letter."""
+    table(tmp_path, [kit.question(i, kit.LETTERS[i % 4], g_index=i) for i in range(40)])
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert found.details["chance"] is None
+    assert {record.answer.format for record in found.records()} == {"open"}
+    assert any("type --chance" in note for note in done.notes)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("crop", "says"),
+    [
+        ("{dataset}_{x}", r"unknown place \{x\}; allowed: \{dataset\}, \{n\}"),
+        ("{dataset}_{row}", r"it needs \{dataset\}, and either \{row\} and \{col\} or \{cell\}"),
+        ("patch_{cell}", "it needs"),
+        ("{dataset}_{row}_{col}_{cell}", "it needs"),
+    ],
+)
+def test_a_pattern_that_cannot_be_read(tmp_path, crop, says):
+    table(tmp_path, [kit.question(0)])
+    with pytest.raises(OptionError, match=says):
+        imported(tmp_path, tmp_path, crop=crop)
+
+
+def test_grids_that_are_not_whole(tmp_path):
+    rows = [kit.question(i) for i in range(3)]
+    table(tmp_path, rows)
+    for cell in ("1_1", "1_2", "2_1"):
+        table(tmp_path, rows, f"m_Toy_patch_2_{cell}_openai_result.xlsx")
+    with pytest.raises(
+        RecordError, match=r"the 2x2 grid needs 4 cells, each once, numbered from 0 or from 1 throughout; there are 3 \(1_1, 1_2, 2_1\)"
+    ):
+        imported(tmp_path, tmp_path)
+    table(tmp_path, rows, "m_Toy_patch_2_0_0_openai_result.xlsx")
+    with pytest.raises(RecordError, match="each once, numbered from 0 or from 1 throughout"):
+        imported(tmp_path, tmp_path)
+    (tmp_path / "m" / "m_Toy_openai_result.xlsx").unlink()
+    with pytest.raises(RecordError, match="results of 4 cells, but none of the full image"):
+        imported(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"index": 99}, "index 99 is not among those of the full image"), ({"question": "Why?"}, "another question")]
+)
+def test_a_cell_of_another_dataset_is_refused(tmp_path, change, says):
+    rows = [kit.question(i) for i in range(3)]
+    table(tmp_path, rows)
+    for cell in range(4):
+        table(tmp_path, [*rows[:2], {**rows[2], **(change if cell == 3 else {})}], f"m_Toy_patch_2_{cell}_openai_result.xlsx")
+    with pytest.raises(RecordError, match=says):
+        imported(tmp_path, tmp_path)
+
+
+def test_names_without_a_model(tmp_path):
+    path = kit.write(tmp_path / "x" / "some_model_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
+    with pytest.raises(RecordError, match=r"does not begin with the name of a folder above it, .* type --model NAME"):
+        imported(path, tmp_path)
+    (found,), _ = imported(path, tmp_path, model="some_model")
+    assert (found.run.model, found.task) == ("some_model", "Toy")
+    with pytest.raises(RecordError, match="no such file or folder"):
+        imported(tmp_path / "nowhere", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RecordError, match="no result files of VLMEvalKit"):
+        imported(tmp_path / "empty", tmp_path)
+
+
+def test_names_that_act_on_a_terminal_or_a_build_server_are_shown_harmless(tmp_path, capsys):
+    model = "m\n::error::x\x1b[31m"
+    kit.write(tmp_path / model / f"{model}_Toy\n::add-mask::y_openai_result.tsv", [kit.question(i) for i in range(3)])
+    assert main(["import", "vlmevalkit", str(tmp_path), "--output", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert not any(one.startswith("::") for one in printed.splitlines())
+    assert len(runs.find([tmp_path / "out"])) == 1
+
+
+def test_indices_that_are_texts(tmp_path):
+    table(tmp_path, [{**kit.question(i), "index": name} for i, name in enumerate(("b-2", "a-1", "c-3"))])
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert [json.loads(line)["input"] for line in found.log.read_text().splitlines()] == ["Which? 1", "Which? 0", "Which? 2"]
+    assert not any(math.isnan(value) for value in found.metrics.values() if value is not None)

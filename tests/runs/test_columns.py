@@ -1,0 +1,48 @@
+"""Standard errors and ends of intervals as columns of a results file."""
+
+from lmms_patch.runs.columns import with_ends, with_errors
+from lmms_patch.runs.run import find
+from tests.making.magic import doc, write_magic_run
+from tests.making.runs import mc_run, write_run
+
+ENDS = ("_stderr", "_stderr_clt", "_stderr_clustered")
+
+
+def as_the_host_writes(values):
+    """The columns of a task with the harness's three columns of standard errors beside each."""
+    return {key.replace(",", f"{end},"): value if not end else "N/A" for key, value in values.items() for end in ("", *ENDS)}
+
+
+def test_a_wrapped_task_keeps_the_columns_of_the_native_metric(tmp_path):
+    [result] = find([write_run(tmp_path, {"toy_rci2": mc_run(60)})])[0].results
+    values = as_the_host_writes({key: value for key, value in result.run.written["toy_rci2"].items() if "_low" not in key and "_high" not in key})
+    values["acc_stderr_clt,none"] = values["acc_stderr,none"] = 0.5  # as the harness computed them
+    made = with_ends(with_errors(values, [result]), [result])
+    assert [made[f"acc{end},none"] for end in ENDS] == [0.5, 0.5, "N/A"]
+    assert made["gap2_stderr,none"] == result.measures["gap2"].se > 0
+    assert (made["gap2_low,none"], made["gap2_high,none"]) == (result.measures["gap2"].low, result.measures["gap2"].high)
+    assert [key for key, value in made.items() if value == "N/A"] == ["acc_stderr_clustered,none"]
+    assert [key for key, value in made.items() if isinstance(value, dict)] == []
+    assert made["n_docs,none"] == 60
+
+
+def test_a_standard_error_of_other_docs_is_not_put_beside_a_number(tmp_path):
+    """Where calls failed, the harness's own number is of all docs, and ours of those that were answered."""
+    [result] = find([write_run(tmp_path, {"toy_rci2": mc_run(60)})])[0].results
+    result.run.written["toy_rci2"]["acc,none"] -= 0.01
+    [result] = type(result.run)(result.run.path, configs=result.run.configs, written=result.run.written).results
+    made = with_errors(as_the_host_writes(result.run.written["toy_rci2"]), [result])
+    assert made["acc_stderr,none"] == "N/A"
+    assert made["gap2_stderr,none"] > 0
+
+
+def test_all_metrics_of_a_magic_task_are_ours(tmp_path):
+    said = ["I see R1.\n\nIt is a dog.\n\nAnswer: dog", "R2 is a cat.\n\nSo it is a cat.\n\nAnswer: cat"] * 15
+    write_magic_run(tmp_path, {"all": [doc(f"q{n}", text) for n, text in enumerate(said)]})
+    [result] = find([tmp_path])[0].results
+    made = with_ends(with_errors(as_the_host_writes(result.run.written[result.task]), [result]), [result])
+    assert "N/A" not in made.values()
+    assert [key for key, value in made.items() if isinstance(value, dict)] == []
+    known = {name: one.se for name, one in result.measures.items() if one.se is not None and f"{name},{result.filter}" in made}
+    assert known
+    assert {name: made[f"{name}_stderr,{result.filter}"] for name in known} == known
