@@ -58,6 +58,9 @@ HOMES = {
 }
 """The module of each owner in ``PATCHED``."""
 
+SETTINGS_OF_TASKS = "_task_fingerprints"
+"""The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
+
 VIDEO_READERS = {
     "lmms_eval.models.model_utils.load_video": (
         *("read_video", "read_video_torchcodec", "read_video_dali", "load_video_decord", "load_video_stream", "load_video_packet"),

@@ -103,6 +103,7 @@ class Asker:
         """Return the answers to requests, in their order. The host calls this once for each kind of request."""
         if requests and all(request.task_name in self._agentic for request in requests):
             return self._ask(model, kind, requests)
+        self._tell_cache_the_frames()
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
             for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):  # some stop early
@@ -200,6 +201,17 @@ class Asker:
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         return [answers.get(_place(request)) for request in requests]
+
+    def _tell_cache_the_frames(self) -> None:
+        """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
+
+        Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and before a video is decoded.
+        """
+        known: dict[str, str] = getattr(self._cache, compat.SETTINGS_OF_TASKS, {})
+        for name, task in self._tasks.items():
+            frames = f" frames {task.table.sampling}"
+            if task.table.shows_clips and not known.get(name, "").endswith(frames):
+                known[name] = known.get(name, "") + frames
 
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""

@@ -88,6 +88,16 @@ def test_the_response_cache_keeps_answers_by_view(tasks, tmp_path, monkeypatch):
     assert len(third.asked) == PLANNED
 
 
+def test_the_response_cache_goes_by_the_frames_that_the_adapter_takes_unasked(tasks, tmp_path, monkeypatch):
+    """Neither an argument nor an option says how many frames the model takes: its attribute does, and the other model is as the first by name."""
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+    cache = str(tmp_path / "cache")
+    asked_in(tmp_path / "first", Dying(), tasks, use_cache=cache)
+    found = asked_in(tmp_path / "second", other := Dying(frames=6), tasks, use_cache=cache)
+    assert len(other.asked) == PLANNED
+    assert found == asked_in(tmp_path / "fresh", Dying(frames=6), tasks)
+
+
 def test_keys_differ_by_view_and_by_the_number_of_frames(tasks):
     """Every view of every doc has a key of its own; with another number of frames, all keys are others."""
     found = []
