@@ -222,7 +222,7 @@ def correlations(points: Sequence[Point]) -> Sheet:
         Column("benchmarks", "benchmarks", help="that both columns have"),
         *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
     )
-    return Sheet(_named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), AGREE)
+    return Sheet(_named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), words.say(AGREE))
 
 
 def matrix(points: Sequence[Point]) -> Sheet:
@@ -235,7 +235,7 @@ def matrix(points: Sequence[Point]) -> Sheet:
             row[label(b, words)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
     heads = (Column("column", f"{_index(words)} of"), *(Column(label(pair, words), label(pair, words)) for pair in pairs))
-    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), AGREE)
+    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), words.say(AGREE))
 
 
 # --- fit for an application -----------------------------------------------------------------------

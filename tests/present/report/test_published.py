@@ -20,7 +20,13 @@ def table(tmp_path, text, name="table.csv"):
 def test_one_index_a_row_columns_in_any_case_and_order(tmp_path):
     path = table(tmp_path, "N,Model,DATASET,PCRI\n3,m,GQA_TestDev_Balanced,-0.25\n\n2,m,toy,\n")
     first, second = published.read(path)
-    assert (first.key, first.value, first.valid, first.type, first.source) == (("GQA_TestDev_Balanced", "m", 3), -0.25, True, "vqa", "table.csv")
+    assert (first.key, first.value, first.valid, first.type, first.source) == (
+        ("GQA_TestDev_Balanced", "m", 3, False),
+        -0.25,
+        True,
+        "vqa",
+        "table.csv",
+    )
     assert (second.value, second.valid) == (None, False)
     assert "no number" in second.reason
 
@@ -33,7 +39,7 @@ def test_everything_that_a_table_may_say(tmp_path):
 def test_a_mark_of_byte_order_and_windows_lines_are_fine(tmp_path):
     path = tmp_path / "windows.csv"
     path.write_bytes("\ufeffdataset,model,n,rci\r\nä,m,2,-0.1\r\n".encode())
-    assert published.read(path)[0].key == ("ä", "m", 2)
+    assert published.read(path)[0].key == ("ä", "m", 2, False)
 
 
 HEAD = "dataset,model,n,rci\n"

@@ -54,6 +54,11 @@ def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
     return [Mark(words.size(n), _look(k).shape, _look(k).colour) for k, n in enumerate(grids)]
 
 
+def _asked(words: Words, n: int) -> str:
+    """Return a grid's size for the end of a sentence: ``at 3×3``, ``in 4 segments``."""
+    return f"{'in' if words.instead else 'at'} {words.size(n)}"
+
+
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
     """Draw a mean with its interval; nothing where it is not defined."""
     if estimate.value is None:
@@ -82,7 +87,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
             if row.model in order:
                 k = grids.index(row.n)
                 at = made.places[order.index(row.model)] + _off(k, len(grids))
-                _mark(axes, row.size, at, k, f"{row.model}, mean |index|, {words.size(row.n)}", False)
+                _mark(axes, row.size, at, k, f"{row.model}, mean |index| {_asked(words, row.n)}", False)
         axes.set_xlim(left=0)
         axes.set_xlabel(lettering.fit("mean |index| over benchmarks", made.plot, SIZE, 2))
         return made.drawing
@@ -93,8 +98,8 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
     finest = words.each(grids[-1]) if words.instead else f"the {grids[-1]}×{grids[-1]} grid"
     caption = f"{told}{means[0].upper()}{means[1:]} Sorted by {finest}. {_interval([row.size for row in rows])}{rest}"
     first = next(row for row in rows if row.n == grids[-1])
-    nearest = f"{words.size(grids[-1], ' by ')}: {first.model}, {first.size.value:.3f}"
-    alt = f"{counted(len(order), 'model')} by mean size of the index. Nearest 0 at {nearest}."
+    where = f"in {words.size(grids[-1])}" if words.instead else f"at {grids[-1]} by {grids[-1]}"
+    alt = f"{counted(len(order), 'model')} by mean size of the index. Nearest 0 {where}: {first.model}, {first.size.value:.3f}."
     time = "_time" if words.instead else ""
     name = f"ranking{f'-{place + 1}' if count > 1 else ''}{time.replace('_', '-')}"
     return Sketch(name, f"Models by |{tables.index_name(words)}|{end}", caption + lettering.explained(names), alt, f"models{time}", draw)
