@@ -22,9 +22,6 @@ from lmms_patch.harness.video.sound import Sound, SoundError
 _VIDEO = {"qp": "0", "preset": "ultrafast", "x264-params": "rc-lookahead=0:sync-lookahead=0"}
 """Lossless, and nothing is planned ahead. The preset uses no B-frames: frames are stored as they are shown, and the file needs no edit list."""
 
-_SOUND = {"compression_level": "0"}
-"""The fastest level of FLAC: the files live for a minute, and a larger one costs less than the search for a smaller one."""
-
 
 @dataclass(frozen=True)
 class Encoded:
@@ -74,7 +71,7 @@ def _put(out: Any, clip: Clip) -> None:
     video.pix_fmt = "rgb24"
     video.codec_context.time_base = 1 / clip.rate
     sound = clip.sound
-    audio = out.add_stream("flac", rate=sound.rate, layout=sound.layout, options=_SOUND) if sound else None  # all tracks come before the first packet
+    audio = out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None  # all tracks come before the first packet
     _put_frames(out, video, clip)
     if sound:
         _put_sound(out, audio, sound, stretches(clip.spans))
