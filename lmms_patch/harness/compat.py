@@ -54,6 +54,8 @@ HOMES = {
     "TaskManager": "lmms_eval.tasks",
     "ResponseCache": "lmms_eval.caching.response_cache",
     "EvaluationTracker": "lmms_eval.loggers.evaluation_tracker",
+    "WandbLogger": "lmms_eval.loggers.wandb_logger",
+    "SwanLabLogger": "lmms_eval.loggers.swanlab_logger",
     "lmms_eval.evaluator": "lmms_eval.evaluator",
 }
 """The module of each owner in ``PATCHED``."""

@@ -122,7 +122,7 @@ def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_wat
             yield name
 
     monkeypatch.setattr(catalog, "task_manager", task_manager)
-    monkeypatch.setattr(catalog, "entry", lambda manager, name, spec: name)
+    monkeypatch.setattr(catalog, "entry", lambda manager, name, spec: SimpleNamespace(name=name))
     logged, seen = [], []
     sink = logger.add(logged.append, level="INFO", format="{message}")
     try:
@@ -132,7 +132,7 @@ def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_wat
     finally:
         logger.remove(sink)
     assert logged == ["reading\n"]
-    assert getattr(found, "entries", found) == ["a", "b"]
+    assert [entry.name for entry in getattr(found, "entries", found)] == ["a", "b"]
     assert seen == [("a", "looking at tasks"), ("b", "looking at tasks")]
 
 

@@ -118,7 +118,7 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
     assert answers(tmp_path, task) == answers(equal_runs / "batch8", task)
     whole, again = (samples(folder, task) for folder in (equal_runs / "batch8", tmp_path))
     assert {d: s["patch"] for d, s in again.items()} == {d: s["patch"] for d, s in whole.items()}
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".jsonl", ".parquet"]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json", ".jsonl", ".parquet"]
 
 
 def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):

@@ -41,8 +41,8 @@ def test_a_finished_cross_validation_gives_the_order(runs, tasks, tmp_path, know
 
 def test_of_several_runs_the_newest_of_the_task_gives_the_scores(runs, tasks, tmp_path, knows, capsys):
     shutil.copytree(runs / "tst", tmp_path / "all" / "tst")
-    newer = tmp_path / "all" / "2099_results.json"
-    shutil.copyfile(next((runs / "rci").rglob("*_results.json")), newer)
+    for end in ("results", "patch"):
+        shutil.copyfile(next((runs / "rci").rglob(f"*_{end}.json")), tmp_path / "all" / f"2099_{end}.json")
     assert command(tasks, tmp_path / "out", "--from", tmp_path / "all", "--budget", "30") == 0
     (own,) = (tmp_path / "all" / "tst").rglob("*_results.json")
     assert f"{own}: taken as the newest with a tst task of toy of 2 runs here (1 left aside)" in capsys.readouterr().err
