@@ -1003,16 +1003,20 @@ def test_installing_twice_changes_nothing():
     from lmms_eval import evaluator
     from lmms_eval.caching.response_cache import ResponseCache
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+    from lmms_eval.loggers.swanlab_logger import SwanLabLogger
+    from lmms_eval.loggers.wandb_logger import WandbLogger
 
-    from lmms_patch.harness.plugin import install, keep_no_failures, write_tables
+    from lmms_patch.harness.plugin import install, keep_no_failures, write_files
 
-    owners = {"TaskManager": TaskManager, "ResponseCache": ResponseCache, "EvaluationTracker": EvaluationTracker, "lmms_eval.evaluator": evaluator}
+    classes = (TaskManager, ResponseCache, EvaluationTracker, WandbLogger, SwanLabLogger)
+    owners = {**{one.__name__: one for one in classes}, "lmms_eval.evaluator": evaluator}
+    assert set(owners) == set(compat.PATCHED)
     keep_no_failures()
-    write_tables()
+    write_files()
     before = {(name, f): getattr(owner, f) for name, owner in owners.items() for f in compat.PATCHED[name]}
     install()
     keep_no_failures()
-    write_tables()
+    write_files()
     assert {(name, f): getattr(owners[name], f) for name, f in before} == before
     assert all(hasattr(function, "__wrapped__") for function in before.values())
 
