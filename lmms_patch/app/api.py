@@ -567,7 +567,7 @@ def _models(paths: Sequence[Path]) -> list[str]:
 
 
 def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
-    """Refuse to take runs together unless they were asked the same under the same settings.
+    """Check that runs can be averaged, or form an ensemble: they asked the same docs in the same way.
 
     Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are of as many models, and what
     tasks may choose for an adapter may differ.

@@ -205,7 +205,7 @@ def workflow(made: Derived, action: str, runner: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Return a text as YAML takes it for a text on one line, whatever is in it.
+    """Return a text quoted for YAML, on one line.
 
     Raises:
         OptionError: GitHub would replace a part of it.
@@ -395,7 +395,7 @@ def _given(manager: Any, spec: WrapSpec) -> dict[str, Any]:
 
 
 def _task_file(name: str, spec: WrapSpec, known: Mapping[str, Any]) -> str:
-    """Return a task file: what is wrapped and how, and each option with its value, behind a ``#``."""
+    """Return the text of a task file: what is wrapped and how, then each option with its default as a comment."""
     from lmms_patch.ask.spec import KINDS
 
     numbers = list(spec.grids) or list(KINDS[spec.kind].default_grids)

@@ -22,7 +22,7 @@ TRACKERS = ("mlflow", "trackio", "wandb")
 PROJECT = "lmms-patch"
 """The project of a tracker that needs one, where none is named."""
 _ODD = re.compile(r"[^\w\-. :/]")
-"""Characters that MLflow does not take in the name of a metric."""
+"""Matches the characters that MLflow forbids in the name of a metric."""
 
 
 def log(run: Run, results: Sequence[Result], to: str, project: str | None = None) -> int:

@@ -83,7 +83,7 @@ def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
         about = {"n-samples": results.get("n-samples") or {}}
         configs = {task: config for task, config in results["configs"].items() if task in ours}
         for result in Run(Path(), configs=configs, written=results["results"], about=about).results:
-            result.measures  # noqa: B018  it raises here rather than while a file is written
+            result.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written
             out.setdefault(result.task, []).append(result)
     except Exception as error:
         log().warning(f"the results are left as lmms-eval makes them: {_said(error)}")

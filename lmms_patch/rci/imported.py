@@ -203,7 +203,7 @@ def _shown(one: Benchmark, record: Record) -> list[Scored]:
 
 
 def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
-    """Return indices by doc id: the index itself where all are whole numbers from 0 on, else its place among the sorted indices."""
+    """Return the index of each row by its doc id. Doc ids are the indices where all are whole numbers, else places in their sorted order."""
     if all(re.fullmatch(r"0|[1-9]\d{0,14}", key) for key in rows):
         return {int(key): key for key in sorted(rows, key=int)}
     return dict(enumerate(sorted(rows)))

@@ -41,7 +41,7 @@ def command(
     scale: Annotated[float, typer.Option("--scale", help="Full marks of a score.")] = 1.0,
     trust_pickle: Annotated[bool, typer.Option("--trust-pickle", help="Read pickles, which can run any code: only your own.")] = False,
 ) -> None:
-    """Read results of VLMEvalKit as finished runs, which show, report, compare, gate and leaderboard take."""
+    """Turn results of VLMEvalKit into finished runs, for the commands show, report, compare, gate and leaderboard."""
     from lmms_patch.app import api
 
     done = api.import_.vlmevalkit(

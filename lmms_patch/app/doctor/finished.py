@@ -40,7 +40,7 @@ def finished(path: Path) -> Iterator[Line]:
 
 
 def _files(newest: Sequence[Result]) -> Iterator[Line]:
-    """Say of each result whether its log is there, and gives its numbers."""
+    """Yield a line on each result: whether its sample log is there, and whether the log gives the same numbers."""
     whole: list[Result] = []
     unlogged: list[Result] = []
     for one in newest:

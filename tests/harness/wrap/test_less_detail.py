@@ -7,7 +7,7 @@ from PIL import Image
 from tests.harness.toys import Model, metrics, run, write_task
 
 SMALL = 5
-"""The doc whose image is 4 pixels wide: too small for 1/8."""
+"""The id of a doc whose image is 4 pixels wide, which is too small to be shown at 1/8 of its size."""
 
 
 def sheet(doc: int) -> Image.Image:

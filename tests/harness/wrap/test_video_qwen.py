@@ -16,7 +16,9 @@ from tests.harness.cinema import write
 from tests.making.videos import make, numbers_of
 
 if importlib.util.find_spec("decord") is None:
-    pytest.skip("decord is not installed, and lmms-eval's adapter qwen2_5_vl imports it", allow_module_level=True)
+    pytest.skip(
+        "decord is not installed (it has wheels for Linux on x86-64 alone), and lmms-eval's adapter qwen2_5_vl imports it", allow_module_level=True
+    )
 vision = pytest.importorskip("qwen_vl_utils.vision_process", reason="qwen-vl-utils is not installed, and lmms-eval's adapter qwen2_5_vl takes it")
 
 SIZE = (112, 84)
