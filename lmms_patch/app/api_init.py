@@ -395,7 +395,7 @@ def _given(manager: Any, spec: WrapSpec) -> dict[str, Any]:
 
 
 def _task_file(name: str, spec: WrapSpec, known: Mapping[str, Any]) -> str:
-    """Return the text of a task file: what is wrapped and how, then each option with its default as a comment."""
+    """Return the text of a task file: what is wrapped and how, then each option with its value, as a comment."""
     from lmms_patch.ask.spec import KINDS
 
     numbers = list(spec.grids) or list(KINDS[spec.kind].default_grids)
