@@ -46,6 +46,7 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "WandbLogger": {"post_init": ("self", "results")},
     "SwanLabLogger": {"post_init": ("self", "results")},
+    "ChatMessages": {"encode_image": ("self", "image", "cache", "image_format", "quality")},
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must have."""
@@ -56,6 +57,7 @@ HOMES = {
     "EvaluationTracker": "lmms_eval.loggers.evaluation_tracker",
     "WandbLogger": "lmms_eval.loggers.wandb_logger",
     "SwanLabLogger": "lmms_eval.loggers.swanlab_logger",
+    "ChatMessages": "lmms_eval.protocol",
     "lmms_eval.evaluator": "lmms_eval.evaluator",
 }
 """The module of each owner in ``PATCHED``."""
@@ -73,6 +75,12 @@ VIDEO_READERS = {
 """By module, the functions that adapters read videos with; ``harness.video.watch`` notes what they return. Any of them may be missing.
 
 Each takes the path, a mapping that holds it, or an open container first. Beside these, adapters use ``decord.VideoReader``.
+"""
+
+FRAME_COUNTERS = {"qwen_vl_utils.vision_process": ("smart_nframes",)}
+"""By module, the functions that say how many frames to take of a video; ``harness.video.watch`` keeps them from asking a written view for too many.
+
+Each takes the request, a mapping with the video and ``nframes``, and then the number of frames that the video has.
 """
 
 OVERRIDDEN = {

@@ -218,9 +218,7 @@ def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: An
         changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
     loaded = native(name_or_config, update_config=changes)
     if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
-        keep_no_failures()
-        ask_in_portions()
-        write_files()
+        _patch_runs()
     return _mend_groups(loaded)
 
 
@@ -229,9 +227,7 @@ def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, chan
     from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names import configs
 
-    keep_no_failures()
-    ask_in_portions()
-    write_files()
+    _patch_runs()
     configs.check(manager, spec)
     text_only = not KINDS[spec.kind].needs_image
     if text_only:
@@ -376,7 +372,19 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
     return isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str)
 
 
-# --- failed calls ---------------------------------------------------------------------------------
+# --- what is replaced in a run with a task of ours ------------------------------------------------
+
+
+def _patch_runs() -> None:
+    """Replace what a run with a task of ours needs replaced. A run without one is left as it is, and a second call changes nothing.
+
+    Raises:
+        HostError: the installed host lacks a function that we replace.
+    """
+    keep_no_failures()
+    ask_in_portions()
+    send_each_frame()
+    write_files()
 
 
 def keep_no_failures() -> None:
@@ -413,6 +421,39 @@ def ask_in_portions() -> None:
 
     compat.check_host(evaluator)
     _patch(evaluator, "evaluate", seam.evaluate)
+
+
+def send_each_frame() -> None:
+    """Let adapters that ask a server send each frame of a video as itself.
+
+    Why: lmms-eval 0.7.3 keeps encoded images by their address in memory (``ChatMessages.encode_image``). The frames of a video are freed one by one,
+    so a later frame lies at the address of an earlier one, and the earlier one is sent again in its place.
+
+    Raises:
+        HostError: the installed host has another ``encode_image``.
+    """
+    from lmms_eval.protocol import ChatMessages
+
+    compat.check_host(ChatMessages)
+    _patch(ChatMessages, "encode_image", _encode)
+
+
+_mended: set[str] = set()
+
+
+def _encode(original: Callable[..., str], messages: Any, image: Any, cache: Any = None, *args: Any, **kwargs: Any) -> str:
+    """Encode an image for itself, and say once where the host would have sent another one; a path is encoded as the host does."""
+    if cache is None or isinstance(image, str):
+        return original(messages, image, cache, *args, **kwargs)
+    encoded = original(messages, image, None, *args, **kwargs)
+    address = ("obj", id(image))
+    if cache.setdefault(address, encoded) != encoded and not _mended:
+        _mended.add("frames")
+        log().warning(
+            "lmms-eval sends some frames of a video in place of others where it asks a server; in this run each frame is sent as itself, "
+            "so the full clip may score otherwise than in a run of the base task alone (docs/footguns.md)"
+        )
+    return encoded
 
 
 def write_files() -> None:

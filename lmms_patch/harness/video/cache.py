@@ -210,6 +210,13 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
     return str(cache.path_of(id(owner), key, make)), count_of(clip, view)
 
 
+def holds(path: object) -> bool:
+    """Return whether a path, or a ``file://`` address, is of a file that ``written`` wrote."""
+    if not _cache.cache_info().currsize or not isinstance(path, (str, os.PathLike)):
+        return False
+    return Path(str(path).removeprefix("file://")).parent == _cache().folder
+
+
 def forget(owner: object) -> None:
     """Remove the files of an owner, once nobody reads them any more."""
     if _cache.cache_info().currsize:

@@ -5,6 +5,9 @@ Why: the full view hands over the video's own file, and the other views are made
 
 The functions that adapters read videos with are replaced while a run asks (``compat.VIDEO_READERS``), also where other modules imported them. What
 an adapter reads by other means, or in another process, is not seen; it then counts as unchecked.
+
+One thing is changed and not only noted: a reader that is asked for more frames than a written view has gives those that there are
+(``compat.FRAME_COUNTERS``).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.harness import compat
+from lmms_patch.harness.video import cache
 
 _CLOSE = 1e-3
 """Seconds by which the times of two frames may differ and still be those of one frame."""
@@ -171,12 +175,11 @@ def watching() -> Iterator[Callable[[], None]]:
         if len(sys.modules) == modules:
             return
         modules = len(sys.modules)
-        for name, functions in compat.VIDEO_READERS.items():
-            if (module := sys.modules.get(name)) is not None:
-                for function in functions:
-                    original = vars(module).get(function)
-                    if callable(original) and not hasattr(original, "__watched__"):
-                        replaced[id(original)] = (original, _watched(original))
+        for table, wrapped in ((compat.VIDEO_READERS, _watched), (compat.FRAME_COUNTERS, _bounded)):
+            for module, function in ((sys.modules.get(name), function) for name, functions in table.items() for function in functions):
+                original = vars(module).get(function) if module is not None else None
+                if callable(original) and not hasattr(original, "__watched__"):
+                    replaced[id(original)] = (original, wrapped(original))
         _exchange({key: (old, new) for key, (old, new) in replaced.items()})
         reader = getattr(sys.modules.get("decord"), "VideoReader", None)
         if isinstance(reader, type) and not decord:
@@ -213,6 +216,23 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
     read.__dict__["__watched__"] = True
     return read
+
+
+def _bounded(original: Callable[..., int]) -> Callable[..., int]:
+    """Return a function that counts the frames to take as the original does, but of a written view no more than it has.
+
+    Why: an adapter asks for as many frames of a segment as of the full clip, and Qwen's reader refuses a video with fewer. Of other videos it goes on
+    to refuse, as it does in the base task.
+    """
+
+    @functools.wraps(original)
+    def count(asked: Mapping[str, Any], total_frames: int, *args: Any, **kwargs: Any) -> int:
+        if "nframes" in asked and cache.holds(_path_in(asked)):
+            asked = {**asked, "nframes": min(int(asked["nframes"]), total_frames // 2 * 2)}  # it takes even numbers
+        return original(asked, total_frames, *args, **kwargs)
+
+    count.__dict__["__watched__"] = True
+    return count
 
 
 def _path_in(source: Any) -> Any:

@@ -1005,18 +1005,18 @@ def test_installing_twice_changes_nothing():
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
     from lmms_eval.loggers.swanlab_logger import SwanLabLogger
     from lmms_eval.loggers.wandb_logger import WandbLogger
+    from lmms_eval.protocol import ChatMessages
 
-    from lmms_patch.harness.plugin import install, keep_no_failures, write_files
+    from lmms_patch.harness.plugin import install, keep_no_failures, send_each_frame, write_files
 
-    classes = (TaskManager, ResponseCache, EvaluationTracker, WandbLogger, SwanLabLogger)
+    classes = (TaskManager, ResponseCache, EvaluationTracker, WandbLogger, SwanLabLogger, ChatMessages)
     owners = {**{one.__name__: one for one in classes}, "lmms_eval.evaluator": evaluator}
     assert set(owners) == set(compat.PATCHED)
-    keep_no_failures()
-    write_files()
+    for replace in (keep_no_failures, send_each_frame, write_files):
+        replace()
     before = {(name, f): getattr(owner, f) for name, owner in owners.items() for f in compat.PATCHED[name]}
-    install()
-    keep_no_failures()
-    write_files()
+    for replace in (install, keep_no_failures, send_each_frame, write_files):
+        replace()
     assert {(name, f): getattr(owners[name], f) for name, f in before} == before
     assert all(hasattr(function, "__wrapped__") for function in before.values())
 
