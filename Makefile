@@ -33,7 +33,7 @@ demo-video: setup
 	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --video --output $(OUT)-video
 
 test: setup
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 SLOW := $(addprefix --ignore tests/,$(shell cat tests/slow.txt))
 quick: setup

@@ -95,13 +95,15 @@ def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tup
 
 def _imported(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.alias]]:
     """Yield what a module imports from other modules by name, each with that module."""
-    package = module.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            above = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
-            where = ".".join(filter(None, (above, node.module)))
-            yield from ((where, alias) for alias in node.names)
+            yield from ((_origin(node, module), alias) for alias in node.names)
+
+
+def _origin(node: ast.ImportFrom, module: str) -> str:
+    """Return the module that a ``from`` in another module names, without leading dots."""
+    above = module.split(".")[: -node.level] if node.level else []
+    return ".".join([*above, *filter(None, [node.module])])
 
 
 @functools.lru_cache(maxsize=1024)
@@ -207,14 +209,11 @@ def _missing(module: str, seen: set[str]) -> set[str]:
 
 def _needed(tree: ast.Module, module: str) -> Iterator[str]:
     """Yield the modules that a module imports whenever it is imported itself: those within ``try``, ``if`` or a function are left out."""
-    package = module.rpartition(".")[0]
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            above = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
-            where = ".".join(filter(None, (above, node.module)))
+            where = _origin(node, module)
             yield where
             if where.partition(".")[0] == _HOST:
                 yield from (inner for alias in node.names if file_of(inner := f"{where}.{alias.name}") is not None)

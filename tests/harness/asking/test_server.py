@@ -16,7 +16,7 @@ from tests.harness.magic.judge_server import JudgeServer, Reply
 from tests.harness.toys import rows, write_task
 
 pytestmark = pytest.mark.cli
-DOCS, TASK, ALIVE = 100, "toy_rci2_quick", 150
+DOCS, TASK, ALIVE = 60, "toy_rci2_quick", 120
 
 
 class Dying:

@@ -106,16 +106,16 @@ def test_videomme_is_read_as_it_is(monkeypatch):
 
 
 def test_vsibench_by_its_own_task(monkeypatch):
-    """A quarter of the scenes: numbers about those of the whole benchmark (docs/tst.md), from the host's prompts and scorer."""
+    """A sixth of the scenes: numbers about those of the whole benchmark (docs/tst.md), from the host's prompts and scorer."""
     standin = vsibench()
     scenes = {
         key: i for i, key in enumerate(dict.fromkeys((r["dataset"], r["scene_name"]) for r in standin.data["nyu-visionx/VSI-Bench", "full"]["test"]))
     }
     ((_, splits),) = standin.data.items()
-    splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % 4 == 0]
+    splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % 6 == 0]
     task, rows = opened(standin, monkeypatch)
     found = task.diagnose(RfDiagnostic(ModelSettings(trees=40)), {}, in_threads(1), everything=False)
     head = found.by_grouping[found.headline]
-    assert len(head.s) == len(rows) > 1000
+    assert len(head.s) == len(rows) > 700
     assert 0.37 < head.accuracy < 0.47
     assert head.accuracy > head.baseline.mean() + 0.04

@@ -40,16 +40,20 @@ def seconds(read_one: Callable[[str], Any], parts: Text, length: int) -> float:
     return time.process_time() - begin
 
 
+SMALL = 4_000
+"""Characters of the short text."""
+
+
 def assert_in_proportion(read_one: Callable[[str], Any], parts: Text) -> None:
-    """Compare 10 kB with 100 kB, best of several where the first try does not do: other processes disturb."""
-    small = seconds(read_one, parts, 10_000)
+    """Compare 4 kB with 40 kB, best of several where the first try does not do: other processes disturb."""
+    small = seconds(read_one, parts, SMALL)
     assert small < 2, parts  # else the long one may take hours
-    large = seconds(read_one, parts, 100_000)
+    large = seconds(read_one, parts, 10 * SMALL)
     for _ in range(4):
         if large <= 25 * max(small, 0.0005):
             return
-        small, large = min(small, seconds(read_one, parts, 10_000)), min(large, seconds(read_one, parts, 100_000))
-    raise AssertionError(f"{parts}: {small:.4f} s for 10 kB, {large:.4f} s for 100 kB")
+        small, large = min(small, seconds(read_one, parts, SMALL)), min(large, seconds(read_one, parts, 10 * SMALL))
+    raise AssertionError(f"{parts}: {small:.4f} s for {SMALL} bytes, {large:.4f} s for ten times as many")
 
 
 DECORATION = [("box ", run, "x") for run in (" ", "*", '"', "\t", "_", "`", "(")] + [("R1-", run, "x") for run in "`[ "]
