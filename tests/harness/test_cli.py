@@ -8,6 +8,8 @@ import signal
 import pytest
 import yaml
 
+from lmms_patch.harness.models.mosaic_reader import MosaicReader
+from tests.harness import toys as inprocess
 from tests.harness import warm
 from tests.harness.command import BIN, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
 from tests.harness.tst import toys
@@ -52,17 +54,54 @@ def test_batch_size_changes_no_answer(equal_runs):
         assert all(len(got) == 20 for got in first.values())  # the doc's own views, and a wrong image's
 
 
+CLIPS, DOCS = "mosaic_video_count_trci4", 5
+GIGABYTES = 0.0008
+"""Of both ranks' clips: half of it holds the last 8, which never go (``video.cache``), but not all clips of a rank."""
+NOTING = """
+import json, os, sys
+from lmms_eval.cli import dispatch
+from lmms_patch.harness.video import cache
+
+original, noted = cache.Cache._store, []
+
+def storing(self, key, data):
+    path = original(self, key, data)
+    on_disk = sum(file.stat().st_size for file in self.folder.iterdir())
+    noted.append({"clip": len(data), "on_disk": on_disk, "folder": str(self.folder)})
+    with open(os.path.join(os.environ["NOTES"], os.environ["RANK"] + ".json"), "w") as file:
+        json.dump(noted, file)
+    return path
+
+cache.Cache._store = storing
+sys.argv[0] = "lmms-eval"
+dispatch.main()
+"""
+"""The command of lmms-eval, and what each rank wrote of clips."""
+
+
 @pytest.fixture(scope="module")
 def two_ranks(tmp_path_factory):
-    """One start of two processes, two runs: the embedded benchmark, and a cross-validation of 49 docs, so that the ranks have 25 and 24."""
+    """One start of two processes, three runs: the embedded benchmark; a cross-validation of 49 docs, so that the ranks have 25 and 24; and clips of 5
+    docs, so that they have 3 and 2."""
     out = tmp_path_factory.mktemp("ranks")
     toys.write(out / "tasks", rows=toys.choices(49, purity=0.7, options=("bed", "rug", "lamp")), **toys.ODD)
     mosaic = {"model": "mosaic_vlm", "batch_size": 2, "tasks": WRAPPED, "limit": 5}
     tst = {"model": "tst_rf", "model_args": "trees=5", "tasks": "toy_tst5", "include_path": str(out / "tasks")}
-    runs = [{**run, "log_samples": True, "output_path": str(out / name)} for name, run in (("mosaic", mosaic), ("tst", tst))]
+    video = {"model": "mosaic_reader", "tasks": CLIPS, "limit": DOCS}
+    runs = [{**run, "log_samples": True, "output_path": str(out / name)} for name, run in (("mosaic", mosaic), ("tst", tst), ("video", video))]
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
-    torchrun = (BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "29531", "-m", "lmms_eval")
-    lmms_eval("--config", out / "runs.yaml", command=torchrun, ACCELERATE_USE_CPU="true", OMP_NUM_THREADS="1")
+    (out / "noting.py").write_text(NOTING)
+    for name in ("notes", "temporary"):
+        (out / name).mkdir()
+    lmms_eval(
+        *("--config", out / "runs.yaml"),
+        command=(BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "29531", out / "noting.py"),
+        ACCELERATE_USE_CPU="true",
+        OMP_NUM_THREADS="1",
+        LMMS_PATCH_VIDEO_CACHE=str(GIGABYTES),
+        NOTES=str(out / "notes"),
+        TMPDIR=str(out / "temporary"),
+    )
     (out / "one.yaml").write_text(yaml.safe_dump({**runs[1], "output_path": str(out / "one")}))
     lmms_eval("--config", out / "one.yaml")
     return out
@@ -89,6 +128,33 @@ def test_two_ranks_cross_validate_as_one_does(two_ranks):
     one, two = (details(two_ranks / name, task) for name in ("one", "tst"))
     assert numbers(two) == pytest.approx(numbers(one), abs=1e-12)  # sums in another order
     assert all(two["tst_details"][key] == one["tst_details"][key] for key in ("importance", "causes", "texts", "settings", "unusable"))
+
+
+def test_two_ranks_give_the_numbers_of_one_on_clips(two_ranks, monkeypatch):
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+    alone, together = inprocess.run(MosaicReader(), [CLIPS], limit=DOCS), metrics(two_ranks / "video")[CLIPS]
+    one = {sample["doc_id"]: sample for sample in json.loads(json.dumps(alone["samples"][CLIPS], default=str))}
+    shared = samples(two_ranks / "video", CLIPS)
+    assert set(shared) == set(one) == set(range(DOCS))
+    for doc, sample in one.items():
+        assert shared[doc]["filtered_resps"] == sample["filtered_resps"]
+        assert shared[doc]["patch"] == sample["patch"]
+    numbers = {name: value for name, value in inprocess.metrics(alone, CLIPS).items() if isinstance(value, (int, float))}
+    assert {"acc", "acc_mpp4"} <= set(numbers)
+    assert {name: together[name] for name in numbers} == pytest.approx(numbers)
+
+
+def test_each_rank_has_a_folder_and_a_half_of_the_disk(two_ranks):
+    first, second = (json.loads((two_ranks / "notes" / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert {one["folder"] for one in first}.isdisjoint(one["folder"] for one in second)
+    for written in (first, second):
+        assert len({one["folder"] for one in written}) == 1
+        assert max(one["on_disk"] for one in written) <= GIGABYTES * 1e9 / 2
+        assert sum(one["clip"] for one in written) > GIGABYTES * 1e9 / 2, "all clips together would not have fit"
+
+
+def test_no_clip_is_left(two_ranks):
+    assert not [path for path in (two_ranks / "temporary").rglob("*") if path.suffix == ".mp4" or path.name.startswith(".lmms-patch")]
 
 
 # --- the response cache, and a killed run ---------------------------------------------------------
