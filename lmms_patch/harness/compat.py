@@ -83,6 +83,9 @@ FRAME_COUNTERS = {"qwen_vl_utils.vision_process": ("smart_nframes",)}
 Each takes the request, a mapping with the video and ``nframes``, and then the number of frames that the video has.
 """
 
+FRAME_CHOOSER = "sample_indices_fn"
+"""The argument by which a reader is told which frames to take: a function of the video's metadata."""
+
 OVERRIDDEN = {
     # what the model is shown
     "dataset", "doc_to_visual", "doc_to_messages", "build_all_requests", "instances",

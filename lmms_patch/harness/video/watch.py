@@ -6,8 +6,8 @@ Why: the full view hands over the video's own file, and the other views are made
 The functions that adapters read videos with are replaced while a run asks (``compat.VIDEO_READERS``), also where other modules imported them. What
 an adapter reads by other means, or in another process, is not seen; it then counts as unchecked.
 
-One thing is changed and not only noted: a reader that is asked for more frames than a written view has gives those that there are
-(``compat.FRAME_COUNTERS``).
+One thing is changed and not only noted: a reader that is asked for more frames than a written view has gives all that there are, where it would
+refuse (``compat.FRAME_COUNTERS``, ``compat.FRAME_CHOOSER``).
 """
 
 from __future__ import annotations
@@ -209,13 +209,29 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def read(*args: Any, **kwargs: Any) -> Any:
+        path = _path_in(args[0] if args else next(iter(kwargs.values()), None))
+        if (choose := kwargs.get(compat.FRAME_CHOOSER)) is not None and cache.holds(path):
+            kwargs[compat.FRAME_CHOOSER] = _all_where_too_few(choose)
         found = original(*args, **kwargs)
         with contextlib.suppress(Exception):
-            _note(_path_in(args[0] if args else next(iter(kwargs.values()))), _reading_in(found))
+            _note(path, _reading_in(found))
         return found
 
     read.__dict__["__watched__"] = True
     return read
+
+
+def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that chooses frames as another does, and all of them where that one refuses: models of transformers do, of short videos."""
+
+    @functools.wraps(choose)
+    def chosen(metadata: Any, **kwargs: Any) -> Any:
+        try:
+            return choose(metadata=metadata, **kwargs)
+        except ValueError:
+            return np.arange(metadata.total_num_frames)
+
+    return chosen
 
 
 def _bounded(original: Callable[..., int]) -> Callable[..., int]:
