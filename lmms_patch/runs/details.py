@@ -39,7 +39,7 @@ class TaskOptions(Struct):
         null: docs asked on a wrong image; not in a results file, since it changes no view; nor are the options of how much is asked
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline")
+    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline", "merged")
 
     metric: str | None = None
     score: Fields | None = None
@@ -82,6 +82,7 @@ class TaskOptions(Struct):
     box_image: Literal["first", "last"] = "first"
     frames: Annotated[int, Meta(ge=1, le=10**4)] | None = None
     timeline: list[str | int] | None = None
+    merged: dict[str, list[str | int]] | None = None
 
 
 class ClipFrames(Struct):
