@@ -335,6 +335,8 @@ class FramesRead(Struct):
         read: frames that it read
         part_held: frames of a written clip, such as a segment, that was not read whole; absent where all were
         part_read: frames that were read from it
+        sound_lost: why written clips have no sound although their video has; absent where none lost its sound
+        sound_decoder: file and line where the adapter decodes sound as written clips do not hold it; absent where it does not, and without sound
     """
 
     checked: bool
@@ -342,6 +344,8 @@ class FramesRead(Struct):
     read: Count | UnsetType = UNSET
     part_held: Count | UnsetType = UNSET
     part_read: Count | UnsetType = UNSET
+    sound_lost: str | UnsetType = UNSET
+    sound_decoder: str | UnsetType = UNSET
 
 
 class Details(Struct):

@@ -72,6 +72,26 @@ def read(path: str) -> Adapter:
     return Adapter(path, way, where, tuple(sorted(_missing(module, set()))))
 
 
+def decodes_sound(path: str) -> str:
+    """Return where the module of an adapter decodes the sound of a file by itself and does not ask for a sample format; "" where it does not.
+
+    Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by channel. In the clips that we
+    write (FLAC, without loss) they are whole numbers up to 32,768, and the channels alternate.
+
+    Args:
+        path: as for ``read``.
+    """
+    module, _, name = path.rpartition(".")
+    for file in dict.fromkeys(file for file, _ in _classes(module, name, set())):
+        attributes = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.Attribute)]
+        if any(node.attr == "AudioResampler" for node in attributes):
+            continue
+        for node in attributes:
+            if node.attr == "audio" and isinstance(node.value, ast.Attribute) and node.value.attr == "streams":
+                return f"{file.name}:{node.lineno}"
+    return ""
+
+
 # --- the classes of an adapter ----------------------------------------------------------------------
 
 

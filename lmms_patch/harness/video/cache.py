@@ -20,7 +20,6 @@ from lmms_patch import files
 from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.video.clip import Clip, count_of, shown
-from lmms_patch.text import log
 
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
 """Gigabytes of disk that the clips of a run may take."""
@@ -174,10 +173,11 @@ def _remove(folder: Path, process: int) -> None:
 _cache = functools.cache(Cache)
 _first = threading.Lock()
 """Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""
-_told: set[str] = set()
 
 
-def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1) -> tuple[str, int]:
+def written(
+    owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1, lost: Callable[[str], None] = lambda _: None
+) -> tuple[str, int]:
     """Return the path of a file that holds a view of a clip, and how many different frames are in it; it is written where it is not there.
 
     Args:
@@ -188,6 +188,7 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
         min_cell: as for ``ask.views.cut``.
         seed: decides permutations.
         batch: how many clips the adapter asks for before it opens them.
+        lost: is told why a written clip has no sound although the video has.
 
     Raises:
         OptionError: the clip has no room.
@@ -199,9 +200,8 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
         cut = shown(clip, view, min_cell=min_cell, seed=seed)
         # the readers of Qwen models refuse a video of one frame
         encoded = encode(cut if len(cut) > 1 else cut.take(np.array([0, 0])))
-        if encoded.lost and encoded.lost not in _told:
-            _told.add(encoded.lost)
-            log().warning(f"clips are shown without their sound: {encoded.lost}")
+        if encoded.lost:
+            lost(encoded.lost)
         return encoded.data
 
     with _first:

@@ -418,11 +418,12 @@ class VariantDocs:
     def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
         """Return the path of a file that holds a view of a clip."""
         try:
-            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch)
+            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose)
         except (OptionError, RecordError) as error:
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))
+        self.watch.heard |= clip.sound is not None and frames > 1  # a still is silent
         return path
 
     def forget_clips(self) -> None:
