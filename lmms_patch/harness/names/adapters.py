@@ -92,6 +92,42 @@ def decodes_sound(path: str) -> str:
     return ""
 
 
+def rate_alone(path: str) -> bool:
+    """Return whether an adapter gives the reader of videos a rate in place of its number of frames, so that the number does not limit the rate.
+
+    Such code says, with no ``max_frames`` beside it: ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = ...``.
+
+    Args:
+        path: as for ``read``.
+    """
+    return any(
+        "fps" in _keys(branch.body) and "nframes" in _keys(branch.orelse)
+        for method in _methods(path)
+        if "max_frames" not in {one.value for one in ast.walk(method) if isinstance(one, ast.Constant)}
+        for branch in ast.walk(method)
+        if isinstance(branch, ast.If)
+    )
+
+
+def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the methods of an adapter, those that it inherits included unless it has its own."""
+    module, _, name = path.rpartition(".")
+    found: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
+    for _, node in _classes(module, name, set()):
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def _keys(statements: list[ast.stmt]) -> set[object]:
+    """Return the keys under which statements put something into a mapping."""
+    inside = (one for statement in statements for one in ast.walk(statement))
+    return {
+        one.slice.value for one in inside if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and isinstance(one.slice, ast.Constant)
+    }
+
+
 # --- the classes of an adapter ----------------------------------------------------------------------
 
 

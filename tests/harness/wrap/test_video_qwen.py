@@ -125,3 +125,15 @@ def test_the_reader_of_qwen_gives_the_frames_of_each_segment(weights, tasks, mon
         full = next(shown for path, _, _, shown in found if path == str(tasks / f"{doc}.mp4"))
         assert numbers_of(full) == taken(frames, seconds, protocol).tolist()
         np.testing.assert_array_equal(full, clip_of(tasks / f"{doc}.mp4", frames)[taken(frames, seconds, protocol)])
+
+
+def test_a_rate_goes_in_place_of_the_number_of_frames(weights, tasks, monkeypatch):
+    """The chat adapter gives its reader ``fps`` alone: of 12 s at 4 frames a second 48 reach the model, though ``max_num_frames`` is 32."""
+    found, results = given(weights, tasks, monkeypatch, "chat", ["toy_trci4"], fps=4.0)
+    clip = results["configs"]["toy_trci4"]["lmms_patch"]["clip"]
+    assert clip == {"count": vision.FPS_MAX_FRAMES, "fps": 4.0}
+    full = next(shown for path, _, _, shown in found if path == str(tasks / "0.mp4"))
+    segments = [shown for _, of, _, shown in found if of is not None and of[0] == 0 and of[1].kind == "segment"]
+    assert (len(full), [len(one) for one in segments]) == (48, [12] * 4)
+    part_of = np.linspace(0, 119, 48, dtype=int)
+    assert [numbers_of(one) for one in segments] == [part_of[12 * i : 12 * (i + 1)].tolist() for i in range(4)]
