@@ -20,6 +20,7 @@ from lmms_patch import files
 from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.video.clip import Clip, count_of, shown
+from lmms_patch.text import size
 
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
 """Gigabytes of disk that the clips of a run may take."""
@@ -131,7 +132,7 @@ class Cache:
         """Write a clip after making room for it."""
         if len(data) > self._most:
             raise OptionError(
-                f"one clip takes {len(data) / 1e9:.3f} GB, and all clips of this process may take {self._most / 1e9:.3f}: "
+                f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: "
                 f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
             )
         with self._lock:
@@ -152,14 +153,14 @@ class Cache:
             if not path.exists() or path.stat().st_atime_ns != _NEVER:
                 return key
         raise OptionError(
-            f"the clips that the model still has to read take more than {self._most / 1e9:.3f} GB, which all clips of this process may take: set the "
+            f"the clips that the model still has to read take more than {size(self._most)}, which all clips of this process may take: set the "
             f"environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run), or lower --batch_size"
         )
 
     def _forget(self, key: tuple[Hashable, Hashable]) -> None:
-        path, size = self._held.pop(key)
+        path, length = self._held.pop(key)
         path.unlink(missing_ok=True)
-        self._used -= size
+        self._used -= length
 
 
 def _remove(folder: Path, process: int) -> None:
