@@ -91,10 +91,12 @@ class ClipFrames(Struct):
     Attributes:
         count: the most frames; null: no limit
         fps: the most frames per second of the video; null: no limit
+        reader: the package that the adapter has choose them; "" where lmms-eval's own way is assumed
     """
 
     count: Annotated[int, Meta(ge=1)] | None
     fps: Number | None
+    reader: Literal["", "qwen_vl_utils"] = ""
 
 
 class Described(Struct, kw_only=True):

@@ -26,6 +26,9 @@ _MEDIA = ("image", "images", "video", "videos", "visual", "frames")
 """Fields of a doc that hold what a view is cut from."""
 _HOST = "lmms_eval"
 
+_QWEN = {"process_vision_info", "fetch_video"}
+"""Functions of ``qwen_vl_utils`` that read videos."""
+
 KNOWN = {
     "cogvlm2": "where a call fails it returns the previous answer again, which cannot be told from an answer",
     "idefics2": "it fails without an image: use _swap or _blank in place of _blind",
@@ -107,6 +110,17 @@ def rate_alone(path: str) -> bool:
         for branch in ast.walk(method)
         if isinstance(branch, ast.If)
     )
+
+
+def reads_as_qwen(path: str) -> bool:
+    """Return whether an adapter has ``qwen_vl_utils`` choose the frames of a video, by a number or a rate that it gives.
+
+    Args:
+        path: as for ``read``.
+    """
+    methods = _methods(path)
+    calls = {one.func.id for method in methods for one in ast.walk(method) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    return bool(calls & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
 
 
 def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

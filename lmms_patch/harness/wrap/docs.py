@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
@@ -411,7 +410,7 @@ class VariantDocs:
         """Note which frames the adapter should read from a video's own file. Of a video that is no file, nothing can be noticed."""
         with contextlib.suppress(PatchError):
             source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
-            indices = np.linspace(0, clip.total - 1, len(clip), dtype=int).tolist()  # as ``Sampling.indices``
+            indices = self.sampling.places(clip.total, len(clip)).tolist()
             times = (clip.times - clip.times[0]).tolist()
             self.watch.expect(source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times)))
 

@@ -207,7 +207,7 @@ class WrappedTask(Delegate):
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
         if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
-            described["clip"] = dataclasses.asdict(self._table.sampling)
+            described["clip"] = {name: value for name, value in dataclasses.asdict(self._table.sampling).items() if name != "reader" or value}
         if self._subtitled:
             described["subtitles"] = self._subtitled
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
@@ -386,6 +386,7 @@ class WrappedTask(Delegate):
         name, sampling = self.spec.name, self._table.sampling
         frames = "all frames" if sampling.count is None else f"{sampling.count} uniform frames"
         frames += f", at most {sampling.fps:g} a second" if sampling.fps else ""
+        frames += f", chosen as {sampling.reader} does" if sampling.reader else ""
         if self._frames_from:
             log().info(f"{name}: its clips are of {frames}, as the model takes them ({self._frames_from})")
         else:
