@@ -368,6 +368,18 @@ def html_list(sentences: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
+def size(count: float) -> str:
+    """Return a number of bytes as people write it.
+
+    >>> size(5e9), size(1.5e8), size(45_210_000), size(45_210), size(300)
+    ('5.0 GB', '0.1 GB', '45 MB', '45 kB', '300 bytes')
+    """
+    if count >= 1e8:
+        return f"{count / 1e9:,.1f} GB"
+    unit, name = next(((unit, name) for unit, name in ((1e6, "MB"), (1e3, "kB")) if count >= unit), (1, "bytes"))
+    return f"{count / unit:,.0f} {name}"
+
+
 def said(message: object, encoding: str | None = None) -> str:
     r"""Return a message for a terminal or a log on one line of bearable length, without secrets.
 

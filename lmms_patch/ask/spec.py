@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from lmms_patch.errors import OptionError, UnknownNameError, must, read_as
 from lmms_patch.stats.bounds import LARGEST
@@ -429,6 +429,18 @@ Above0 = Annotated[_Number, Field(gt=0), must("a number above 0")]
 _FORM_OF_EACH = f"a form for each metric ({', '.join(get_args(Form))}), such as {{acc: mean}}"
 
 
+_Values = Annotated[list[str | int], Field(min_length=1)]
+_MERGED = "a list of categories for each name, such as {animals: [cat, dog]}, no category twice"
+
+
+def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str | int]]:
+    """Check that no category is merged into two."""
+    named = [str(one) for several in merged.values() for one in several]
+    if len(set(named)) < len(named):
+        raise ValueError(_MERGED)
+    return merged
+
+
 class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
@@ -528,6 +540,9 @@ class Options(BaseModel):
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
     timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
     """Of ``trci``: the categories whose questions point into the clip's own time, beside those whose words do; they are left out of the index."""
+    merged: Annotated[dict[str, _Values], Field(min_length=1), AfterValidator(_no_category_twice), must(_MERGED)] | None = None
+    """Of an ``aggregation`` that is ``macro``: categories that count as one, by a name of yours: name -> list of categories. Their means are averaged
+    first."""
 
     @model_validator(mode="before")
     @classmethod

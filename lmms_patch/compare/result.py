@@ -197,9 +197,11 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     if not compared:
         raise RecordError(f"{first.result.task}: no doc is scored in both runs")
     tables = of_docs(sides[0].table, compared), of_docs(sides[1].table, compared)
-    if form is not None and form.name in _BY_CATEGORY and tables[0].categories != tables[1].categories:
+    kinds = [(table.categories, table.merged) for table in tables]
+    if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
         raise RecordError(f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories")
     only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
+    form = None if form is None else forms.on(form, tables[0].merged)
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
 
 

@@ -52,9 +52,17 @@ def refuse(error: PatchError) -> NoReturn:
     """
     if not on_command_line():
         raise error
-    sys.stdout.flush()
-    print(f"lmms-patch: {said(error, sys.stderr.encoding)}", file=sys.stderr, flush=True)
+    _print(error)
     raise SystemExit(EXIT_STATUS)
+
+
+def _print(message: object) -> None:
+    """Print one line, at the beginning of a line also where a progress bar stands."""
+    from tqdm import tqdm
+
+    sys.stdout.flush()
+    tqdm.write(f"lmms-patch: {said(message, sys.stderr.encoding)}", file=sys.stderr)
+    sys.stderr.flush()
 
 
 def fail_at_exit(message: str) -> None:
@@ -63,7 +71,7 @@ def fail_at_exit(message: str) -> None:
     Nothing is raised, because the harness must go on and write the answers that it has.
     """
     global _failed
-    print(f"lmms-patch: {said(message, sys.stderr.encoding)}", file=sys.stderr, flush=True)
+    _print(message)
     if on_command_line():
         _failed = True
 

@@ -115,7 +115,8 @@ class Draws:
         for name in names:
             self.point[name] = _mean_of([native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]])
         self.reason = native.no_calls
-        if self.reason or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
+        failed = all(map(math.isnan, self.point.values()))  # on all docs, so it would fail on samples of them too
+        if self.reason or failed or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
             self.drawn = {name: np.empty(0) for name in names}
             return
 

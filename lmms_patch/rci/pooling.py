@@ -202,6 +202,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         return None
     settings = table_of(runs[0].run, changes)[0]
     tables = alike([table_of(a.run, changes)[2] for a in runs])
+    form = forms.on(form, tables[0].merged)
     cells = [table.cells(n) for table in tables]
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
         return None

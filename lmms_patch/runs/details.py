@@ -39,7 +39,7 @@ class TaskOptions(Struct):
         null: docs asked on a wrong image; not in a results file, since it changes no view; nor are the options of how much is asked
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline")
+    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline", "merged")
 
     metric: str | None = None
     score: Fields | None = None
@@ -82,6 +82,7 @@ class TaskOptions(Struct):
     box_image: Literal["first", "last"] = "first"
     frames: Annotated[int, Meta(ge=1, le=10**4)] | None = None
     timeline: list[str | int] | None = None
+    merged: dict[str, list[str | int]] | None = None
 
 
 class ClipFrames(Struct):
@@ -90,10 +91,12 @@ class ClipFrames(Struct):
     Attributes:
         count: the most frames; null: no limit
         fps: the most frames per second of the video; null: no limit
+        reader: the package that the adapter has choose them; "" where lmms-eval's own way is assumed
     """
 
     count: Annotated[int, Meta(ge=1)] | None
     fps: Number | None
+    reader: Literal["", "qwen_vl_utils"] = ""
 
 
 class Described(Struct, kw_only=True):
@@ -334,6 +337,8 @@ class FramesRead(Struct):
         read: frames that it read
         part_held: frames of a written clip, such as a segment, that was not read whole; absent where all were
         part_read: frames that were read from it
+        sound_lost: why written clips have no sound although their video has; absent where none lost its sound
+        sound_decoder: file and line where the adapter decodes sound as written clips do not hold it; absent where it does not, and without sound
     """
 
     checked: bool
@@ -341,6 +346,8 @@ class FramesRead(Struct):
     read: Count | UnsetType = UNSET
     part_held: Count | UnsetType = UNSET
     part_read: Count | UnsetType = UNSET
+    sound_lost: str | UnsetType = UNSET
+    sound_decoder: str | UnsetType = UNSET
 
 
 class Details(Struct):

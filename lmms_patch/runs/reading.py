@@ -274,7 +274,7 @@ FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a v
 
 
 def frames(read: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return what to mind of the frames that an adapter read from clips, by what it is about; empty where it read what the views hold.
+    """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about; empty where it read what the views hold.
 
     Args:
         read: ``frames_read`` of a result's details; None where there is none.
@@ -288,4 +288,11 @@ def frames(read: Mapping[str, Any] | None) -> dict[str, str]:
     if "part_read" in read:
         told = f"the adapter reads {read['part_read']} of the {read['part_held']} frames of a view"
         out["part"] = f"{told}, so a segment shows less of its part than the full clip does"
+    if "sound_lost" in read:
+        out["sound"] = f"segments and other views have lost the sound of a clip ({read['sound_lost']}), which the full clip's own file keeps"
+    if "sound_decoder" in read:
+        out["decoder"] = (
+            f"the adapter ({read['sound_decoder']}) takes sound for fractions between -1 and 1, and that of other views is whole numbers: "
+            "the model hears noise there, but the full clip as it is; read the index of clips without sound only"
+        )
     return out

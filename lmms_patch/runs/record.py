@@ -28,7 +28,7 @@ PIXELS = 10**6
 """Of a side of an image."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
 SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial)$")]
-FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|stratum|choices)$")]
+FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|merged|stratum|choices)$")]
 Side = Annotated[int, Meta(ge=1, le=PIXELS)]
 Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
 Sizes = list[Annotated[list[Side], Meta(min_length=2, max_length=2)]]

@@ -23,7 +23,7 @@ from lmms_patch.runs.record import Asked, Baseline, Record, View, full_marks, in
 from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
-from lmms_patch.stats.forms import Form, Picked, value_of
+from lmms_patch.stats.forms import Form, Picked, on, value_of
 from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
 from lmms_patch.stats.resample import Array, cluster_numbers
 
@@ -114,6 +114,16 @@ class Table:
         return cluster_numbers(self.categories)
 
     @cached_property
+    def merged(self) -> tuple[int, ...]:
+        """Of each category the number of what it counts in, as ``stats.forms.on`` takes it; () where each counts by itself."""
+        into: dict[int, tuple[str, str]] = {}
+        for record, number in zip(self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False):
+            name = record.fields.get("merged")
+            into[number] = ("alone", str(number)) if name is None else ("merged", str(name))
+        numbers = cluster_numbers([into[number] for number in sorted(into)]) if any(how == "merged" for how, _ in into.values()) else None
+        return () if numbers is None else tuple(numbers.tolist())
+
+    @cached_property
     def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
         """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
         labels = [record.answer.label for record in self.records]
@@ -180,7 +190,8 @@ class Table:
         return Chosen(scores.tolist(), scores)
 
     def fitted(self, form: Form) -> Form:
-        """Return the form of M as it fits these docs: in a sampled run with estimates moved to the ends of the scale."""
+        """Return the form of M as it fits these docs: with merged categories; in a sampled run with estimates moved to the ends of the scale."""
+        form = on(form, self.merged)
         return form.within(min(0.0, self.range_seen[0]), self.range_seen[1]) if self.sampled else form
 
     @cached_property
@@ -308,7 +319,7 @@ class Table:
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
         """Return what a form sums of some items."""
         said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
-        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, self._category_numbers)
+        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, self._category_numbers, self.merged)
 
     # --- references -------------------------------------------------------------------------------
 

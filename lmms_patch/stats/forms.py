@@ -8,6 +8,7 @@ returned.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ class Picked:
         gold: shape (docs,), whether the gold is the positive label; only for forms of counts.
         clusters: shape (docs,), cluster numbers from 0; only for ``mme``.
         categories: shape (docs,), category numbers from 0; only for ``mme`` and ``macro``.
+        merged: of each category the number of what it counts in, as ``on`` takes it; () where each category counts by itself.
     """
 
     scores: Array
@@ -37,11 +39,12 @@ class Picked:
     gold: NDArray[np.bool_] | None = None
     clusters: NDArray[np.intp] | None = None
     categories: NDArray[np.intp] | None = None
+    merged: tuple[int, ...] = ()
 
     def where(self, mask: NDArray[np.bool_]) -> Picked:
         """Return the same arrays for the docs in ``mask``, shape (docs,)."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        kept: dict[str, Any] = {name: None if part is None else part[mask] for name, part in parts.items()}
+        kept: dict[str, Any] = {name: part[mask] if isinstance(part, np.ndarray) else part for name, part in parts.items()}
         return Picked(**kept)
 
 
@@ -184,11 +187,11 @@ def _sum_of_means(sums: Array) -> Array:
 MME = Form("mme", _pairs, _sum_of_means, lambda _, width: _ends_by_category((0.0, 200.0), width), whole=True)
 
 
-def _by_category(picked: Picked) -> Array:
-    """Return rows of shape (docs, 2K): the score, then 1, in the columns of the doc's category."""
+def _by_category(picked: Picked, kinds: int | None = None) -> Array:
+    """Return rows of shape (docs, 2K): the score, then 1, in the columns of the doc's category. K is ``kinds``, by default as many as occur."""
     if picked.categories is None or not len(picked.scores):
         return np.full((len(picked.scores), 2), math.nan)
-    kinds, docs = int(picked.categories.max()) + 1, np.arange(len(picked.scores))
+    kinds, docs = int(picked.categories.max()) + 1 if kinds is None else kinds, np.arange(len(picked.scores))
     out = np.zeros((len(docs), 2 * kinds))
     out[docs, picked.categories], out[docs, kinds + picked.categories] = picked.scores, 1
     return out
@@ -202,6 +205,37 @@ def _mean_of_means(sums: Array) -> Array:
 
 MACRO = Form("macro", _by_category, _mean_of_means, _ends_by_category, linear=True)
 """The mean over categories of the mean over their docs (MMStar); categories without docs do not count."""
+
+
+@functools.lru_cache(maxsize=64)
+def _merging(merged: tuple[int, ...]) -> Form:
+    """Return ``MACRO`` where the means of some categories are averaged first, and count as one."""
+    into = np.array(merged)
+    parts = [np.flatnonzero(into == number) for number in np.unique(into)]
+    several = np.array([len(part) > 1 for part in parts])
+
+    def value(sums: Array) -> Array:
+        means = _divided(sums[..., : len(into)], sums[..., len(into) :])
+        of_parts = np.stack([means[..., part].mean(axis=-1) for part in parts], axis=-1)
+        known = np.isfinite(of_parts)
+        whole = known.any(axis=-1) & known[..., several].all(axis=-1)
+        return np.where(whole, _divided(np.where(known, of_parts, 0).sum(axis=-1), known.sum(axis=-1)), math.nan)
+
+    return dataclasses.replace(MACRO, rows=lambda picked: _by_category(picked, len(into)), value=value)
+
+
+def on(form: Form, merged: tuple[int, ...]) -> Form:
+    """Return a form as it is on docs some of whose categories count as one.
+
+    VSI-Bench has ten kinds of questions, and its number is the mean over eight: the means of three kinds are averaged first. It is not defined where
+    one of the three has no docs. A kind that counts by itself may be missing.
+
+    Args:
+        form: the form.
+        merged: of each category the number of what it counts in; (): each counts by itself.
+    """
+    return _merging(merged) if form is MACRO and merged else form
+
 
 FORMS = {form.name: form for form in (MEAN, PERCENT, SUM, F1, PRECISION, RECALL, MME, MACRO)}
 
@@ -233,6 +267,7 @@ def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]], withi
 
 def value_of(form: Form, picked: Picked) -> float:
     """Return M of these answers by the form; nan where M is not defined."""
+    form = on(form, picked.merged)
     return float(form.value(form.rows(picked).sum(axis=0)))
 
 
@@ -261,5 +296,5 @@ def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | Non
     if wanted is not None and fits(wanted, checks):
         return wanted, ""
     simple = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
-    warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None else ""
+    warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None and checks else ""
     return simple, warning

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lmms_eval.tasks.mme import utils as mme
 from lmms_eval.tasks.pope import utils as pope
 
-from lmms_patch.stats.forms import F1, FORMS, MEAN, MME, PERCENT, PRECISION, RECALL, SUM, Picked, fits, recognise, same, value_of
+from lmms_patch.stats.forms import F1, FORMS, MEAN, MME, PERCENT, PRECISION, RECALL, SUM, Picked, fits, on, recognise, same, value_of
 
 scalars = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 labels = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -197,6 +197,61 @@ def test_macro_by_hand_and_against_mmstar():
     assert mmstar_aggregate_results(items) == pytest.approx(by_hand)
     missing = FORMS["macro"].value(FORMS["macro"].rows(Picked(np.array(scores), categories=np.array([0, 0, 2, 2, 2]))).sum(axis=0))
     assert float(missing) == pytest.approx(by_hand)  # a category without docs does not count
+
+
+KINDS_OF_VSI = {
+    "object_rel_direction_easy": 0,
+    "object_rel_direction_medium": 0,
+    "object_rel_direction_hard": 0,
+    "object_rel_distance": 1,
+    "route_planning": 2,
+    "obj_appearance_order": 3,
+    "object_abs_distance": 4,
+    "object_counting": 5,
+    "object_size_estimation": 6,
+    "room_size_estimation": 7,
+}
+"""VSI-Bench's kinds of questions, and which of eight parts each counts in."""
+
+
+def test_merged_categories_against_vsibench():
+    """On 300 resamples of 40 docs, most of which lack a kind: where one of the three kinds of directions is missing, neither gives a number."""
+    from lmms_eval.tasks.vsibench import utils
+
+    stream = np.random.default_rng(4)
+    names, merged = list(KINDS_OF_VSI), tuple(KINDS_OF_VSI.values())
+    numeric = set(utils.NA_QUESTION_TYPES)
+    kinds = stream.integers(0, 10, 80)
+    scores = np.where([names[kind] in numeric for kind in kinds], stream.integers(0, 11, 80) / 10, stream.integers(0, 2, 80))
+    every = Picked(scores, categories=kinds, merged=merged)
+    form, seen = on(FORMS["macro"], merged), {"both": 0, "neither": 0, "other kinds lack": 0}
+    for _ in range(300):
+        drawn = stream.integers(0, 80, 40)
+        docs = [{"question_type": names[kinds[i]], ("MRA:.5:.95:.05" if names[kinds[i]] in numeric else "accuracy"): float(scores[i])} for i in drawn]
+        sums = form.rows(every)[drawn].sum(axis=0)
+        try:
+            native = utils._compute_all_subscores(docs)["overall"]
+        except KeyError:
+            seen["neither"] += 1
+            assert np.isnan(form.value(sums))
+            continue
+        seen["both"] += 1
+        seen["other kinds lack"] += len({names[kinds[i]] for i in drawn}) < 10
+        assert float(form.value(sums)) == pytest.approx(native, abs=1e-12)
+    assert min(seen.values()) > 10, seen
+    assert value_of(FORMS["macro"], every) != pytest.approx(value_of(FORMS["macro"], Picked(scores, categories=kinds)), abs=1e-3)
+
+
+def test_merged_categories_of_some_docs_keep_their_parts():
+    """(1 + 0) / 2 is the mean of the merged kinds 0 and 1, and 1 that of kind 2; without kind 1 there is no mean, without kind 2 there is."""
+    picked = Picked(np.array([1.0, 0.0, 1.0]), categories=np.array([0, 1, 2]), merged=(0, 0, 1))
+    without = {kind: value_of(FORMS["macro"], picked.where(picked.categories != kind)) for kind in (0, 1, 2)}
+    assert value_of(FORMS["macro"], picked) == pytest.approx((1 / 2 + 1) / 2)
+    assert np.isnan(without[0])
+    assert np.isnan(without[1])
+    assert without[2] == pytest.approx(1 / 2)
+    assert on(FORMS["macro"], ()) is FORMS["macro"]
+    assert on(FORMS["mean"], (0, 0, 1)) is FORMS["mean"]
 
 
 # --- recognising ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lmms_patch.app.doctor.lines import Line, check
 from lmms_patch.errors import PatchError, nearest
-from lmms_patch.text import line
+from lmms_patch.text import line, size
 
 FULL, LITTLE = 100e6, 1e9
 """Free bytes below which logs cannot be written, and may not be: a log takes about 3 kB per doc of ``_rci3``."""
@@ -72,7 +72,7 @@ def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
         yield Line(
             "disk",
             "wrong" if state == "wrong" else "warning",
-            f"{_size(free)} free in {where}: {what}",
+            f"{size(free)} free in {where}: {what}",
             "--output_path on another disk, or make room",
         )
     temporary = Path(tempfile.gettempdir())
@@ -82,14 +82,10 @@ def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
     except PatchError:  # ``variables`` says so
         wanted = cache.limit({})
     if room < wanted:
-        said = f"clips may take {_size(wanted)}, and {temporary} has {_size(room)} free: runs on videos may fail"
+        said = f"clips may take {size(wanted)}, and {temporary} has {size(room)} free: runs on videos may fail"
         yield Line("disk", "warning", said, f"{cache.LIMIT}={max(0.1, room / 2e9):.1f}, or TMPDIR=FOLDER on another disk")
     if free >= LITTLE and room >= wanted:
-        yield Line("disk", "ok", f"{_size(free)} free for logs in {where}, {_size(room)} for clips in {temporary}")
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.0f} MB"
+        yield Line("disk", "ok", f"{size(free)} free for logs in {where}, {size(room)} for clips in {temporary}")
 
 
 @check("variables")

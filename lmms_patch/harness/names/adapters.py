@@ -26,6 +26,9 @@ _MEDIA = ("image", "images", "video", "videos", "visual", "frames")
 """Fields of a doc that hold what a view is cut from."""
 _HOST = "lmms_eval"
 
+_QWEN = {"process_vision_info", "fetch_video"}
+"""Functions of ``qwen_vl_utils`` that read videos."""
+
 KNOWN = {
     "cogvlm2": "where a call fails it returns the previous answer again, which cannot be told from an answer",
     "idefics2": "it fails without an image: use _swap or _blank in place of _blind",
@@ -70,6 +73,73 @@ def read(path: str) -> Adapter:
     order: tuple[Way, ...] = ("past the view", "otherwise", "by number")
     way, where = min(found, key=lambda one: order.index(one[0]), default=("unknown", ""))
     return Adapter(path, way, where, tuple(sorted(_missing(module, set()))))
+
+
+def decodes_sound(path: str) -> str:
+    """Return where the module of an adapter decodes the sound of a file by itself and does not ask for a sample format; "" where it does not.
+
+    Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by channel. In the clips that we
+    write (FLAC, without loss) they are whole numbers up to 32,768, and the channels alternate.
+
+    Args:
+        path: as for ``read``.
+    """
+    module, _, name = path.rpartition(".")
+    for file in dict.fromkeys(file for file, _ in _classes(module, name, set())):
+        attributes = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.Attribute)]
+        if any(node.attr == "AudioResampler" for node in attributes):
+            continue
+        for node in attributes:
+            if node.attr == "audio" and isinstance(node.value, ast.Attribute) and node.value.attr == "streams":
+                return f"{file.name}:{node.lineno}"
+    return ""
+
+
+def rate_alone(path: str) -> bool:
+    """Return whether an adapter gives the reader of videos a rate in place of its number of frames, so that the number does not limit the rate.
+
+    Such code says, with no ``max_frames`` beside it: ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = ...``.
+
+    Args:
+        path: as for ``read``.
+    """
+    return any(
+        "fps" in _keys(branch.body) and "nframes" in _keys(branch.orelse)
+        for method in _methods(path)
+        if "max_frames" not in {one.value for one in ast.walk(method) if isinstance(one, ast.Constant)}
+        for branch in ast.walk(method)
+        if isinstance(branch, ast.If)
+    )
+
+
+def reads_as_qwen(path: str) -> bool:
+    """Return whether an adapter has ``qwen_vl_utils`` choose the frames of a video, by a number or a rate that it gives.
+
+    Args:
+        path: as for ``read``.
+    """
+    methods = _methods(path)
+    calls = {one.func.id for method in methods for one in ast.walk(method) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    return bool(calls & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
+
+
+def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the methods of an adapter, those that it inherits included unless it has its own."""
+    module, _, name = path.rpartition(".")
+    found: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
+    for _, node in _classes(module, name, set()):
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def _keys(statements: list[ast.stmt]) -> set[object]:
+    """Return the keys under which statements put something into a mapping."""
+    inside = (one for statement in statements for one in ast.walk(statement))
+    return {
+        one.slice.value for one in inside if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and isinstance(one.slice, ast.Constant)
+    }
 
 
 # --- the classes of an adapter ----------------------------------------------------------------------

@@ -315,7 +315,12 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
+        OptionError: the disk for clips is not said as a number.
     """
+    if KINDS[spec.kind].needs_video:
+        from lmms_patch.harness.video.cache import limit  # takes NumPy to import
+
+        limit()
     for facts in leaves(manager, spec.base):
         reason = why_not(facts, spec)
         if reason:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+import sys
+from typing import Any, Literal, TypeGuard
 
+from lmms_patch.harness.names.adapters import rate_alone, reads_as_qwen
 from lmms_patch.harness.video.clip import Sampling
 
 _COUNTS = ("max_num_frames", "max_frames_num", "nframes", "num_frames", "max_frames", "num_video_frames", "video_max_frames", "num_segments")
@@ -28,7 +30,17 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     if not counts and not rates:
         return Sampling(), ""
     told = ", ".join(f"{name}={value}" for name, value in [*list(counts.items())[:1], *list(rates.items())[:1]])
-    return Sampling(next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)), told
+    count, rate = next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)
+    path = f"{type(model).__module__}.{type(model).__qualname__}"
+    reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(path) else ""
+    if counts and rates and rate_alone(path):
+        count, told = _most_of_qwen(), f"{next(iter(rates))}={rate:g} in place of {next(iter(counts))}"
+    return Sampling(count, rate, reader), told
+
+
+def _most_of_qwen() -> int:
+    """Return how many frames ``qwen_vl_utils`` takes at most where it is given a rate."""
+    return int(getattr(sys.modules.get("qwen_vl_utils.vision_process"), "FPS_MAX_FRAMES", 768))
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -20,7 +20,7 @@ from lmms_patch import files
 from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.video.clip import Clip, count_of, shown
-from lmms_patch.text import log
+from lmms_patch.text import size
 
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
 """Gigabytes of disk that the clips of a run may take."""
@@ -132,7 +132,7 @@ class Cache:
         """Write a clip after making room for it."""
         if len(data) > self._most:
             raise OptionError(
-                f"one clip takes {len(data) / 1e9:.3f} GB, and all clips of this process may take {self._most / 1e9:.3f}: "
+                f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: "
                 f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
             )
         with self._lock:
@@ -153,14 +153,14 @@ class Cache:
             if not path.exists() or path.stat().st_atime_ns != _NEVER:
                 return key
         raise OptionError(
-            f"the clips that the model still has to read take more than {self._most / 1e9:.3f} GB, which all clips of this process may take: set the "
+            f"the clips that the model still has to read take more than {size(self._most)}, which all clips of this process may take: set the "
             f"environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run), or lower --batch_size"
         )
 
     def _forget(self, key: tuple[Hashable, Hashable]) -> None:
-        path, size = self._held.pop(key)
+        path, length = self._held.pop(key)
         path.unlink(missing_ok=True)
-        self._used -= size
+        self._used -= length
 
 
 def _remove(folder: Path, process: int) -> None:
@@ -174,10 +174,11 @@ def _remove(folder: Path, process: int) -> None:
 _cache = functools.cache(Cache)
 _first = threading.Lock()
 """Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""
-_told: set[str] = set()
 
 
-def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1) -> tuple[str, int]:
+def written(
+    owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1, lost: Callable[[str], None] = lambda _: None
+) -> tuple[str, int]:
     """Return the path of a file that holds a view of a clip, and how many different frames are in it; it is written where it is not there.
 
     Args:
@@ -188,6 +189,7 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
         min_cell: as for ``ask.views.cut``.
         seed: decides permutations.
         batch: how many clips the adapter asks for before it opens them.
+        lost: is told why a written clip has no sound although the video has.
 
     Raises:
         OptionError: the clip has no room.
@@ -199,9 +201,8 @@ def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: i
         cut = shown(clip, view, min_cell=min_cell, seed=seed)
         # the readers of Qwen models refuse a video of one frame
         encoded = encode(cut if len(cut) > 1 else cut.take(np.array([0, 0])))
-        if encoded.lost and encoded.lost not in _told:
-            _told.add(encoded.lost)
-            log().warning(f"clips are shown without their sound: {encoded.lost}")
+        if encoded.lost:
+            lost(encoded.lost)
         return encoded.data
 
     with _first:

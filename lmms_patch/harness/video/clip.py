@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +28,40 @@ class Sampling:
     Attributes:
         count: the most frames; None for no limit.
         fps: frames per second of the video; None where ``count`` alone decides. Where both are None, every frame is taken.
+        reader: ``qwen_vl_utils`` where the adapter has that package choose the frames: an even number of them, at least four by a rate. "" otherwise.
     """
 
     count: int | None = 32
     fps: float | None = None
+    reader: Literal["", "qwen_vl_utils"] = ""
 
     def __post_init__(self) -> None:
         if (self.count is not None and self.count < 1) or (self.fps is not None and not 0 < self.fps < math.inf):
             raise ValueError(f"a clip has at least 1 frame and a positive rate, not {self}")
 
     def indices(self, total: int, duration: float) -> NDArray[np.int_]:
-        """Return the indices of the frames, as lmms-eval's ``load_video_stream`` chooses them: uniform, first and last included.
+        """Return the indices of the frames: uniform, first and last included.
 
         Args:
             total: frames of the video, at least 1.
             duration: of the video, in seconds.
         """
         most = total if self.count is None else min(total, self.count)
-        if self.fps is not None:
-            most = min(most, int(duration * self.fps + 1e-6))
-        return np.linspace(0, total - 1, max(1, most), dtype=int)
+        if not self.reader:
+            return self.places(total, max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6))))
+        most = most if self.fps is None else min(most, max(4, int(duration * self.fps)))
+        return self.places(total, most // 2 * 2 or most)
+
+    def places(self, total: int, count: int) -> NDArray[np.int_]:
+        """Return the indices of ``count`` frames of a video: rounded down as in lmms-eval's ``load_video_stream``, or to the nearest frame.
+
+        Why torch: ``qwen_vl_utils`` goes by ``torch.linspace``, whose single precision decides to which side a half is rounded.
+        """
+        if not self.reader:
+            return np.linspace(0, total - 1, count, dtype=int)
+        import torch  # the adapter has imported it
+
+        return np.asarray(torch.linspace(0, total - 1, count).round().long().numpy(), int)
 
 
 @dataclass(frozen=True, eq=False)

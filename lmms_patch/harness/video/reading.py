@@ -130,7 +130,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
         track = container.streams.audio[0].codec_context if container.streams.audio else None
-        heard = (track.sample_rate, track.channels) if track is not None and track.sample_rate else None
+        heard = (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
     pts: Sequence[int | None] = sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
     clock, duration = _clock(pts, base, rate)
     wanted = sampling.indices(len(pts), float(duration)).tolist() if pts else []

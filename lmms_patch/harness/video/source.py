@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import io
 import os
@@ -38,9 +36,9 @@ def source_of(medium: Any) -> str | bytes:
     path = os.fspath(medium)
     if path.startswith("data:"):
         try:
-            return base64.b64decode(path.partition(",")[2], validate=True)
-        except binascii.Error:
-            raise media.UnreadableError("the video cannot be read: its data URL is not base64") from None
+            return media.of_data_url(path)
+        except ValueError as error:
+            raise media.UnreadableError(f"the video cannot be read: {error}") from None
     path = path.removeprefix("file://")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise CannotWrapError(f"the video {path[:80]!r} is a web address; download it first")

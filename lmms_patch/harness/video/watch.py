@@ -84,12 +84,18 @@ class Watch:
         checked: whether it was noticed of any of them what was read.
         full: how many frames the views of a full clip hold, and how many other or more frames were read from it, where these differ most.
         part: the same of a written view that was not read whole.
+        lost: why written views have no sound although their video has; "" where none lost its sound.
+        heard: whether a written view has a sound.
+        decoder: where the adapter's code decodes sound by itself (``names.adapters.decodes_sound``); "" where it does not.
     """
 
     handed: bool = False
     checked: bool = False
     full: tuple[int, int] | None = None
     part: tuple[int, int] | None = None
+    lost: str = ""
+    heard: bool = False
+    decoder: str = ""
     _expected: dict[str, Expected] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -97,6 +103,11 @@ class Watch:
         """Note that a file is handed to the adapter."""
         with self._lock:
             self._expected[path] = expected
+
+    def lose(self, why: str) -> None:
+        """Note that a written view has no sound although its video has. Of several reasons the same one stays, whichever thread comes first."""
+        with self._lock:
+            self.lost = min(self.lost or why, why)
 
     def settle(self) -> None:
         """Compare what was read with what was expected, of all files handed over since the last time."""
@@ -121,14 +132,16 @@ class Watch:
 
         It says nothing of how many clips there were, so that a run that goes on after a kill says the same.
         """
-        if not self.handed and self.part is None:
-            return None
         out: dict[str, Any] = {"checked": self.checked}
         if self.full is not None:
             out |= {"held": self.full[0], "read": self.full[1]}
         if self.part is not None:
             out |= {"part_held": self.part[0], "part_read": self.part[1]}
-        return out
+        if self.lost:
+            out["sound_lost"] = self.lost
+        if self.heard and self.decoder:
+            out["sound_decoder"] = self.decoder
+        return out if self.handed or len(out) > 1 else None
 
 
 def _gap(found: tuple[int, int]) -> int:

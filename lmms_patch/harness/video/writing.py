@@ -71,6 +71,8 @@ def _put(out: Any, clip: Clip) -> None:
     video.pix_fmt = "rgb24"
     video.codec_context.time_base = 1 / clip.rate
     sound = clip.sound
+    if sound and not sound.rate:
+        raise SoundError("the sound cannot be decoded: FFmpeg does not know its format")
     audio = out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None  # all tracks come before the first packet
     _put_frames(out, video, clip)
     if sound:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
@@ -411,18 +410,19 @@ class VariantDocs:
         """Note which frames the adapter should read from a video's own file. Of a video that is no file, nothing can be noticed."""
         with contextlib.suppress(PatchError):
             source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
-            indices = np.linspace(0, clip.total - 1, len(clip), dtype=int).tolist()  # as ``Sampling.indices``
+            indices = self.sampling.places(clip.total, len(clip)).tolist()
             times = (clip.times - clip.times[0]).tolist()
             self.watch.expect(source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times)))
 
     def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
         """Return the path of a file that holds a view of a clip."""
         try:
-            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch)
+            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose)
         except (OptionError, RecordError) as error:
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))
+        self.watch.heard |= clip.sound is not None and frames > 1  # a still is silent
         return path
 
     def forget_clips(self) -> None:

@@ -193,6 +193,18 @@ def _base64(text: str) -> bytes | None:
         return None
 
 
+def of_data_url(url: str) -> bytes:
+    """Return the bytes of an image or a video that a data URL holds. Line breaks in it count for nothing.
+
+    Raises:
+        ValueError: it is not base64.
+    """
+    try:
+        return base64.b64decode("".join(url.partition(",")[2].split()), validate=True)
+    except binascii.Error:
+        raise ValueError("its data URL is not base64") from None
+
+
 def decode(medium: Any) -> Image.Image:
     """Return a medium as a loaded PIL image, in the mode and orientation of its file.
 
@@ -227,7 +239,7 @@ def _file_of(medium: bytes | str) -> Any:
     if isinstance(medium, (bytes, bytearray)):
         return io.BytesIO(medium)
     if medium.startswith("data:"):
-        return io.BytesIO(base64.b64decode(medium.split(",", 1)[-1]))
+        return io.BytesIO(of_data_url(medium))
     if medium.startswith(("http://", "https://")):
         raise CannotWrapError(f"the image {medium[:80]!r} is a web address; download it first")
     encoded = None if _extension(medium) in _IMAGE_EXTENSIONS else _base64(medium)

@@ -392,7 +392,9 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
-    """Return the values of the fields that the options name, by option."""
+    """Return the values of the fields that the options name, by option; of ``merged`` the name of what the doc's category counts in, if any."""
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
+    into = next((name for name, several in (options.merged or {}).items() if str(out.get("category")) in map(str, several)), None)
+    out |= {} if into is None else {"merged": into}
     return out | ({"choices": within(row, options.choices)} if options.choices else {})

@@ -21,6 +21,7 @@ from lmms_patch.ask.views import PIXELS, View, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
+from lmms_patch.harness.names.adapters import decodes_sound
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
@@ -206,7 +207,7 @@ class WrappedTask(Delegate):
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
         if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
-            described["clip"] = dataclasses.asdict(self._table.sampling)
+            described["clip"] = {name: value for name, value in dataclasses.asdict(self._table.sampling).items() if name != "reader" or value}
         if self._subtitled:
             described["subtitles"] = self._subtitled
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
@@ -253,8 +254,9 @@ class WrappedTask(Delegate):
     # --- requests -----------------------------------------------------------------------------
 
     def show_frames_of(self, model: Any) -> None:
-        """Make clips of the frames that a model takes from a video."""
+        """Make clips of the frames that a model takes from a video, and note how it hears them."""
         self._table.sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
+        self._table.watch.decoder = decodes_sound(f"{type(model).__module__}.{type(model).__qualname__}")
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Let the base build its requests, and clone each of them once per view.
@@ -384,6 +386,7 @@ class WrappedTask(Delegate):
         name, sampling = self.spec.name, self._table.sampling
         frames = "all frames" if sampling.count is None else f"{sampling.count} uniform frames"
         frames += f", at most {sampling.fps:g} a second" if sampling.fps else ""
+        frames += f", chosen as {sampling.reader} does" if sampling.reader else ""
         if self._frames_from:
             log().info(f"{name}: its clips are of {frames}, as the model takes them ({self._frames_from})")
         else:

@@ -30,7 +30,10 @@ OVERLAP = (
     " `lmms-patch compare A B`."
 )
 BOTH = "Where every null of a table is measured, luck is removed from the index that it is ranked by; each table says which it goes by, and why."
-IN_TIME = "TRCI is the index in time: MPP keeps each doc's best segment of the clip in place of its best cell. No mean has both."
+IN_TIME = (
+    "TRCI is the index in time: MPP keeps each doc's best segment of the clip in place of its best cell. No mean has both. "
+    "Near 0 is no merit on a benchmark that needs the whole clip: rank that by FIP (--by fip)."
+)
 NEAR_ZERO = (
     "The mean distance of the index from 0, over the same benchmarks for every ranked model."
     " Its interval takes benchmarks as independent, and its lower end allows for what noise adds to a distance."

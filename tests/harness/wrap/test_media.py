@@ -43,6 +43,7 @@ FORMS = {
     "path": lambda path: path,
     "file URL": lambda path: "file://" + path,
     "data URL": lambda path: "data:image/png;base64," + encoded(),
+    "data URL with line breaks": lambda path: "data:image/png;base64,\r\n" + base64.encodebytes(png()).decode(),
     "base64": lambda path: encoded(),
 }
 """Makers of the same image in every form."""
@@ -302,6 +303,7 @@ def test_a_stretch_of_a_video_is_refused(times):
         (b"\x00\x00\x00\x18ftypmp42" + bytes(64), "an image cannot be read"),
         (b"", "an image cannot be read"),
         ("data:image/png;base64,AAAA", "an image cannot be read"),
+        ("data:image/png;base64," + "???A" * 8, "an image cannot be read: its data URL is not base64"),
         ("/gone/scan.png", "an image cannot be read: .*/gone/scan.png"),
         ({"bytes": None, "path": "/gone/scan.png"}, "an image cannot be read: .*/gone/scan.png"),
         ("https://example.org/scan.png", "is a web address; download it first"),

@@ -152,6 +152,28 @@ def test_a_folder_that_is_too_small_is_one_line(folder, manager, monkeypatch, te
     assert "\n" not in str(caught.value)
 
 
+def test_a_room_that_is_no_number_is_told_before_the_model_is_loaded(manager, monkeypatch):
+    monkeypatch.setenv("LMMS_PATCH_VIDEO_CACHE", "much")
+    with pytest.raises(OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number .* type, for example, "):
+        manager.match_tasks(["one_trci4"])
+    assert manager.match_tasks(["one"]) == ["one"]
+
+
+def test_a_folder_that_is_too_small_ends_the_command(folder, manager, monkeypatch, capfd):
+    """On the command line: status 2, and one line at the beginning of a line, though a progress bar stands there."""
+    monkeypatch.setenv("LMMS_PATCH_VIDEO_CACHE", "0.0000001")
+    monkeypatch.setattr("sys.argv", ["lmms-eval"])
+    with pytest.raises(SystemExit) as caught:
+        run(Watching(per_request), manager, ["one_trci4"])
+    assert caught.value.code == 2
+    printed = capfd.readouterr().err
+    assert "Traceback" not in printed
+    lines = [line for line in printed.splitlines() if "LMMS_PATCH_VIDEO_CACHE" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("lmms-patch: one clip takes ")
+    assert "kB, and all clips of this process may take 100 bytes: set the environment variable LMMS_PATCH_VIDEO_CACHE to more" in lines[0]
+
+
 def test_native_numbers_are_those_of_the_base_task(folder, manager):
     """A scorer that is right on odd digests: the full view of each wrapped task earns what the base task earns."""
 

@@ -87,10 +87,13 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
     return [(path, views.get(path), read, shown) for (path, read), shown in zip(opened, handed, strict=True)], results
 
 
-def clip_of(video, most=MOST):
-    """Return at most so many uniform frames of a video, from the file alone, by lmms-eval's own loader."""
+def clip_of(video, most=MOST, protocol="simple"):
+    """Return at most so many uniform frames of a video, from the file alone, by lmms-eval's own loader; of the chat adapter, an even number, rounded."""
     with av.open(str(video)) as container:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in load_video_stream(container, most)])
+        if protocol == "simple":
+            return np.stack([frame.to_ndarray(format="rgb24") for frame in load_video_stream(container, most)])
+        frames = np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
+        return frames[np.rint(np.linspace(0, len(frames) - 1, min(most, len(frames)) // 2 * 2)).astype(int)]
 
 
 def taken(count, seconds, protocol):
@@ -108,12 +111,16 @@ def taken(count, seconds, protocol):
 def test_the_reader_of_qwen_gives_the_frames_of_each_segment(weights, tasks, monkeypatch, protocol):
     found, results = given(weights, tasks, monkeypatch, protocol, ["toy_trci4"])
     assert all(resps[0] for sample in results["samples"]["toy_trci4"] for resps in sample["resps"]), "the model has answered"
+    if protocol == "chat":
+        said = dict(results["results"]["toy_trci4"]["patch,none"].items())["frames_read"]
+        assert said["checked"]
+        assert "read" not in said, "the full clips were read as promised"
     segments = {(doc, view.col): (read, shown) for _, (doc, view), read, shown in (one for one in found if one[1])}
     assert len(segments) == K * len(VIDEOS)
     for doc, (frames, rate, _) in enumerate(VIDEOS):
-        clip, seconds = clip_of(tasks / f"{doc}.mp4"), frames / rate
+        clip, seconds = clip_of(tasks / f"{doc}.mp4", protocol=protocol), frames / rate
         count = len(clip)
-        assert count == min(MOST, frames)
+        assert count == (min(MOST, frames) if protocol == "simple" else min(MOST, frames) // 2 * 2)
         for i in range(K):
             part = clip[count * i // K : count * (i + 1) // K]
             part = part if len(part) > 1 else np.concatenate([part, part])
@@ -124,4 +131,19 @@ def test_the_reader_of_qwen_gives_the_frames_of_each_segment(weights, tasks, mon
                 np.testing.assert_array_equal(read, expected)
         full = next(shown for path, _, _, shown in found if path == str(tasks / f"{doc}.mp4"))
         assert numbers_of(full) == taken(frames, seconds, protocol).tolist()
+        if protocol == "chat":
+            np.testing.assert_array_equal(full, clip)
         np.testing.assert_array_equal(full, clip_of(tasks / f"{doc}.mp4", frames)[taken(frames, seconds, protocol)])
+
+
+def test_a_rate_goes_in_place_of_the_number_of_frames(weights, tasks, monkeypatch):
+    """The chat adapter gives its reader ``fps`` alone: of 12 s at 4 frames a second 48 reach the model, though ``max_num_frames`` is 32."""
+    found, results = given(weights, tasks, monkeypatch, "chat", ["toy_trci4"], fps=4.0)
+    clip = results["configs"]["toy_trci4"]["lmms_patch"]["clip"]
+    assert clip == {"count": vision.FPS_MAX_FRAMES, "fps": 4.0, "reader": "qwen_vl_utils"}
+    full = next(shown for path, _, _, shown in found if path == str(tasks / "0.mp4"))
+    segments = [shown for _, of, _, shown in found if of is not None and of[0] == 0 and of[1].kind == "segment"]
+    assert (len(full), [len(one) for one in segments]) == (48, [12] * 4)
+    part_of = np.rint(np.linspace(0, 119, 48)).astype(int)
+    assert numbers_of(full) == part_of.tolist()
+    assert [numbers_of(one) for one in segments] == [part_of[12 * i : 12 * (i + 1)].tolist() for i in range(4)]

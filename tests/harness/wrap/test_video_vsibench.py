@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import random
+import statistics
 from collections import defaultdict
 from typing import Any
 
@@ -13,10 +16,10 @@ from lmms_eval.api.task import ConfigurableTask
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 
-from lmms_patch.rci import draws
-from lmms_patch.stats.resample import bootstrap_by_calls
+from lmms_patch.app.cli import main
 from tests.harness import toys
 from tests.harness.adapters import per_request
+from tests.harness.askers import written
 from tests.harness.cinema import Watching, WatchingChat
 from tests.harness.toys import metrics
 from tests.making.videos import make
@@ -26,8 +29,6 @@ CHOICES = [*DIRECTIONS, "object_rel_distance", "route_planning", "obj_appearance
 NUMBERS = ["object_abs_distance", "object_counting", "object_size_estimation", "room_size_estimation"]
 MENU = ("A", "B. the door", "c", "I see 2", "three", "4.4", "twenty-one", "no idea")
 SCENES = 12
-DRAWS = 10
-"""Bootstrap draws that are made: the aggregation takes tens of milliseconds, and is called for a dozen sets of answers in each."""
 
 
 def row(i: int, kind: str) -> dict[str, Any]:
@@ -52,6 +53,13 @@ class Simple(Guessing, Watching):
 
 class Chat(Guessing, WatchingChat):
     pass
+
+
+class Other(Simple):
+    """Gives the first answer of the menu to what the others answer with the last four."""
+
+    def answers(self, batch):
+        return [MENU[0] if said in MENU[4:] else said for said in super().answers(batch)]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +89,6 @@ def told():
 def run(home, manager, monkeypatch):
     """Runs tasks on rows of these kinds of questions."""
     monkeypatch.setenv("HF_HOME", str(home))
-    monkeypatch.setattr(draws, "bootstrap_by_calls", lambda *given, **rest: bootstrap_by_calls(*given, **{**rest, "draws": DRAWS}))
 
     def on(kinds, tasks, model=Simple):
         rows = Dataset.from_list([row(i, kind) for i, kind in enumerate(kinds)])
@@ -133,16 +140,69 @@ def test_all_kinds_of_questions(run, model):
     assert len({tuple(one) for one in views}) > 4, "views of a doc earn different scores"
 
 
-def test_a_kind_of_question_that_some_bootstrap_draws_lack(run, told):
-    """Two docs of one kind lie in two of 24 scenes, so one draw in eight has none of them: the native aggregation fails there, and is told once."""
+def test_the_interval_is_that_of_resampled_scenes(run, told):
+    """Scenes are drawn with replacement and their docs averaged by the definition: in plain Python, its spread and ends are those of the run."""
+    kinds = [*CHOICES, *NUMBERS] * 8
+    results = run(kinds, ["vsibench_trci2"])
+    fip = metrics(results, "vsibench_trci2")["patch"]["analysis"]["fip"]
+    assert metrics(results, "vsibench_trci2")["patch"]["analysis"]["form"] == "macro"
+    assert not any("cannot be aggregated" in line for line in told)
+    scenes = defaultdict(list)
+    for sample in results["samples"]["vsibench_trci2"]:
+        doc = sample["doc"]
+        scenes[doc["dataset"], doc["scene_name"]].append((doc["question_type"], score(doc, sample["resps"][0][0])))
+    stream = random.Random(3)
+    drawn = []
+    while len(drawn) < 500:
+        docs = [one for scene in stream.choices(list(scenes.values()), k=len(scenes)) for one in scene]
+        if {kind for kind, _ in docs} >= set(DIRECTIONS):
+            drawn.append(overall(docs))
+    assert fip["value"] == pytest.approx(overall([one for scene in scenes.values() for one in scene]), abs=1e-6)
+    assert fip["se"] == pytest.approx(statistics.stdev(drawn), rel=0.2)
+    assert fip["draws"] > 900
+    assert (fip["high"] - fip["low"]) / fip["se"] == pytest.approx(2 * 1.96, rel=0.2)
+
+
+def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
+    """``analyze`` makes the same intervals from the log alone, each kind by itself too; ``compare`` resamples both runs on the same docs."""
+    results = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"])
+    written(results, tmp_path / "run", "vsibench_trci2")
+    samples = results["samples"]["vsibench_trci2"]
+    assert main(["analyze", str(tmp_path / "run"), "--by-category", "--json", str(tmp_path / "out.json")]) == 0
+    (task,) = json.loads((tmp_path / "out.json").read_text())["runs"][0]["tasks"]
+    own = metrics(results, "vsibench_trci2")["patch"]["analysis"]
+    for name in ("value", "se", "low", "high", "draws"):
+        assert task["analysis"]["fip"][name] == own["fip"][name]
+        assert task["analysis"]["grids"]["2"]["mpp"][name] == own["grids"]["2"]["mpp"][name]
+    for kind in (DIRECTIONS[0], "object_counting"):
+        scores = [score(sample["doc"], sample["resps"][0][0]) for sample in samples if sample["doc"]["question_type"] == kind]
+        assert task["categories"][kind]["fip"]["value"] == pytest.approx(statistics.mean(scores))
+    capsys.readouterr()
+    others = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"], Other)
+    written(others, tmp_path / "other", "vsibench_trci2", model="other")
+    assert main(["compare", str(tmp_path / "run"), str(tmp_path / "other"), "--json", str(tmp_path / "both.json")]) == 0
+    assert "can only be computed in the run" not in "".join(capsys.readouterr())
+    (task,) = json.loads((tmp_path / "both.json").read_text())["tasks"]
+    fip = next(number for number in task["numbers"] if number["name"] == "fip")
+    ends = [
+        overall([(s["doc"]["question_type"], score(s["doc"], s["resps"][0][0])) for s in one["samples"]["vsibench_trci2"]])
+        for one in (results, others)
+    ]
+    assert fip["difference"]["value"] == pytest.approx(ends[1] - ends[0], abs=1e-6)
+    assert abs(ends[1] - ends[0]) > 0.01
+    assert fip["difference"]["low"] < fip["difference"]["value"] < fip["difference"]["high"]
+
+
+def test_a_kind_of_question_that_few_docs_have(run, told):
+    """Two docs of one kind lie in two of 24 scenes: one draw of scenes in eight has none, but each draw of weights has both."""
     kinds = [kind for kind in [*CHOICES, *NUMBERS] * 5 if kind != DIRECTIONS[0]] + [DIRECTIONS[0]] * 2
     found = metrics(run(kinds, ["vsibench_trci2"]), "vsibench_trci2")
     assert 0 < found["vsibench_overall"] < found["vsibench_overall_mpp2"] < 1
-    assert sum("cannot be aggregated" in line for line in told) == 1
+    assert not any("cannot be aggregated" in line for line in told)
     fip = found["patch"]["analysis"]["fip"]
     assert fip["value"] == found["vsibench_overall"]
-    assert fip["reason"].startswith("time for only")
-    assert 0 < fip["draws"] < DRAWS
+    assert fip["low"] < fip["value"] < fip["high"]
+    assert fip["draws"] == 1000
 
 
 def test_a_kind_of_question_that_is_missing(run, told, capsys):

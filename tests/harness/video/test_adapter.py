@@ -1,0 +1,120 @@
+"""Which frames of a video an adapter takes, as its attributes and its code say."""
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_patch.harness.names import adapters
+from lmms_patch.harness.names.adapters import file_of, rate_alone, reads_as_qwen
+from lmms_patch.harness.video.adapter import sampling_of
+from lmms_patch.harness.video.clip import Sampling
+
+WORDS = ("nframes", "process_vision_info", "fetch_video")
+"""One of these stands in each file that can matter; scanning all files takes seconds."""
+CODE = """
+class Alone:
+    max_num_frames, fps = 16, 2.0
+
+    def ask(self):
+        kwargs = {"max_pixels": 5}
+        if self.fps is not None:
+            kwargs["fps"] = self.fps
+        else:
+            kwargs["nframes"] = self.max_num_frames
+
+class Capped(Alone):
+    def ask(self):
+        kwargs = {"max_frames": self.max_num_frames}
+        if self.fps is not None:
+            kwargs["fps"] = self.fps
+        else:
+            kwargs["nframes"] = self.max_num_frames
+
+class Heir(Alone):
+    pass
+
+class Mute(Alone):
+    fps = None
+
+class Apart:
+    max_num_frames, fps = 16, 2.0
+
+    def ask(self):
+        kwargs = {"fps": self.fps, "max_frames": self.max_num_frames}
+"""
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    (tmp_path / "made_rates.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    adapters.file_of.cache_clear()
+    yield importlib.import_module("made_rates")
+    del sys.modules["made_rates"]
+    adapters.file_of.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Alone", Sampling(768, 2.0)),
+        ("Heir", Sampling(768, 2.0)),
+        ("Capped", Sampling(16, 2.0)),
+        ("Mute", Sampling(16)),
+        ("Apart", Sampling(16, 2.0)),
+    ],
+)
+def test_a_number_beside_a_rate(made, name, expected):
+    """A number of frames limits a rate only where the code gives the reader both."""
+    assert sampling_of(getattr(made, name)())[0] == expected
+    assert sampling_of(getattr(made, name)(), frames=5)[0] == Sampling(5)
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        (rate_alone, {"chat/qwen2_5_vl", "chat/thyme"}),
+        (
+            reads_as_qwen,
+            {
+                "chat/llava_onevision2",
+                "chat/qwen2_5_vl",
+                "chat/thyme",
+                "chat/qwen3_vl",
+                "chat/llava_onevision1_5",
+                "chat/vllm_generate",
+                "simple/qwen3_vl",
+            },
+        ),
+    ],
+)
+def test_which_adapters_of_the_host_leave_frames_to_qwens_reader(says, expected):
+    """Each of those named was read by a person; ``vllm``, ``sglang`` and ``qwen3_vl`` give ``max_frames`` beside the rate."""
+    where = Path(file_of("lmms_eval.models.chat.qwen2_5_vl")).parents[1]
+    found = set()
+    for file in where.glob("*/*.py"):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.parse(text).body if any(word in text for word in WORDS) else ():
+            if isinstance(node, ast.ClassDef) and says(f"lmms_eval.models.{file.parent.name}.{file.stem}.{node.name}"):
+                found.add(f"{file.parent.name}/{file.stem}")
+    assert found == expected
+
+
+@given(total=st.integers(2, 3000), seconds=st.integers(1, 200), rate=st.sampled_from([None, 0.5, 1.0, 2.0, 4.0]), most=st.integers(1, 60))
+def test_frames_are_those_of_qwens_reader(total, seconds, rate, most):
+    """Against the package's own function: a rate alone, and a number that the adapter has made even and no more than there are."""
+    vision = pytest.importorskip("qwen_vl_utils.vision_process", reason="qwen-vl-utils is not installed")
+    if rate is None:
+        sampling, asked = Sampling(most, None, "qwen_vl_utils"), {"nframes": max(2, min(most, total) // 2 * 2)}
+    else:
+        sampling, asked = Sampling(vision.FPS_MAX_FRAMES, rate, "qwen_vl_utils"), {"fps": rate}
+    count = vision.smart_nframes(asked, total, total / seconds)
+    taken = torch.linspace(0, total - 1, count).round().long().tolist()
+    found = sampling.indices(total, seconds).tolist()
+    assert found == (taken if min(total, most if rate is None else 768) > 1 else [0])
