@@ -26,8 +26,8 @@ _MEDIA = ("image", "images", "video", "videos", "visual", "frames")
 """Fields of a doc that hold what a view is cut from."""
 _HOST = "lmms_eval"
 
-_QWEN = {"process_vision_info", "fetch_video"}
-"""Functions of ``qwen_vl_utils`` that read videos."""
+_QWEN = {"process_vision_info", "fetch_video", "to_openai_messages", "to_qwen3_vl_openai_messages"}
+"""Functions of ``qwen_vl_utils`` that read videos, and methods of lmms-eval's messages that call them."""
 
 KNOWN = {
     "cogvlm2": "where a call fails it returns the previous answer again, which cannot be told from an answer",
@@ -95,21 +95,21 @@ def decodes_sound(path: str) -> str:
     return ""
 
 
-def rate_alone(path: str) -> bool:
-    """Return whether an adapter gives the reader of videos a rate in place of its number of frames, so that the number does not limit the rate.
+def limit_of_rate(path: str) -> str | None:
+    """Return the attribute that limits how many frames an adapter takes at a rate; "" where nothing does; None where it takes no rate instead of a number.
 
-    Such code says, with no ``max_frames`` beside it: ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = ...``.
+    Such code says ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``, and may give ``max_frames`` beside
+    it.
 
     Args:
         path: as for ``read``.
     """
-    return any(
-        "fps" in _keys(branch.body) and "nframes" in _keys(branch.orelse)
-        for method in _methods(path)
-        if "max_frames" not in {one.value for one in ast.walk(method) if isinstance(one, ast.Constant)}
-        for branch in ast.walk(method)
-        if isinstance(branch, ast.If)
-    )
+    for method in _methods(path):
+        branches = [one for one in ast.walk(method) if isinstance(one, ast.If)]
+        if any("fps" in _keys(branch.body) and "nframes" in _keys(branch.orelse) for branch in branches):
+            given = (value for key, value in _entries(method.body) if key == "max_frames")
+            return next((value.attr for value in given if isinstance(value, ast.Attribute)), "")
+    return None
 
 
 def reads_as_qwen(path: str) -> bool:
@@ -119,8 +119,9 @@ def reads_as_qwen(path: str) -> bool:
         path: as for ``read``.
     """
     methods = _methods(path)
-    calls = {one.func.id for method in methods for one in ast.walk(method) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
-    return bool(calls & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
+    called = [one.func for method in methods for one in ast.walk(method) if isinstance(one, ast.Call)]
+    names = {one.id for one in called if isinstance(one, ast.Name)} | {one.attr for one in called if isinstance(one, ast.Attribute)}
+    return bool(names & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
 
 
 def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -134,12 +135,20 @@ def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return list(found.values())
 
 
-def _keys(statements: list[ast.stmt]) -> set[object]:
+def _keys(statements: list[ast.stmt]) -> set[str]:
     """Return the keys under which statements put something into a mapping."""
-    inside = (one for statement in statements for one in ast.walk(statement))
-    return {
-        one.slice.value for one in inside if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and isinstance(one.slice, ast.Constant)
-    }
+    return {key for key, _ in _entries(statements)}
+
+
+def _entries(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what statements put into mappings: the key, and the expression."""
+    for one in (one for statement in statements for one in ast.walk(statement)):
+        pairs: list[tuple[ast.expr | None, ast.expr]] = []
+        if isinstance(one, ast.Dict):
+            pairs = list(zip(one.keys, one.values, strict=True))
+        elif isinstance(one, ast.Assign):
+            pairs = [(target.slice, one.value) for target in one.targets if isinstance(target, ast.Subscript)]
+        yield from ((key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str))
 
 
 # --- the classes of an adapter ----------------------------------------------------------------------

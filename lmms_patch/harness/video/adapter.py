@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Literal, TypeGuard
 
-from lmms_patch.harness.names.adapters import rate_alone, reads_as_qwen
+from lmms_patch.harness.names.adapters import limit_of_rate, reads_as_qwen
 from lmms_patch.harness.video.clip import Sampling
 
 _COUNTS = ("max_num_frames", "max_frames_num", "nframes", "num_frames", "max_frames", "num_video_frames", "video_max_frames", "num_segments")
@@ -33,8 +33,10 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     count, rate = next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)
     path = f"{type(model).__module__}.{type(model).__qualname__}"
     reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(path) else ""
-    if counts and rates and rate_alone(path):
-        count, told = _most_of_qwen(), f"{next(iter(rates))}={rate:g} in place of {next(iter(counts))}"
+    if counts and rates and (limit := limit_of_rate(path)) is not None:
+        most = getattr(model, limit, None) if limit else None
+        count = most if _is_count(most) else _most_of_qwen()
+        told = f"{next(iter(rates))}={rate:g}, {f'{limit}={most}' if _is_count(most) else f'in place of {next(iter(counts))}'}"
     return Sampling(count, rate, reader), told
 
 

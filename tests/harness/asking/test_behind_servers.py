@@ -82,10 +82,12 @@ def test_each_segment_of_a_clip_goes_over_the_wire(name, tmp_path):
         results = toys.run(model, ["toy_trci4"], tmp_path)
     assert [[one] for one in "x" * (k + 1)] == results["samples"]["toy_trci4"][0]["resps"]
     most = model.max_frames_num if name == "openai" else model.nframes
-    clip = np.linspace(0, frames - 1, most, dtype=int)
+    clip = uniform(frames, most)
     parts = [clip[most * i // k : most * (i + 1) // k] for i in range(k)]
     expected = [uniform(frames, most), *(part[uniform(len(part), len(part) // 2 * 2)] for part in parts)]
     assert sorted(shown) == sorted(one.tolist() for one in expected)
+    assert results["results"]["toy_trci4"]["patch,none"]["frames_read"]["checked"]
+    assert "read" not in results["results"]["toy_trci4"]["patch,none"]["frames_read"], "the full clip shows the frames of the segments"
 
 
 def test_a_video_that_is_too_short_fails_as_in_the_base_task(tmp_path):

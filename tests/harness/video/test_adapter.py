@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.harness.names import adapters
-from lmms_patch.harness.names.adapters import file_of, rate_alone, reads_as_qwen
+from lmms_patch.harness.names.adapters import file_of, limit_of_rate, reads_as_qwen
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.video.clip import Sampling
 
@@ -38,6 +38,15 @@ class Capped(Alone):
 
 class Heir(Alone):
     pass
+
+class Literal:
+    nframes, max_frames, video_fps = 64, 300, 2.0
+
+    def ask(self):
+        if self.video_fps:
+            kwargs = {"fps": self.video_fps, "max_frames": self.max_frames}
+        else:
+            kwargs = {"nframes": self.nframes}
 
 class Mute(Alone):
     fps = None
@@ -66,6 +75,7 @@ def made(tmp_path, monkeypatch):
         ("Alone", Sampling(768, 2.0)),
         ("Heir", Sampling(768, 2.0)),
         ("Capped", Sampling(16, 2.0)),
+        ("Literal", Sampling(300, 2.0)),
         ("Mute", Sampling(16)),
         ("Apart", Sampling(16, 2.0)),
     ],
@@ -79,10 +89,15 @@ def test_a_number_beside_a_rate(made, name, expected):
 @pytest.mark.parametrize(
     ("says", "expected"),
     [
-        (rate_alone, {"chat/qwen2_5_vl", "chat/thyme"}),
+        (lambda path: limit_of_rate(path) == "", {"chat/qwen2_5_vl", "chat/thyme", "chat/openai"}),
+        (lambda path: limit_of_rate(path) == "max_frames", {"chat/async_openai"}),
+        (lambda path: limit_of_rate(path) == "max_frame_num", {"chat/vllm", "chat/vllm_generate", "chat/sglang"}),
         (
             reads_as_qwen,
             {
+                "chat/async_openai",
+                "chat/openai",
+                "chat/vllm",
                 "chat/llava_onevision2",
                 "chat/qwen2_5_vl",
                 "chat/thyme",
@@ -95,7 +110,7 @@ def test_a_number_beside_a_rate(made, name, expected):
     ],
 )
 def test_which_adapters_of_the_host_leave_frames_to_qwens_reader(says, expected):
-    """Each of those named was read by a person; ``vllm``, ``sglang`` and ``qwen3_vl`` give ``max_frames`` beside the rate."""
+    """Each of those named was read by a person; ``qwen3_vl`` gives a rate and ``max_frames``, and no number."""
     where = Path(file_of("lmms_eval.models.chat.qwen2_5_vl")).parents[1]
     found = set()
     for file in where.glob("*/*.py"):
