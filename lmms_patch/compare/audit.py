@@ -137,8 +137,9 @@ def _check_file(result: Result, where: str) -> None:
     _check_size(result, where)
     if result.kind.name == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
-            if name in result.metrics:
-                _match(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
+            for column, value in ((name, one["value"]), (f"{name}_low", one["low"]), (f"{name}_high", one["high"])):
+                if column in result.metrics:
+                    _match(where, column, result.metrics[column], value, "its entry under magic.numbers")
         return
     _check_settings(result, where)
     if not analysis:

@@ -19,7 +19,7 @@ from lmms_patch.app.commands.common import IncludePath, Quiet, examples, say, te
     "lmms-patch report out/qwen out/internvl --from-csv rci_table2.csv",
 )
 def command(
-    folders: Annotated[list[Path] | None, typer.Argument(metavar="OUT...", help="The --output_path of runs, or *_results.json files.")] = None,
+    folders: Annotated[list[Path] | None, typer.Argument(metavar="OUT", help="The --output_path of runs, or *_results.json files.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier report there is replaced.")] = Path(
         "out/report"
     ),
