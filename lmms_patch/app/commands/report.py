@@ -31,8 +31,13 @@ def command(
         bool, typer.Option("--with-images", help="Take the examples' images through lmms-eval, where their dataset can be reached.")
     ] = False,
     include_path: IncludePath = None,
-    count: Annotated[int, typer.Option("--examples", metavar="N", min=0, max=20, help="Docs to show by rule and result.")] = 2,
-    categories: Annotated[bool, typer.Option("--categories/--no-categories", help="Also each category by itself.")] = True,
+    count: Annotated[
+        int | None,
+        typer.Option("--examples", metavar="N", min=0, max=20, help="Docs to show by rule and result: 2, or none of over 100 results, if left out."),
+    ] = None,
+    categories: Annotated[
+        bool | None, typer.Option("--categories/--no-categories", help="Also each category by itself: of up to 100 results, if left out.")
+    ] = None,
     title: Annotated[str, typer.Option("--title", help="Of the page; made from what is in it if left out.")] = "",
     quiet: Quiet = False,
 ) -> None:
