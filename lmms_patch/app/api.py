@@ -633,8 +633,8 @@ def report(
     *,
     from_csv: Paths = (),
     title: str = "",
-    examples: int = 2,
-    categories: bool = True,
+    examples: int | None = None,
+    categories: bool | None = None,
     with_images: bool = False,
     include_path: str | Path | None = None,
     tell: Tell = _silent,
@@ -646,14 +646,14 @@ def report(
         output: the folder; an earlier report there is replaced.
         from_csv: published tables with the columns dataset, model, n and rci (or pcri), set beside the runs.
         title: of the page; made from what is in it where empty.
-        examples: docs to show by rule and result.
-        categories: also each category by itself.
+        examples: docs to show by rule and result; None: 2, and none of more than 100 results.
+        categories: also each category by itself; None: of up to 100 results.
         with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are drawn without.
         include_path: a folder with more task files, for ``with_images``.
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file is missing or not whole, nothing to report, or the folder cannot be written.
+        PatchError: a file is missing or not whole, nothing to report, more than 400 results, or the folder cannot be written.
     """
     from lmms_patch.present.report.build import build
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 GATES, WORKFLOW, TASKS = "gates.yaml", Path(".github", "workflows", "lmms-patch.yml"), Path("my_tasks")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+GATE_NEEDS = "loguru msgspec numpy pillow pyarrow pydantic pyyaml rich scipy typer"
+"""Packages that the gate imports, as ``action.yml`` installs them: some 350 MB, while torch and all else that lmms-patch needs are gigabytes."""
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+@[\w./-]+")
 _EXPRESSION = "${{"
 """What GitHub would replace, wherever in a workflow it stands."""
@@ -70,7 +72,8 @@ def gate(run: str | Path, *, output: str | Path = ".", action: str | None = None
     Args:
         run: the ``--output_path`` of runs, or one results file.
         output: the root of a repository; ``gates.yaml`` and ``.github/workflows/lmms-patch.yml`` are written below it.
-        action: this repository on GitHub, with a tag or commit: ``OWNER/lmms-patch@TAG``; None: what the installation was made from, where it says.
+        action: this repository on GitHub, with a tag or commit: ``OWNER/lmms-patch@TAG``; None: what the installation was made from, where it says,
+            be it a repository on GitHub or a package index.
         runner: the label of the machine that evaluates, which needs a GPU where the model does.
         force: replace files that are there.
 
@@ -84,30 +87,36 @@ def gate(run: str | Path, *, output: str | Path = ".", action: str | None = None
         raise OptionError(
             f"--action {action}: must be a repository on GitHub with a tag or a commit, such as OWNER/lmms-patch@v{lmms_patch.__version__}"
         )
-    action = action or installed_from()
+    source = action or installed_from()
     made = derive(Path(run))
     root = Path(output)
     contents = {root / GATES: made.text}
     notes = [f"left out, because the run itself does not pass it: {line}" for line in made.left_out]
-    if action:
-        contents[root / WORKFLOW] = workflow(made, action, runner)
+    if source:
+        contents[root / WORKFLOW] = workflow(made, source, runner)
         notes.append("commit both files to the default branch before a pull request is judged: the rules are taken from there")
     else:
         again = shlex.join(["lmms-patch", "init", "gate", str(run), "--action", f"OWNER/lmms-patch@v{lmms_patch.__version__}", "--force"])
-        notes.append(f"no workflow: nothing says from which repository lmms-patch was installed; type: {again}")
+        notes.append(f"no workflow: no workflow could install lmms-patch from where this one came from; type: {again}")
     _write(contents, force)
     return Written(tuple(contents), (shlex.join(["lmms-patch", "gate", str(run), "--config", str(root / GATES)]),), tuple(notes))
 
 
 def installed_from() -> str | None:
-    """Return the repository on GitHub that lmms-patch was installed from, with the commit, as a workflow names an action; None where nothing says.
+    """Return from where a workflow can install this lmms-patch; None where nothing says.
 
-    pip notes both where it installs from a repository. Of an editable install its checkout says them, where a remote branch has the commit.
+    Returns:
+        ``lmms-patch==VERSION`` of an install from a package index: pip then notes no place (PEP 610). ``OWNER/lmms-patch@COMMIT``, as a workflow
+        names an action, of an install from GitHub, which pip notes. Of an editable install its checkout says it, where a remote branch has the
+        commit.
     """
     try:
-        about = json.loads(metadata.distribution("lmms-patch").read_text("direct_url.json") or "{}")
+        noted = metadata.distribution("lmms-patch").read_text("direct_url.json")
+        about = json.loads(noted) if noted else {}
     except (metadata.PackageNotFoundError, ValueError):
         return None
+    if not noted:
+        return f"lmms-patch=={lmms_patch.__version__}"
     if commit := about.get("vcs_info", {}).get("commit_id"):
         return _on_github(str(about.get("url", "")), str(commit))
     if not about.get("dir_info", {}).get("editable"):
@@ -162,7 +171,7 @@ jobs:
       - uses: actions/setup-python@v5  # before anything is checked out
         with:
           python-version: "3.11"
-      - uses: actions/checkout@v4
+{before}      - uses: actions/checkout@v4
         with:
           ref: ${{{{ github.event.pull_request.base.sha || github.sha }}}}
           path: base
@@ -171,10 +180,7 @@ jobs:
         with:
           name: runs
           path: out/new
-      - uses: {action}
-        with:
-          out: out/new
-          config: base/gates.yaml
+{gate}
       - uses: actions/upload-artifact@v4
         if: always()
         with:
@@ -185,23 +191,45 @@ jobs:
 """
 
 
-def workflow(made: Derived, action: str, runner: str) -> str:
+_BY_ACTION = """\
+      - uses: {action}
+        with:
+          out: out/new
+          config: base/gates.yaml"""
+_INSTALLED = """\
+      - run: |
+          python3 -I -m venv "$RUNNER_TEMP/lmms-patch"
+          "$RUNNER_TEMP/lmms-patch/bin/python" -I -m pip install --quiet {needs}
+          "$RUNNER_TEMP/lmms-patch/bin/python" -I -m pip install --quiet --no-deps {requirement}
+"""
+_BY_COMMAND = """\
+      - run: >-
+          "$RUNNER_TEMP/lmms-patch/bin/python" -I -m lmms_patch.app.cli gate out/new
+          --config base/gates.yaml --json gate.json --junit gate.xml"""
+
+
+def workflow(made: Derived, source: str, runner: str) -> str:
     """Return a GitHub workflow that makes the runs again that rules were derived from, and holds the new ones to the rules.
 
     Args:
         made: the rules, with the results that they are from.
-        action: as a workflow names it: ``OWNER/lmms-patch@TAG``.
+        source: where lmms-patch is installed from: ``OWNER/lmms-patch@TAG`` on GitHub, or ``lmms-patch==VERSION`` of a package index.
         runner: the label of the machine that evaluates.
 
     Raises:
         OptionError: a word of the run that GitHub would replace by a value of its own.
     """
     runs: dict[Path, Run] = {one.run.path: one.run for one in made.results}
-    repository, _, tag = action.partition("@")
-    install = f"pip install 'lmms-patch[all] @ git+https://github.com/{repository}@{tag}'"
     commands = list(dict.fromkeys(_command(run, [one.result.task for one in made.results if one.run is run]) for run in runs.values()))
     steps = "\n".join(f"      - run: {_scalar(command)}" for command in commands)
-    return _JOBS.format(runner=_scalar(runner), install=_scalar(install), commands=steps, action=_scalar(action))
+    repository, at, tag = source.partition("@")
+    if at:
+        whole, before = f"lmms-patch[all] @ git+https://github.com/{repository}@{tag}", ""
+        gate = _BY_ACTION.format(action=_scalar(source))
+    else:
+        whole, before = source.replace("==", "[all]=="), _INSTALLED.format(needs=GATE_NEEDS, requirement=source)
+        gate = _BY_COMMAND
+    return _JOBS.format(runner=_scalar(runner), install=_scalar(f"pip install '{whole}'"), commands=steps, before=before, gate=gate)
 
 
 def _scalar(text: str) -> str:

@@ -240,7 +240,9 @@ def _called(argv: Sequence[str]) -> list[str]:
 
 def _name(param: Any) -> str:
     """Return how a parameter is typed."""
-    return str(max(param.opts, key=len) if param.param_type_name == "option" else param.metavar or param.name.upper())
+    if param.param_type_name == "option":
+        return str(max(param.opts, key=len))
+    return f"{param.metavar or param.name.upper()}{'' if param.nargs == 1 else '...'}"
 
 
 _WANTED = {"Input should be a valid integer": "must be a whole number", "Input should be a valid number": "must be a number"}

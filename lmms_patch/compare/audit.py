@@ -35,7 +35,7 @@ from lmms_patch.runs import failures
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
-from lmms_patch.runs.record import Record, hashed, in_set, log_digest
+from lmms_patch.runs.record import Record, View, hashed, hashed_text, in_set, log_digest
 from lmms_patch.runs.results import objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
@@ -137,8 +137,9 @@ def _check_file(result: Result, where: str) -> None:
     _check_size(result, where)
     if result.kind.name == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
-            if name in result.metrics:
-                _match(where, name, result.metrics[name], one["value"], "its entry under magic.numbers")
+            for column, value in ((name, one["value"]), (f"{name}_low", one["low"]), (f"{name}_high", one["high"])):
+                if column in result.metrics:
+                    _match(where, column, result.metrics[column], value, "its entry under magic.numbers")
         return
     _check_settings(result, where)
     if not analysis:
@@ -340,6 +341,8 @@ class _Log:
         self.higher = result.details.get("higher_is_better") or {}
         self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
+        self._views: dict[int, View] = {}
+        """Views that were checked, by their id: docs share the objects of equal views."""
         self.run = TaskRun(result, self._records(result.pipelines))
         made = result.details.get("made") or {}
         self.current = made.get("numbers") == outcome.NUMBERS
@@ -354,7 +357,7 @@ class _Log:
             self._check_record(record, line.doc_id)
             times[record.doc_id] += 1
             if times[record.doc_id] == self.result.place + 1:
-                self.hashes.append(hashed(line.hashable()))
+                self.hashes.append(hashed_text(bytes(line.patch)))
                 out.append(record)
         docs = self.result.docs
         if times.total() != docs * pipelines:
@@ -377,6 +380,9 @@ class _Log:
         _match(where, "kind", record.kind, self.described["kind"], "the results file")
         _match(where, "grids", record.grids, self.described["grids"], "the results file")
         for view in (*record.views, *record.wrong_views):
+            if id(view) in self._views:
+                continue
+            self._views[id(view)] = view
             for metric, score in view.scores.items():
                 item = view.items.get(metric)
                 if isinstance(item, (int, float)) and not _same(scalar(item), score):

@@ -126,7 +126,7 @@ class Comparison:
         rows = []
         for task in self.tasks:
             for one in task.numbers:
-                found, p = one.difference, "" if one.p_holm is None else f"{one.p_holm:.3f}"
+                found, p = one.difference, reading.p_text(one.p_holm)
                 ends = ["" if end is None else f"{end:.3f}" for end in (found.first, found.second)]
                 difference = "" if found.estimate.value is None else reading.text(found.estimate, "{:+.3f}".format)
                 rows.append([task.second, one.name, *ends, difference, p])

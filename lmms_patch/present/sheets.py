@@ -212,15 +212,6 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, tho
     return said if any(c in "123456789" for c in said) else said.lstrip("+-")
 
 
-def p_text(p: float | None) -> str:
-    """Return a p-value as people read it; empty where there is none.
-
-    >>> p_text(0.0004), p_text(0.0421), p_text(None)
-    ('<0.001', '0.042', '')
-    """
-    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def levels(cells: Iterable[Cell]) -> str:
     """Return at which levels the intervals among some cells are, in words; empty where none has an interval.
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmms_patch.errors import RecordError, nearest
-from lmms_patch.rci.pooling import alike, joint
+from lmms_patch.errors import RecordError
+from lmms_patch.rci.pooling import alike, joint, together
 from lmms_patch.rci.recompute import Analyzed, Changes, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Grid
@@ -96,32 +96,15 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
         changes: other settings than those of the runs.
 
     Raises:
-        RecordError: no task is in all runs, or a task was asked of other docs or with left-out views.
+        RecordError: no task is in all runs, or a task was asked of other docs, on other grids or with left-out views.
     """
-    by_task = {model: {(a.run.result.task, a.run.result.filter): a for a in run} for model, run in runs.items()}
-    first, *others = by_task.values()
-    shared = [key for key in first if all(key in run for run in others)]
-    if not shared:
-        close = nearest(next(iter(first))[0], [task for run in others for task, _ in run])
-        raise RecordError(f"no task is in all {len(runs)} runs" + (f"; nearest: {', '.join(close)}" if close else ""))
     out = []
-    for key in shared:
-        of = {model: run[key] for model, run in by_task.items()}
-        _check(key[0], list(of.values()))
-        out += [_ensemble(of, n, changes or Changes()) for n in next(iter(of.values())).run.result.described["grids"]]
+    for task, of_task in together(list(runs.values())):
+        grids = [tuple(a.run.result.described["grids"]) for a in of_task]
+        if len(set(grids)) > 1:
+            raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
+        out += [_ensemble(dict(zip(runs, of_task, strict=True)), n, changes or Changes()) for n in grids[0]]
     return out
-
-
-def _check(task: str, runs: Sequence[Analyzed]) -> None:
-    """Check that all models were asked the same of the same docs."""
-    grids = [tuple(a.run.result.described["grids"]) for a in runs]
-    if len(set(grids)) > 1:
-        raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
-    if any(record.asked is not None for a in runs for record in a.run.records):
-        raise RecordError(f"{task}: a run that left views out does not tell which cells answer a doc; give runs that asked all of them")
-    docs = [{record.doc_id for record in a.run.records} for a in runs]
-    if any(own != docs[0] for own in docs):
-        raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same")
 
 
 def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:

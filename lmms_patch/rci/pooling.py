@@ -160,23 +160,34 @@ def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) 
     Raises:
         RecordError: no task is in all runs, or a task was run with other settings or docs.
     """
+    return [_average(task, of_task, changes or Changes()) for task, of_task in together(runs)]
+
+
+def together(runs: Sequence[Sequence[Analyzed]]) -> list[tuple[str, list[Analyzed]]]:
+    """Return each task that all runs have, with its result in each of them.
+
+    Raises:
+        RecordError: no task is in all runs, or a task was asked of other docs in one of them, or with left-out views.
+    """
     by_task = [{(a.run.result.task, a.run.result.filter): a for a in run} for run in runs]
     shared = [key for key in by_task[0] if all(key in run for run in by_task)]
     if not shared:
         close = nearest(next(iter(by_task[0]))[0], [task for run in by_task[1:] for task, _ in run])
         raise RecordError(f"no task is in all {len(runs)} runs" + (f"; nearest: {', '.join(close)}" if close else ""))
-    return [_average(key[0], [run[key] for run in by_task], changes or Changes()) for key in shared]
+    out = [(key[0], [run[key] for run in by_task]) for key in shared]
+    for task, of_task in out:
+        if any(record.asked is not None for a in of_task for record in a.run.records):
+            raise RecordError(f"{task}: a run that left views out cannot be taken together with others; compare two of them: lmms-patch compare")
+        docs = [{record.doc_id for record in a.run.records} for a in of_task]
+        if any(own != docs[0] for own in docs):
+            raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same")
+    return out
 
 
 def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     described = [a.run.result.described for a in runs]
     if any(d != described[0] for d in described):
         raise RecordError(f"{task}: the runs were made with different settings; average only runs of the same")
-    if any(record.asked is not None for a in runs for record in a.run.records):
-        raise RecordError(f"{task}: a run that left views out cannot be averaged with others; compare two of them: lmms-patch compare")
-    docs = [{record.doc_id for record in a.run.records} for a in runs]
-    if any(own != docs[0] for own in docs):
-        raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); average only runs of the same")
     names = [name for name in runs[0].metrics if all(name in a.metrics for a in runs)]
     values = {name: [a.metrics[name] for a in runs] for name in names}
     known = {name: np.array([float(v) for v in found if v is not None]) for name, found in values.items() if None not in found}

@@ -57,7 +57,9 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     """
     added: dict[str, Any] = {}
     for result in results:
-        flat, name = result.details, result.filter
+        of_magic = (result.details.get("magic") or {}).get("numbers") or {}
+        flat = {**result.details, **{f"{metric}_{side}": one[side] for metric, one in of_magic.items() for side in ("low", "high")}}
+        name = result.filter
         for metric in _columns(result):
             ends = {f"{metric}_{side},{name}": flat[f"{metric}_{side}"] for side in ("low", "high") if f"{metric}_{side}" in flat}
             added |= {f"{metric},{name}": ends}

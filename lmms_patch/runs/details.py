@@ -166,7 +166,7 @@ class Settings:
 
     LATE: ClassVar[tuple[str, ...]] = ("asking",)
 
-    draws: Annotated[int, Meta(ge=1, le=100_000)] = DRAWS
+    draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
     level: Level = LEVEL
     seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
     delta: Number | None = None
@@ -360,7 +360,6 @@ class Details(Struct):
         made: by what versions, and of which docs; absent in older files
         settings: of the statistics
         higher_is_better: metric -> bool
-        magic: of the metric `magic` of MAGIC tasks alone, which have it in place of chance, ceiling, donors and analysis
         frames_read: of tasks that were asked on clips: which frames the adapter read
     """
 
@@ -381,8 +380,54 @@ class Details(Struct):
     gate: Literal[0, 1] | UnsetType | None = UNSET
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
-    magic: MagicNumbers | UnsetType = UNSET
     frames_read: FramesRead | UnsetType = UNSET
+
+
+class MagicSettings(Struct, frozen=True):
+    """Of the statistics of a MAGIC task."""
+
+    draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
+    level: Level = LEVEL
+    seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
+
+
+class MagicDetails(Struct):
+    """The value of the metric `magic` of a MAGIC task in a results file (results.<task>."magic,<filter>"): every number of the task.
+
+    Attributes:
+        records: docs with a record in the sample log
+        n_failed: docs with a failed call; earlier versions wrote no such key
+        made: by what versions, and of which docs
+        settings: of the statistics
+        higher_is_better: metric -> bool
+        magic: numbers, counts and settings (docs/magic.md)
+    """
+
+    MORE: ClassVar[dict[str, Any]] = {"type": ["number", "null"], "description": "the numbers of docs/magic.md, without their intervals"}
+
+    records: Count = 0
+    n_failed: Number | None = None
+    settings: MagicSettings = MagicSettings()
+    higher_is_better: dict[str, bool] = {}
+    made: Made | UnsetType = UNSET
+    magic: MagicNumbers = cast(Any, None)  # left out where the statistics failed; never null
+
+
+class ObjectColumns(Struct):
+    """The columns of a task that have an object."""
+
+    PATTERNS: ClassVar[dict[str, type]] = {"^patch,": Details, "^magic,": MagicDetails}
+
+
+class Objects(Struct, kw_only=True):
+    """The file `<date>_patch.json` beside a results file: the long objects of its tasks.
+
+    Attributes:
+        results: by task
+    """
+
+    schema: Literal[1]
+    results: dict[str, ObjectColumns]
 
 
 # --- is it as we write it? ------------------------------------------------------------------------
@@ -393,16 +438,17 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
 
     Args:
         described: ``configs.<task>.lmms_patch``.
-        details: the value of the metric ``patch``; may be empty.
+        details: the value of the metric ``patch``, or ``magic`` of a MAGIC task; may be empty.
     """
+    kind = MagicDetails if described.get("kind") == "magic" else Details
     said = fault(described, Described if described.get("kind") == "magic" else TaskConfig)
     if not said and (odd := sizes_at_odds(described["kind"], described["grids"])):
         said = f"grids {odd}"
     if said or not details:
         return said
     parts = {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
-    flat = {key: value for key, value in details.items() if key not in Details.__struct_fields__}
-    said = fault(parts, Details) or fault(flat, dict[str, Number | None]) or _lacking(parts)
+    flat = {key: value for key, value in details.items() if key not in kind.__struct_fields__}
+    said = fault(parts, kind) or fault(flat, dict[str, Number | None]) or _lacking(parts)
     return said or _at_odds(str(described["kind"]), parts) or _unordered(parts)
 
 

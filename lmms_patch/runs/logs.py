@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, at_odds, parts_at_odds, record_of, view_at_odds
+from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, WrongImage, parts_at_odds, record_of, view_at_odds
 
 CHANGED = "the file was changed or written by another program"
 _KEPT = 50_000
@@ -63,14 +63,21 @@ class Line(_Fields, kw_only=True):
         return found
 
 
+class _WrongParts(WrongImage):
+    """What a record says of a wrong image, whose views are not read yet."""
+
+    views: list[Raw] = []  # type: ignore[assignment] # undecoded in place of decoded
+
+
 class _Parts(Record):
     """A record whose parts that many docs share are not read yet."""
 
     views: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment] # undecoded in place of decoded
     baselines: list[Raw] = []  # type: ignore[assignment] # the same
+    wrong_image: _WrongParts | None = None
 
 
-_OTHERS = [name for name in Record.__struct_fields__ if name not in ("views", "baselines")]
+_OTHERS = [name for name in Record.__struct_fields__ if name not in ("views", "baselines", "wrong_image")]
 _FIELDS, _PARTS = msgspec.json.Decoder(_Fields), msgspec.json.Decoder(_Parts)
 _VIEW, _BASELINE = msgspec.json.Decoder(View), msgspec.json.Decoder(Baseline)
 
@@ -129,17 +136,24 @@ class Shared:
         found = _PARTS.decode(text)
         views = [self._part(one, _VIEW) for one in found.views]
         baselines = [self._part(one, _BASELINE) for one in found.baselines]
-        record = Record(views=views, baselines=baselines, **{name: getattr(found, name) for name in _OTHERS})
-        if said := parts_at_odds(record) if record.wrong_image is None else at_odds(record):
+        wrong = None
+        if (given := found.wrong_image) is not None:
+            wrong = WrongImage(given.source, given.image_sizes, [self._part(one, _VIEW) for one in given.views])
+        record = Record(views=views, baselines=baselines, wrong_image=wrong, **{name: getattr(found, name) for name in _OTHERS})
+        if said := parts_at_odds(record):
             raise RecordError(said)
-        return self.known(record)
+        return self._known_parts(record)
 
     def known(self, record: Record) -> Record:
         """Return a record with the parts that were there before in place of equal ones; views and baselines only where boxes are not kept."""
         if not self._boxes:
             record.views = [self._lean(view) for view in record.views]
-            for view in record.wrong_views:
-                view.boxes = None
+            if record.wrong_image is not None:
+                record.wrong_image.views = [self._lean(view) for view in record.wrong_views]
+        return self._known_parts(record)
+
+    def _known_parts(self, record: Record) -> Record:
+        """Return a record with the parts that were there before in place of equal ones, but for its views and baselines."""
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
             setattr(record, name, self._known.setdefault(one, one))

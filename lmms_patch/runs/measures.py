@@ -71,7 +71,7 @@ def measures(result: Result) -> dict[str, Estimate]:
         for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
             out |= _indices(f"rci_{key}", grid, analysis, "boxes")
     for name, value in numbers.items():
-        if kind.regions and _OF_BOXES.match(name):
+        if (kind.regions and _OF_BOXES.match(name)) or (kind.name == "magic" and _is_end(name, numbers)):
             continue
         if name == metric:
             out[name] = out["score"]
@@ -90,6 +90,12 @@ def measures(result: Result) -> dict[str, Estimate]:
         out |= _of_tst(found, numbers)
         out |= {"score": out["tst"], metric: _bare(numbers.get(metric), result.docs), "chance": _bare(found["chance"], out["tst"].n)}
     return out
+
+
+def _is_end(name: str, numbers: Mapping[str, Any]) -> bool:
+    """Return whether a number is an end of the interval of another."""
+    of, _, side = name.rpartition("_")
+    return side in ("low", "high") and of in numbers
 
 
 def full_marks(analysis: Mapping[str, Any], scale: float | None = None, *, signed: bool = False) -> float | None:

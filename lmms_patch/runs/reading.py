@@ -136,6 +136,15 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
 # --- of an analysis -------------------------------------------------------------------------------
 
 
+def p_text(p: float | None) -> str:
+    """Return a p-value as people read it; empty where there is none.
+
+    >>> p_text(0.0004), p_text(0.0421), p_text(None)
+    ('<0.001', '0.042', '')
+    """
+    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def gate_of(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the gate of an analysis; empty where it has none."""
     found = analysis.get("gate")

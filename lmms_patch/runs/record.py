@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
+import msgspec
 from msgspec import Meta, Struct, field
 
 from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
@@ -303,13 +305,10 @@ def record_of(patch: Mapping[str, Any]) -> Record:
 
 def at_odds(record: Record) -> str:
     """Say what of a record does not fit together; empty where all does."""
-    wrong = record.wrong_views
-    for name, views in (("views", record.views), ("wrong_image.views", wrong)):
+    for name, views in (("views", record.views), ("wrong_image.views", record.wrong_views)):
         for i, view in enumerate(views):
             if said := view_at_odds(view):
                 return f"patch.{name}[{i}].{said}"
-    if unsaid := [i for i, view in enumerate(wrong) if view.said is None]:
-        return f"patch.wrong_image.views[{unsaid[0]}].said is missing"
     return parts_at_odds(record)
 
 
@@ -333,7 +332,9 @@ def view_at_odds(view: View) -> str:
 
 
 def parts_at_odds(record: Record) -> str:
-    """Say what of the parts of a record beside its views does not fit together; empty where all does."""
+    """Say what of a record does not fit together, whose views each do; empty where all does."""
+    if unsaid := [i for i, view in enumerate(record.wrong_views) if view.said is None]:
+        return f"patch.wrong_image.views[{unsaid[0]}].said is missing"
     count = len(record.views)
     if said := sizes_at_odds(record.kind, record.grids):
         return f"patch.grids {said}"
@@ -376,6 +377,22 @@ def hashed(patch: Mapping[str, Any]) -> bytes:
     """Return the SHA-256 of a doc's record, whatever the order of its keys and however a file writes it."""
     text = json.dumps(patch, sort_keys=True, separators=(",", ":"), default=plain)
     return hashlib.sha256(text.encode()).digest()
+
+
+def hashed_text(patch: bytes) -> bytes:
+    """Return ``hashed`` of a record's JSON, three times as fast.
+
+    msgspec writes what Python's ``json`` writes, but for escapes, letters beyond ASCII, and numbers that one of the two writes with an exponent.
+    """
+    try:
+        text = msgspec.json.encode(msgspec.json.decode(patch), order="sorted")
+    except (ValueError, RecursionError):  # NaN, half a character
+        return hashed(json.loads(patch))
+    odd = not text.isascii() or any(one in text for one in (b"\\", b"\x7f", b"0.0000")) or _EXPONENT.search(text)
+    return hashed(json.loads(patch)) if odd else hashlib.sha256(text).digest()
+
+
+_EXPONENT = re.compile(rb"e-?\d+[,\]}]")
 
 
 def log_digest(hashes: Iterable[bytes]) -> str:

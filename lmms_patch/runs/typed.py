@@ -219,9 +219,9 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
         kind: the type of the file.
         ours: we write the file: it has all keys that have a default in the type, and no other keys. Else people write it.
     """
-    made = msgspec.json.schema(kind, schema_hook=lambda other: {})
-    parts = made.pop("$defs", {})
     classes = {one.__name__: one for one in _classes(kind, set())}
+    by_pattern = [other for one in classes.values() for other in getattr(one, "PATTERNS", {}).values()]
+    (made, *_), parts = msgspec.json.schema_components([kind, *by_pattern], schema_hook=lambda other: {}, ref_template="#/$defs/{name}")
     for part, found in parts.items():
         _finish(found, classes.get(part), ours)
     top = parts.pop(made.pop("$ref").rpartition("/")[2])
@@ -256,6 +256,8 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
             if "default" in one and one.pop("default") is None and omits:  # left out, never null
                 one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
         found["additionalProperties"] = getattr(kind, "MORE", False)
+    if patterns := getattr(kind, "PATTERNS", {}):
+        found["patternProperties"] = {pattern: {"$ref": f"#/$defs/{other.__name__}"} for pattern, other in patterns.items()}
     found |= getattr(kind, "RULES", {})
 
 
@@ -283,7 +285,7 @@ def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
             return
         seen.add(kind)
         yield kind
-        for inner in get_type_hints(kind, include_extras=True).values():
+        for inner in (*get_type_hints(kind, include_extras=True).values(), *getattr(kind, "PATTERNS", {}).values()):
             yield from _classes(inner, seen)
     elif get_origin(kind) is not Literal:
         for inner in get_args(kind):

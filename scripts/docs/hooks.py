@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import commands
+import notebook
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
+    "examples/notebook.ipynb": "guides/notebook.md",
     "README.md": "project/readme.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
@@ -28,7 +30,8 @@ LINK = re.compile(r"(`+[^`]+`+)|\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that lie outside ``docs/``."""
     for path, place in ELSEWHERE.items():
-        files.append(File.generated(config, place, content=(ROOT / path).read_text(encoding="utf-8")))
+        content = notebook.markdown(ROOT / path) if path.endswith(".ipynb") else (ROOT / path).read_text(encoding="utf-8")
+        files.append(File.generated(config, place, content=content))
     return files
 
 

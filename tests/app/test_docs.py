@@ -5,6 +5,8 @@ Commands are typed for real on the runs that ``scripts/docs/runs.tar.xz`` keeps.
 """
 
 import ast
+import base64
+import json
 import re
 import shlex
 import subprocess
@@ -73,6 +75,30 @@ def test_a_page_that_shows_something_else_is_found():
     assert not agrees("a ...\nc", "a b\nb\nc")
     assert not agrees("a.c", "abc")
     assert not agrees("a", "a\nb")
+
+
+def test_the_notebook_shows_what_its_cells_give(tmp_path):
+    """Its cells are run; ``python scripts/docs/notebook.py --write`` mends what it shows."""
+    notebook = import_module("notebook")
+    cells = notebook.cells()
+    outputs, names = notebook.executed(cells, notebook.place(tmp_path))
+    before, after = notebook.stored(cells), notebook.words(outputs)
+    assert notebook.words(before) == after
+    assert after.count("a picture") == 1
+    pictures = [base64.b64decode(one["data"]["image/png"]) for cell in (*before, *outputs) for one in cell if "image/png" in one.get("data", {})]
+    assert pictures[0][:24] == pictures[1][:24], "of the same size"
+    written = json.loads(next((tmp_path / "examples" / "out" / "demo").glob("*_results.json")).read_text())["results"]
+    truth = {task: values["rci3,none"] for task, values in written.items() if values.get("rci3,none") is not None}
+    assert len(truth) == 5
+    dots = names["axes"].containers[0].lines[0]
+    assert dict(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == truth
+
+
+def test_an_output_that_is_not_todays_is_found():
+    notebook = import_module("notebook")
+    [[shown], [told]] = notebook.executed([{"cell_type": "code", "source": ["x = 2\n", "x"]}, {"cell_type": "code", "source": ["print(x)"]}], ROOT)[0]
+    assert (shown["data"], told["text"]) == ({"text/plain": ["2"]}, ["2\n"])
+    assert notebook.words([[shown]]) != notebook.words([[{**shown, "data": {"text/plain": ["3"]}}]])
 
 
 def lines_of(program):
@@ -198,7 +224,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index", "concepts/cells", "reference/commands", "reference/python"])
+@pytest.mark.parametrize("page", ["index", "concepts/cells", "reference/commands", "reference/python", "guides/notebook"])
 def test_pages_read_well_and_fetch_nothing(page, scheme, site, browser, axe):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme, offline=True)
     try:

@@ -158,7 +158,34 @@ def test_a_tracker_that_is_missing_or_refuses_is_one_line(run, monkeypatch):
     assert "\n" not in str(said.value)
 
 
-needs = {name: pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed") for name in ("mlflow", "trackio")}
+def test_wandb_has_the_run_on_disk(run, tmp_path, monkeypatch):
+    """What ``wandb sync`` would send: read from the file of an offline run."""
+    wandb = pytest.importorskip("wandb", reason="lmms-eval installs it")
+    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.sdk.internal.datastore import DataStore
+
+    for name, value in {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_SILENT": "true"}.items():
+        monkeypatch.setenv(name, value)
+    done = api.publish(run, "wandb", project="toys")
+    wandb.teardown()
+    [file] = tmp_path.rglob("run-*.wandb")
+    store, records = DataStore(), []
+    store.open_for_scan(str(file))
+    while (data := store.scan_data()) is not None:
+        records.append(Record.FromString(bytes(data)))
+    [logged] = [one.run for one in records if one.WhichOneof("record_type") == "run"]
+    [step] = [one.history for one in records if one.WhichOneof("record_type") == "history"]
+    numbers = {"".join(one.nested_key) or one.key: json.loads(one.value_json) for one in step.item}
+    ours = {name: value for name, value in numbers.items() if not name.startswith("_")}
+    assert len(ours) == done.numbers
+    assert ours["toy_rci2/acc"] == read(run).results[0].metrics["acc"]
+    config = {one.key: json.loads(one.value_json) for one in logged.config.update}
+    assert (logged.project, config["model"]) == ("toys", read(run).model)
+    assert "toy" in config["findings"]
+
+
+HEAVY = "is not installed: too heavy for the dev extra (271 MB with the other one)"
+needs = {name: pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} {HEAVY}") for name in ("mlflow", "trackio")}
 
 
 @needs["mlflow"]

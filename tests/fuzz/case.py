@@ -106,13 +106,27 @@ def _prepare(stream: Random, call: Call, stock: Path) -> str:
         for path in dict.fromkeys(stream.choices(call.inputs, k=1 if stream.random() < 0.8 else 3)):
             if path.is_file() and not path.is_symlink():
                 same = [one for one in sorted(stock.rglob(f"*{path.suffix}")) if one.name.endswith(path.name.rpartition("_")[2])]
-                said.append(f"{path.relative_to(call.folder)}: {damage(stream, path, same)}")
+                said.append(f"{path.relative_to(call.folder)}: {damage(stream, path, same)}{_agreed(stream, path)}")
     if not call.inputs or draw > 0.82:
         said.append(_odd_option(stream, call))
     for output in call.outputs:
         if stream.random() < 0.35 and not output.exists():
             said.append(_before(stream, output))
     return " | ".join(one for one in said if one)
+
+
+def _agreed(stream: Random, path: Path) -> str:
+    """Have a results file name the digest of the broken file beside it, in half of the cases: else the audit would refuse each by its digest."""
+    if not path.name.endswith("_patch.json") or not path.is_file() or not os.access(path, os.R_OK) or stream.random() < 0.5:
+        return ""
+    results = path.with_name(path.name.replace("_patch.json", "_results.json"))
+    try:
+        data = json.loads(results.read_text(encoding="utf-8"))
+        data["lmms_patch"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):  # it was broken too
+        return ""
+    results.write_text(json.dumps(data), encoding="utf-8")
+    return ", and the results file agrees"
 
 
 def _odd_option(stream: Random, call: Call) -> str:

@@ -10,8 +10,8 @@ from random import Random
 
 PRUNING = ("--controls", "1", "--shuffles", "0", "--budget", "4", "--folds", "2", "--quiet")
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic", "every")
-INDEXED = ("mc", "many", "again", "old", "new", "other", "regions", "filters")
-RUNS = (*INDEXED, "plain", "magic_old", "magic_new", "magic_judged")
+INDEXED = ("mc", "beside", "many", "again", "old", "new", "other", "regions", "filters")
+RUNS = (*INDEXED, "plain", "magic_beside", "magic_old", "magic_new", "magic_judged")
 
 
 @dataclass
@@ -129,8 +129,10 @@ def compare(stream: Random, stock: Path, folder: Path) -> Call:
         (
             ("old", "new"),
             ("mc", "again"),
+            ("beside", "again"),
             ("new", "other"),
             ("magic_old", "magic_new"),
+            ("magic_beside", "magic_new"),
             ("regions", "regions"),
             ("filters", "filters"),
             ("many", "many"),
@@ -229,7 +231,7 @@ def build(stream: Random, stock: Path, folder: Path) -> Call:
 
 
 def magic_show(stream: Random, stock: Path, folder: Path) -> Call:
-    place, files = _run(stream, stock, folder, ("magic_old", "magic_new", "magic_judged"), "run")
+    place, files = _run(stream, stock, folder, ("magic_old", "magic_new", "magic_beside", "magic_judged"), "run")
     words = ["magic", "show", str(place), "--draws", "200"]
     if stream.random() < 0.2:
         second, more = _run(stream, stock, folder, ("magic_old", "magic_new"), "second")

@@ -12,6 +12,7 @@ import yaml
 
 from lmms_patch import resources
 from lmms_patch.app.cli import main
+from lmms_patch.runs.results import objects_file, objects_text
 from tests.fuzz.scenarios import PRUNING
 from tests.magic.worlds import World
 from tests.making import boards as boards
@@ -48,7 +49,7 @@ SAID = "I look at R1. There is a cat in R2. It is big.\n**Answer**: dog"
 
 def make(folder: Path) -> None:
     """Write all of it into a folder."""
-    for part in (_indices, _lean, _plain, _filters, _magic_runs, _boards, _settings, _data, _labels, _build, _pruned, _kit):
+    for part in (_indices, _lean, _plain, _filters, _magic_runs, _beside, _boards, _settings, _data, _labels, _build, _pruned, _kit):
         part(folder)
     write_boxes(folder / "runs" / "regions", 15)
 
@@ -115,6 +116,18 @@ def _magic_runs(folder: Path) -> None:
         write_magic(folder / "runs" / name, given, date=f"2026010{shift + 1}_000000", tasks=MAGIC)
     judged = [one | {"short": bool(i % 2), "full": True} for i, one in enumerate(docs(0))]
     write_magic(folder / "runs" / "magic_judged", {"all": judged}, judge="judge-7b", tasks=MAGIC)
+
+
+def _beside(folder: Path) -> None:
+    """Two runs as they are written today: the long objects in a file beside the results file. The other runs are as earlier versions wrote them."""
+    for name, of in (("beside", "mc"), ("magic_beside", "magic_old")):
+        place = shutil.copytree(folder / "runs" / of, folder / "runs" / name)
+        (path,) = place.glob("*_results.json")
+        data = json.loads(path.read_text())
+        objects = {task: {key: values.pop(key) for key in list(values) if isinstance(values[key], dict)} for task, values in data["results"].items()}
+        content, digest = objects_text(objects)
+        objects_file(path).write_bytes(content)
+        path.write_text(json.dumps({**data, "lmms_patch": {"file": objects_file(path).name, "sha256": digest}}))
 
 
 def _boards(folder: Path) -> None:

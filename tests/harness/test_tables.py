@@ -12,12 +12,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from lmms_eval.loggers import WandbLogger
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 from lmms_eval.utils import make_table
 from loguru import logger
 
 from lmms_patch import files
+from lmms_patch.app import schemas
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.harness import plugin
@@ -212,6 +214,12 @@ def test_a_run_of_an_earlier_version_with_its_objects_inside_says_the_same(finis
         assert one.measures == other.measures
         assert one.is_same(other)
         audit.check(one)
+
+
+def test_the_file_of_objects_is_as_its_schema_says(finished):
+    written = json.loads(objects_file(results_files(finished[0])[0]).read_text())
+    assert sorted(written["results"]) == ["toy_blank", "toy_rci", "two_rci"]
+    Draft202012Validator(schemas.load("objects")).validate(written)
 
 
 def test_a_results_file_alone_says_what_is_missing(finished, tmp_path):

@@ -1,6 +1,12 @@
 """Standard errors and ends of intervals as columns of a results file."""
 
-from lmms_patch.runs.columns import with_ends, with_errors
+import json
+
+import pytest
+
+from lmms_patch.compare import audit
+from lmms_patch.errors import RecordError
+from lmms_patch.runs.columns import tracked, with_ends, with_errors
 from lmms_patch.runs.run import find
 from tests.making.magic import doc, write_magic_run
 from tests.making.runs import mc_run, write_run
@@ -36,13 +42,41 @@ def test_a_standard_error_of_other_docs_is_not_put_beside_a_number(tmp_path):
     assert made["gap2_stderr,none"] > 0
 
 
-def test_all_metrics_of_a_magic_task_are_ours(tmp_path):
+def magic_run(folder):
+    """A MAGIC run whose results file has no ends of intervals, as earlier versions wrote it; and its path."""
     said = ["I see R1.\n\nIt is a dog.\n\nAnswer: dog", "R2 is a cat.\n\nSo it is a cat.\n\nAnswer: cat"] * 15
-    write_magic_run(tmp_path, {"all": [doc(f"q{n}", text) for n, text in enumerate(said)]})
-    [result] = find([tmp_path])[0].results
+    write_magic_run(folder, {"all": [doc(f"q{n}", text) for n, text in enumerate(said)]})
+    [run] = find([folder])
+    return run.results[0], run.path
+
+
+def test_all_metrics_of_a_magic_task_are_ours(tmp_path):
+    result, _ = magic_run(tmp_path)
     made = with_ends(with_errors(as_the_host_writes(result.run.written[result.task]), [result]), [result])
     assert "N/A" not in made.values()
     assert [key for key, value in made.items() if isinstance(value, dict)] == []
     known = {name: one.se for name, one in result.measures.items() if one.se is not None and f"{name},{result.filter}" in made}
     assert known
     assert {name: made[f"{name}_stderr,{result.filter}"] for name in known} == known
+
+
+def test_a_magic_task_has_the_ends_of_its_intervals_beside_its_numbers(tmp_path):
+    result, path = magic_run(tmp_path)
+    values = dict(result.run.written[result.task])
+    made = with_ends(values, [result])
+    known = {name: one for name, one in result.measures.items() if f"{name},{result.filter}" in values}
+    assert len([one for one in known.values() if one.low is not None]) >= 3
+    for name, one in known.items():
+        assert (made[f"{name}_low,{result.filter}"], made[f"{name}_high,{result.filter}"]) == (one.low, one.high)
+    data = json.loads(path.read_text())
+    data["results"][result.task] |= made  # the object stays where it is: this reads as the results file and the file beside it do
+    path.write_text(json.dumps(data))
+    [again] = find([tmp_path])[0].results
+    assert again.measures == result.measures, "the end of an interval is no number of its own"
+    assert audit.check(again) == audit.check(result)
+    assert tracked(again) == tracked(result)
+    name = next(name for name, one in known.items() if one.low is not None)
+    data["results"][result.task][f"{name}_high,{result.filter}"] += 0.01
+    path.write_text(json.dumps(data))
+    with pytest.raises(RecordError, match=f"gives {name}_high .*the file was changed"):
+        audit.check(find([tmp_path])[0].results[0])

@@ -164,7 +164,7 @@ def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
     ],
 )
 def test_numbers_of_magic_that_somebody_changed_are_named(whole, change, said):
-    described, _ = copy.deepcopy(parts(whole))
+    described = {**copy.deepcopy(parts(whole)[0]), "kind": "magic", "grids": []}
     magic = {"variant": "none", "metric": "acc_exact", "numbers": {"acc_exact": dict(ESTIMATE)}, "counts": {}, "warnings": [], "judge": None}
     change(magic)
     found = wrong(described, {"records": 9, "magic": magic})

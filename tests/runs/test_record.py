@@ -7,10 +7,12 @@ from random import Random
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import read_samples
-from lmms_patch.runs.record import record_of
+from lmms_patch.runs.record import hashed, hashed_text, record_of
 from tests.app.commands.test_schema import tst_record
 from tests.ask.test_boxes import planted
 from tests.fuzz.damage import json_text, tree_changed
@@ -119,3 +121,32 @@ def test_of_several_faults_no_key_is_named_that_is_right():
     patch["views"][1]["items"] = 5
     with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
         record_of(patch)
+
+
+# --- digests --------------------------------------------------------------------------------------
+
+NUMBERS = st.one_of(st.integers(), st.floats(), st.floats(1e-6, 1e-3), st.floats(1e14, 1e18), st.sampled_from([0.0, -0.0, 1e-5, 1e16, 5e-324, 2**64]))
+TEXTS = st.one_of(st.text(), st.text("0123456789abcdef", min_size=16, max_size=16), st.sampled_from(["1e5", "a,1e5,", "\x7f", "</p>", "\ud83d", "é"]))
+TREES = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(TEXTS, TREES, max_size=5), st.booleans(), st.booleans())
+def test_the_digest_of_a_text_is_that_of_what_it_says(patch, spaced, plain):
+    text = json.dumps(patch, ensure_ascii=plain, indent=1 if spaced else None)
+    assert hashed_text(text.encode("utf-8", "surrogatepass")) == hashed(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["0.00001", "0.000010", "1.50", "1E2", "1e+02", "10000000000000000.0", "100000000000000000000.0", "1e-7", "-0", "NaN"]
+)
+def test_a_number_has_one_digest_however_a_file_writes_it(text):
+    assert hashed_text(f'{{"a": [{text}]}}'.encode()) == hashed({"a": [json.loads(text)]})
+
+
+@pytest.mark.parametrize("patch", RECORDS, ids=range(len(RECORDS)))
+def test_the_digest_of_a_record_is_the_same(patch):
+    assert hashed_text(json.dumps(patch).encode()) == hashed(patch)

@@ -31,7 +31,7 @@ def command(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="OUT...",
+            metavar="OUT",
             help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged, or --ensemble.",
         ),
     ],

@@ -20,7 +20,7 @@ from lmms_patch.text import line
     "lmms-patch import vlmevalkit m_MMStar.tsv --model m --score right",
 )
 def command(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files that VLMEvalKit wrote.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Folders or files that VLMEvalKit wrote.")],
     output: Annotated[Path, typer.Option("--output", metavar="OUT", help="Folder for the runs, one folder for each model.")] = Path("out/imported"),
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model, as files' names begin; if left out, the name of a folder above them.")

@@ -23,7 +23,9 @@ def command(
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="The root of your repository.")] = Path(),
     action: Annotated[
         str | None,
-        typer.Option("--action", metavar="REPO@TAG", help="Where the action lies on GitHub; what lmms-patch was installed from, if left out."),
+        typer.Option(
+            "--action", metavar="REPO@TAG", help="Where the action lies on GitHub; if left out, lmms-patch is taken from where it was installed from."
+        ),
     ] = None,
     runner: Annotated[str, typer.Option("--runner", metavar="LABEL", help="The machine that evaluates, as GitHub calls it.")] = "ubuntu-latest",
     force: Force = False,

@@ -20,7 +20,7 @@ from lmms_patch.app.commands.init_shared import Force, text
 )
 def command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the suite.")],
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Base tasks, groups or tags; or wrapped names.")],
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK", help="Base tasks, groups or tags; or wrapped names.")],
     output: Annotated[Path, typer.Option("--output", metavar="DIR", help="The folder of task files, for --include_path.")] = api_init.TASKS,
     include_path: IncludePath = None,
     force: Force = False,

@@ -29,7 +29,7 @@ def command(
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="DIR...", help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows."
+            metavar="DIR", help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows."
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")] = Path(
@@ -50,7 +50,7 @@ def command(
         list[str] | None,
         typer.Option("--over", metavar="BENCHMARK", help="Take overall means over these; repeatable. Default: what most models have."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in DIR...")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in any DIR.")] = False,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
     wide: Wide = False,
     quiet: Quiet = False,

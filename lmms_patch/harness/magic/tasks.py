@@ -276,7 +276,7 @@ def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: 
 
 
 def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Sequence[Mapping[str, Any]]) -> Details:
-    """Return all numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``details``)."""
+    """Return all numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``magic-details``)."""
     variant = str(about["variant"])
     every = [results.Record(**record) for record in made]
     records = results.answered(every)

@@ -430,6 +430,10 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
 
 def _says_the_same(one: Stored, other: Stored) -> bool:
     """Return whether two results files of one model and date have the same results: one is a copy, laid out otherwise."""
+    if [result.task for result in one.results] != [
+        result.task for result in other.results
+    ]:  # most runs of a model differ in this, which is quick to see
+        return False
     plain = [json.dumps([_plain_result(result) for result in run.results], sort_keys=True) for run in (one, other)]
     return plain[0] == plain[1]
 

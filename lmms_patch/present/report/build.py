@@ -40,8 +40,8 @@ def build(
     *,
     from_csv: Sequence[Path] = (),
     title: str = "",
-    count: int = 2,
-    categories: bool = True,
+    count: int | None = None,
+    categories: bool | None = None,
     images: Images | None = None,
     tell: Tell = lambda line: None,
 ) -> Report:
@@ -52,8 +52,8 @@ def build(
         output: the folder to write; an earlier report there is replaced, anything else is refused.
         from_csv: published tables of indices.
         title: of the page.
-        count: examples by rule and result.
-        categories: also each category by itself.
+        count: examples by rule and result; None: two, and none where there are many results (``gather``).
+        categories: also each category by itself; None: unless there are many results.
         images: gives the examples' images; None: their grids are drawn without.
         tell: is handed a line as work goes on.
 

@@ -30,6 +30,10 @@ from lmms_patch.stats.intervals import trimmed
 from lmms_patch.stats.resample import Estimate
 
 Tell = Callable[[str], None]
+EXAMPLES = 2
+"""Docs that are picked by each rule."""
+MANY, MOST = 100, 400
+"""Of more results a page has examples and categories only where they are asked for; and the most results of a page, which are 10 MB."""
 
 
 @dataclass
@@ -46,21 +50,21 @@ class Source:
 
 
 def gather(
-    given: Sequence[Run], *, examples: int = 2, categories: bool = True, tell: Tell = lambda line: None
+    given: Sequence[Run], *, examples: int | None = None, categories: bool | None = None, tell: Tell = lambda line: None
 ) -> tuple[list[Entry], list[Source], list[str]]:
     """Return the newest result of each model, task and filter.
 
     Args:
         given: the runs.
-        examples: how many docs to pick by each rule.
-        categories: also each category by itself, where the run named any.
+        examples: how many docs to pick by each rule; None: ``EXAMPLES``, and none of more than ``MANY`` results.
+        categories: also each category by itself, where the run named any; None: of up to ``MANY`` results.
         tell: is handed a line when a log is being read.
 
     Returns:
         Entries, where each comes from, and warnings.
 
     Raises:
-        RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc.
+        RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc, or there are more than ``MOST`` results.
     """
     latest, older = runs.newest(result for run in given for result in run.results)
     warnings = [f"{older} older results of the same model and task are not shown"] if older else []
@@ -69,6 +73,15 @@ def gather(
     if not latest:
         where = ", ".join(str(run.path) for run in given[:3])
         raise RecordError(f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3")
+    if len(latest) > MOST:
+        said = "give runs of fewer models or benchmarks, or rank them all: lmms-patch leaderboard"
+        raise RecordError(f"{len(latest)} results are too many for one page, which has at most {MOST}; {said}")
+    if (many := len(latest) > MANY) and None in (examples, categories):
+        left = [name for name, asked in (("examples", examples), ("categories", categories)) if asked is None]
+        typed = [{"examples": f"--examples {EXAMPLES}", "categories": "--categories"}[name] for name in left]
+        warnings.append(f"no {' and no '.join(left)}, because there are more than {MANY} results; to have them, type {' '.join(typed)}")
+    examples = (0 if many else EXAMPLES) if examples is None else examples
+    categories = not many if categories is None else categories
     labels = runs.labels(result.run for result in latest)
     ids = _ids([f"{labels[result.run.identity]}-{result.label}" for result in latest])
     entries, sources = [], []

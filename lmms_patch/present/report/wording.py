@@ -99,7 +99,7 @@ def p_value(p: float | None) -> str:
     >>> p_value(0.0321), p_value(0.0004)
     ('p = 0.032', 'p < 0.001')
     """
-    return f"p = {sheets.p_text(p)}".replace("= <", "< ") if p is not None else ""
+    return f"p = {reading.p_text(p)}".replace("= <", "< ") if p is not None else ""
 
 
 def band_class(value: float | None) -> str:

@@ -10,7 +10,7 @@ from lmms_patch.ask.spec import KINDS, of_index
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.stats.paired import Difference
@@ -136,7 +136,7 @@ def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) ->
     difference = number.difference
     name = f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name
     sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
-    p = [p_text(difference.p)] * (wide or not corrected) + [p_text(number.p_holm)] * corrected
+    p = [reading.p_text(difference.p)] * (wide or not corrected) + [reading.p_text(number.p_holm)] * corrected
     return [name, *sides, difference.estimate, *p, *([number.detectable] if wide else [])]
 
 
@@ -169,7 +169,7 @@ def _right(task: Task) -> list[str]:
     tests = {"": task.compared.mcnemar, **task.compared.tests}
     return [
         f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
-        f"in B only: {one.only_second}; McNemar's exact p {p_text(one.p)}"
+        f"in B only: {one.only_second}; McNemar's exact p {reading.p_text(one.p)}"
         for name, one in tests.items()
         if one is not None and (not name or one.only_first or one.only_second)
     ]
@@ -240,9 +240,9 @@ def _sentence(comparison: Comparison, task: Task, number: Number, more: str, whe
     value = shown(estimate, _SIGNED)
     if one.p is None or number.p_holm is None:
         return f"{what}: B - A = {value}; no test: {_letters(estimate.reason or 'no interval')}."
-    after = f", {p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
+    after = f", {reading.p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
     after = after if number.tests > 1 else ""
-    said = f"B - A = {value}, p = {p_text(one.p)}{after}".replace("= <", "< ")
+    said = f"B - A = {value}, p = {reading.p_text(one.p)}{after}".replace("= <", "< ")
     if number.p_holm <= comparison.alpha:
         upwards = task.compared.higher or number.name not in _SCORES
         higher, lower = "BA" if (estimate.value > 0) == upwards else "AB"

@@ -9,7 +9,8 @@ from lmms_patch.compare.contrast import CONTRASTS
 from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, p_text, shown
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
+from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.unjudged import stored_bounds
 
@@ -63,7 +64,7 @@ def contrast_table(one: Contrasted, width: int | None = None) -> str:
     rows = []
     for name, d in one.found.differences.items():
         sides = (NOT_DEFINED if side is None else side for side in (d.first, d.second))
-        rows.append([name, *sides, d.estimate, p_text(d.p)])
+        rows.append([name, *sides, d.estimate, reading.p_text(d.p)])
     heads = ("metric", one.first, one.second, Column("", "difference", signed=True), "p")
     head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
     return "\n".join([head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)])
@@ -78,7 +79,7 @@ def sentence(one: Contrasted) -> list[str]:
     value, low, high = difference.estimate.value, difference.estimate.low, difference.estimate.high
     if value is None or low is None or high is None:
         return [f"{name}: nothing can be said: {difference.estimate.reason or 'no interval'}."]
-    said = f"{shown(difference.estimate, Column('', '', signed=True))}, p {p_text(difference.p)}"
+    said = f"{shown(difference.estimate, Column('', '', signed=True))}, p {reading.p_text(difference.p)}"
     if low <= 0 <= high:
         return [f"No difference is shown in {name} {where}: {said}."]
     return [f"The model is {'more' if value > 0 else 'less'} often right {where} ({name}): {said}."]

@@ -4,14 +4,18 @@ import json
 import math
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import types
+from importlib import metadata
 
 import jsonschema
 import pytest
 import yaml
 from lmms_eval import __main__ as host
 
+from lmms_patch import __version__
 from lmms_patch.app import api, api_init, schemas
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import Options, from_file
@@ -208,7 +212,8 @@ def test_nothing_in_a_run_becomes_an_expression_or_a_line_of_the_workflow(tmp_pa
 
 
 def installed(monkeypatch, about):
-    monkeypatch.setattr(api_init.metadata, "distribution", lambda name: types.SimpleNamespace(read_text=lambda file: json.dumps(about)))
+    noted = None if about is None else json.dumps(about)
+    monkeypatch.setattr(api_init.metadata, "distribution", lambda name: types.SimpleNamespace(read_text=lambda file: noted))
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -221,7 +226,9 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ({"url": "ssh://git@github.com/owner/lmms-patch", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, f"owner/lmms-patch@{COMMIT}"),
         ({"url": "https://gitlab.com/owner/lmms-patch.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, None),
         ({"url": "file:///home/me/lmms-patch", "dir_info": {}}, None),
+        ({"url": "file:///home/me/lmms_patch-0.1.0-py3-none-any.whl", "archive_info": {}}, None),
         ({}, None),
+        (None, f"lmms-patch=={__version__}"),
     ],
 )
 def test_where_the_action_lies_is_what_pip_noted(monkeypatch, about, action):
@@ -238,12 +245,59 @@ def test_of_a_checkout_it_is_the_remote_that_has_the_commit(monkeypatch, pushed,
 
 
 def test_where_nothing_says_it_there_is_no_workflow_and_a_line(finished, tmp_path, monkeypatch):
-    installed(monkeypatch, {})
+    installed(monkeypatch, {"url": "file:///home/me/lmms-patch", "dir_info": {}})
     made = api.init.gate(finished, output=tmp_path)
     assert made.files == (tmp_path / "gates.yaml",)
     assert f"lmms-patch init gate {finished} --action OWNER/lmms-patch@v" in made.notes[-1]
     with pytest.raises(OptionError, match="must be a repository on GitHub with a tag or a commit"):
         api.init.gate(finished, output=tmp_path, action="lmms-patch")
+
+
+@pytest.fixture
+def from_an_index(finished, tmp_path, monkeypatch):
+    """The workflow of an install from a package index."""
+    installed(monkeypatch, None)
+    api.init.gate(finished.parent, output=tmp_path)
+    return yaml.load((tmp_path / ".github" / "workflows" / "lmms-patch.yml").read_text(), Loader=yaml.BaseLoader)["jobs"]
+
+
+def test_an_install_from_an_index_is_installed_from_there_at_the_same_version(from_an_index):
+    runs = [one["run"] for one in from_an_index["evaluate"]["steps"] if "run" in one]
+    assert shlex.split(runs[0]) == ["pip", "install", f"lmms-patch[all]=={__version__}"]
+    assert {"all"} <= set(metadata.metadata("lmms-patch").get_all("Provides-Extra"))
+    install = from_an_index["gate"]["steps"][1]["run"].splitlines()
+    step = next(step["run"] for step in ACTION["runs"]["steps"] if step["name"] == "Install lmms-patch")
+    light = [line.partition(" pip install ")[2] for line in step.splitlines() if " pip install " in line]
+    assert [line.partition(" pip install ")[2] for line in install[1:]] == [light[0], f"--quiet --no-deps lmms-patch=={__version__}"]
+
+
+def test_the_gate_of_such_a_workflow_reads_nothing_of_strangers_but_the_runs(from_an_index):
+    steps = from_an_index["gate"]["steps"]
+    order = [one.get("uses", "run").partition("@")[0] for one in steps]
+    assert order == ["actions/setup-python", "run", "actions/checkout", "actions/download-artifact", "run", "actions/upload-artifact"]
+    assert steps[2]["with"]["ref"] == "${{ github.event.pull_request.base.sha || github.sha }}"
+    for one in (steps[1], steps[4]):
+        assert "${{" not in one["run"]
+        assert all(" -I -m " in line for line in one["run"].splitlines()), "no Python reads a module of the folder that it runs in"
+
+
+@pytest.mark.parametrize(("tasks", "status"), [("finished", 0), ("worse", 1)])
+def test_the_gate_of_such_a_workflow_ends_as_the_gate_does(from_an_index, finished, tmp_path, monkeypatch, tasks, status):
+    """What bash hands to Python, handed to our own command line."""
+    (tmp_path / "base").mkdir()
+    (tmp_path / "gates.yaml").rename(tmp_path / "base" / "gates.yaml")
+    if tasks == "worse":
+        made = {"toy_rci3": world_run(knows(0.3, 0.3), n=120, grid=3), "text_rci3": world_run(never_looks, n=120, grid=3, base="text")}
+        written(tmp_path / "out" / "new", {**made, "blind_blind": views_run("blind", [0.4], n=40, base="blind")})
+    else:
+        shutil.copytree(finished.parent, tmp_path / "out" / "new")
+    monkeypatch.chdir(tmp_path)
+    step = from_an_index["gate"]["steps"][4]["run"]
+    words = shlex.split(subprocess.run(["bash", "-c", f"printf '%s\\n' {step}"], capture_output=True, text=True, check=True).stdout)
+    assert words[1:4] == ["-I", "-m", "lmms_patch.app.cli"]
+    assert main(words[4:]) == status
+    left = from_an_index["gate"]["steps"][5]["with"]["path"].split()
+    assert all((tmp_path / name).is_file() for name in left)
 
 
 def test_nothing_is_replaced_without_force(finished, tmp_path, capsys):

@@ -13,6 +13,7 @@ from lmms_patch.app import api, schemas
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec
 from lmms_patch.rci import recompute
+from lmms_patch.runs.results import objects_text
 from lmms_patch.stats.forms import FORMS
 from lmms_patch.tst import controls, pruned
 from lmms_patch.tst.items import Item
@@ -21,7 +22,7 @@ from lmms_patch.tst.selection import PruneSettings
 from tests.making.runs import mc_run, write_run
 from tests.making.tst import tst_record, write_tst
 
-OWN = ("analysis", "details", "patch", "pruned", "task-config")
+OWN = ("analysis", "details", "objects", "patch", "pruned", "task-config")
 
 
 def judge_by(name):
@@ -55,6 +56,10 @@ def pruned_file(folder, more=None):
     return json.loads((folder / "pruned.json").read_text())
 
 
+def objects_in(values):
+    return {key: value for key, value in values.items() if key.startswith("patch,")}
+
+
 @pytest.fixture(scope="module")
 def files(run, tested, tmp_path_factory):
     """Files of each schema, as they are written."""
@@ -69,8 +74,9 @@ def files(run, tested, tmp_path_factory):
     return {
         "patch": [*logs, {**logs[0], "best": {}, "excluded": {"2": "too small"}}, tst_record()],
         "task-config": [config["lmms_patch"] for _, found in (run, tested) for config in found["configs"].values()],
-        "details": [
-            value for _, found in (run, tested) for task in found["results"].values() for key, value in task.items() if key.startswith("patch,")
+        "details": [value for _, found in (run, tested) for task in found["results"].values() for value in objects_in(task).values()],
+        "objects": [
+            json.loads(objects_text({task: objects_in(values) for task, values in found["results"].items()})[0]) for _, found in (run, tested)
         ],
         "analysis": [recomputed, json.loads(json.dumps(api.analyze([path], recompute.Changes(category="a")).to_json()))],
         "pruned": [pruned_file(folder / "a"), pruned_file(folder / "b", {})],
@@ -161,6 +167,8 @@ def test_a_missing_key_and_a_wrong_type_are_refused(files, name):
         ("task-config", {"kind": "other"}),
         ("details", {"rci2": "0.5"}),
         ("details", {"gate": 2}),
+        ("objects", {"schema": 2}),
+        ("objects", {"results": {"a_rci2": {"patch,none": 0.5}}}),
         ("analysis", {"runs": []}),
         ("pruned", {"schema": 2}),
         ("pruned", {"unknown": 1}),

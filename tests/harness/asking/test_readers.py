@@ -179,7 +179,7 @@ def test_what_needs_every_cell_of_every_doc_is_refused(runs, capsys, tmp_path):
     results = next(again.glob("*_results.json"))
     results.write_text(results.read_text().replace("20260101_000000", "20260102_000000"))
     assert main(["analyze", str(runs / "toy_rci3_quick"), str(again)]) == 2
-    assert "cannot be averaged" in capsys.readouterr().err
+    assert "a run that left views out cannot be taken together with others" in capsys.readouterr().err
 
 
 def test_no_interval_is_sharper_than_that_of_the_docs_asked(runs):

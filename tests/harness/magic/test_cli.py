@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
-from lmms_patch.runs.results import results_files
+from lmms_patch.app import schemas
+from lmms_patch.runs.results import objects_file, results_files
 from lmms_patch.runs.run import read
 from tests.harness.command import INSTALLED, lmms_eval
 from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
@@ -56,6 +58,8 @@ def test_every_number_is_the_derived_one(runs, script, variant):
             assert estimate["reason"]
         else:
             assert estimate["low"] <= value <= estimate["high"]
+        assert (result.metrics[f"{name}_low"], result.metrics[f"{name}_high"]) == (estimate["low"], estimate["high"]), "columns of the results file"
+    Draft202012Validator(schemas.load("objects")).validate(json.loads(objects_file(result.run.path).read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

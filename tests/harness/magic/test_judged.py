@@ -1,7 +1,11 @@
 """MAGIC tasks with a judge: runs in-process against an OpenAI-compatible server on loopback, through lmms-eval's own client."""
 
-import pytest
+import json
 
+import pytest
+from jsonschema import Draft202012Validator
+
+from lmms_patch.app import schemas
 from tests.harness.magic.items import row
 from tests.harness.magic.judge_server import JudgeServer, Reply
 from tests.harness.toys import Model, run
@@ -53,6 +57,8 @@ def test_accuracies_and_self_heal_are_the_judges(magic_data, judged):
         again = run(Model(says), "magic,magic_selfheal")
         assert len(server.asked) == sent  # every verdict is kept
     for result in (found, again):
+        for task in ("magic", "magic_selfheal"):
+            Draft202012Validator(schemas.load("magic-details")).validate(json.loads(json.dumps(result["results"][task]["magic,none"])))
         numbers = result["results"]["magic"]["magic,none"]["magic"]["numbers"]
         assert numbers["acc_short"]["value"] == pytest.approx(1 / 3)
         assert numbers["acc_full"]["value"] == pytest.approx(1 / 3)

@@ -7,6 +7,7 @@ import pytest
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
+from lmms_patch.present.report import gather as module
 from lmms_patch.present.report import run_sheets
 from lmms_patch.present.report.gather import gather
 from lmms_patch.rci.recompute import Changes, load, recompute
@@ -85,6 +86,35 @@ def test_only_the_newest_of_each_model_and_task_is_shown(tmp_path, made):
     found, _, warnings = entries(tmp_path)
     assert [entry.path for entry in found] == [str(late)]
     assert warnings == ["1 older results of the same model and task are not shown"]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown", "told"),
+    [
+        ({}, (False, False), "no examples and no categories, because there are more than 1 results; to have them, type --examples 2 --categories"),
+        ({"categories": True}, (False, True), "no examples, because there are more than 1 results; to have them, type --examples 2"),
+        ({"examples": 1}, (True, False), "no categories, because there are more than 1 results; to have them, type --categories"),
+        ({"examples": 1, "categories": True}, (True, True), None),
+    ],
+)
+def test_of_many_results_examples_and_categories_are_there_where_they_are_asked_for(tmp_path, made, monkeypatch, options, shown, told):
+    write_run(tmp_path, {"toy_rci2": made, "toy2_rci2": mc_run(n=60)})
+    found, sources, warnings = entries(tmp_path, **options)
+    assert (found[0].categories == {}, len(sources[0].picked) > 0, warnings) == (options.get("categories") is False, True, [])
+    monkeypatch.setattr(module, "MANY", 1)
+    found, sources, warnings = entries(tmp_path, **options)
+    assert (all(source.picked for source in sources), all(entry.categories for entry in found)) == shown
+    assert warnings == ([told] if told else [])
+
+
+def test_too_many_results_for_a_page_are_refused_before_a_log_is_read(tmp_path, made, monkeypatch):
+    write_run(tmp_path, {"toy_rci2": made, "toy2_rci2": mc_run(n=60)})
+    monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(runs.Result, "lines", lambda *_, **__: pytest.fail("a log was read"))
+    with pytest.raises(
+        RecordError, match="2 results are too many for one page, which has at most 1; give runs of fewer models or benchmarks, or rank"
+    ):
+        entries(tmp_path)
 
 
 def test_without_a_log_the_numbers_stand_and_a_line_says_what_is_missing(tmp_path, made):
