@@ -96,10 +96,10 @@ def decodes_sound(path: str) -> str:
 
 
 def limit_of_rate(path: str) -> str | None:
-    """Return the attribute that limits how many frames an adapter takes at a rate; "" where nothing does; None where it takes no rate instead of a number.
+    """Return the attribute that limits how many frames an adapter takes at a rate.
 
-    Such code says ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``, and may give ``max_frames`` beside
-    it.
+    "" where nothing limits them; None where the adapter does not choose between a rate and a number, in code such as
+    ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give ``max_frames`` beside these.
 
     Args:
         path: as for ``read``.
