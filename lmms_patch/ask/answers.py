@@ -247,6 +247,36 @@ def options_in(prompt: str) -> tuple[str, ...]:
     return tuple(_one_line(prompt[mark.end() : end]) for mark, end in zip(run, ends, strict=True))
 
 
+def option_spans(text: str) -> list[tuple[int, int]]:
+    r"""Return where the options begin and end that a text lists as A, B, C, ...; none where that cannot be told for each of them.
+
+    An option ends before the mark of the next one, the last with its line. It cannot be told where an option has several lines, where options are
+    parted in different ways, or where on one line another sentence follows the last option. A full stop after all options on one line is no part of
+    the last.
+
+    >>> [("Is it: A. red, B. green?"[a:b]) for a, b in option_spans("Is it: A. red, B. green?")]
+    ['red', 'green?']
+    >>> option_spans("A. red, B. green. Answer with a letter.")
+    []
+    """
+    run = _listed(text)
+    if len(run) < 2:
+        return []
+    line_end = text.find("\n", run[-1].end())
+    ends = [*(mark.start() for mark in run[1:]), line_end if line_end >= 0 else len(text)]
+    spans = [(mark.end(), mark.end() + len(text[mark.end() : end].rstrip(" \t\n,;"))) for mark, end in zip(run, ends, strict=True)]
+    between = {text[end : mark.start()].strip(" \t") for (_, end), mark in zip(spans, run[1:], strict=False)}
+    bodies = [text[start:end] for start, end in spans]
+    if len(between) > 1 or any("\n" in body for body in bodies):
+        return []
+    if "\n" not in next(iter(between)):
+        if re.search(r"[.?!:]\s+\S", bodies[-1]):
+            return []
+        if bodies[-1].endswith(".") and not any(body.endswith(".") for body in bodies[:-1]):
+            spans[-1] = (spans[-1][0], spans[-1][1] - 1)
+    return spans
+
+
 def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return option texts without their letters where every text begins with its own letter; otherwise return them unchanged.
 

@@ -162,6 +162,7 @@ class Kind:
         regions: whether there is one view per box of the doc (docs/regions.md).
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
+        turns: whether the doc is asked once in each cyclic order of its options.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
@@ -184,6 +185,7 @@ class Kind:
     regions: bool = False
     swapped: bool = False
     needs_video: bool = False
+    turns: bool = False
     curve: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
     words: Words = OF_IMAGES
@@ -318,6 +320,14 @@ KINDS: dict[str, Kind] = {
             sizes=(2, MAX_REDUCTION),
             words=_OF_DETAIL,
             heading="Less detail",
+        ),
+        Kind(
+            "rotate",
+            "full image, once in each order of the options: what is right in all of them",
+            full=True,
+            view="full",
+            turns=True,
+            heading="In every order of the options",
         ),
         Kind(
             "regions",
@@ -624,6 +634,8 @@ class WrapSpec:
         if kind.folds:
             return self.kind if self.name == f"{self.base}_{self.kind}" else f"{self.kind}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
+        if len(kind.default_grids) == 1:  # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+            bare = self.name.removesuffix(f"_{QUICK}") == f"{self.base}_{self.kind}"
         suffix = self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
         return f"{suffix}_{QUICK}" if self.options.quick else suffix
 
@@ -669,6 +681,8 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
     """
     row = KINDS[kind]
     least, most = row.sizes
+    if row.turns and grids:
+        raise UnknownNameError(f"{name}: '{kind}' asks the full image alone; its cells are not asked in every order; type '..._{kind}'")
     if row.grid == "none" and grids:
         raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
     if row.grid == "required" and not grids:

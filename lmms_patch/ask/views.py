@@ -39,7 +39,9 @@ class View:
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
-            of earlier versions must not change.
+            of earlier versions must not change. So are the next two.
+        turn: by how many places the doc's options are moved (``ask.orders``); 0 where they stand as the doc has them.
+        gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several orders.
     """
 
     kind: str
@@ -47,6 +49,8 @@ class View:
     row: int = 0
     col: int = 0
     swapped: bool = field(default=False, repr=False, kw_only=True)
+    turn: int = field(default=0, repr=False, kw_only=True)
+    gold: int = field(default=0, repr=False, kw_only=True)
 
     @property
     def cell(self) -> int | None:
@@ -105,7 +109,7 @@ class Region(View):
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
     """Return all views of a doc in request order; the full image comes first where it is asked.
 
-    A doc's own boxes are not among them: only the doc knows those.
+    A doc's own boxes are not among them, nor are the orders of its options: only the doc knows those.
 
     >>> len(views_of(WrapSpec("gqa", "rci", (2, 3))))
     14
@@ -114,7 +118,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     if kind.swapped:
         return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
     views = [View("full")] if kind.full else []
-    if kind.regions:
+    if kind.regions or kind.turns:
         return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:

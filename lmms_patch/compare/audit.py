@@ -247,6 +247,9 @@ def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
     for name, one in of_curve.items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
     out |= {f"n_excluded{n}": analysis["n_docs"] - one["n"] for n, one in curve.items()}
+    for name, one in outcome.turned_estimates(turned := analysis.get("turned")).items():
+        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
+    out |= outcome.turned_counts(turned) if turned else {}
     if prefix is None:
         return out
     out["gate"] = None if gate.get("valid") is None else int(gate["valid"])

@@ -34,6 +34,7 @@ from lmms_patch.compare.checks import (
 from lmms_patch.compare.engine import Compared, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.orders import turn_sets
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.details import Settings
@@ -330,12 +331,32 @@ class Pair:
                 sets["full"], numbers[f"drop{n}"] = self.firsts, Number(("full", "own"), np.subtract)
             if used.any():
                 changes |= self._resampled(self.form, sets, used, numbers, **options)
+        if self.kind.turns:
+            changes |= self._of_orders(self.form, options)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
             if ours != theirs:
                 self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
             for n in self._shared_grids():
                 changes |= self._grid(self.form, n, options)
+        return changes
+
+    def _of_orders(self, form: Form, options: Mapping[str, Any]) -> dict[str, Difference]:
+        """Return the differences in every order of the options, over the docs that both runs asked so, and by the place of the gold."""
+        ours, theirs = (turn_sets(table, form, options["seed"]) for table in self.tables)
+        ends = {key: (ours[f"turns_{key}"][0], theirs[f"turns_{key}"][0]) for key in ("once", "mean", "every")}
+        counts = [np.array([len(own) for own in table.turned]) for table in self.tables]
+        used = (counts[0] == counts[1]) & (counts[0] > 0)
+        if not used.any():
+            return {}
+        numbers = {"rotate_every": Number(("every",)), "rotate_once": Number(("once",)), "rotate_lost": Number(("once", "every"), np.subtract)}
+        if form.linear:  # else the mean is of several draws
+            numbers["rotate_mean"] = Number(("mean",))
+        changes = self._resampled(form, ends, used, numbers, **options)
+        often = int(np.bincount(counts[0][used]).argmax())
+        for place in range(1, often + 1):
+            one = {"own": (ours[f"turns_{often}_{place}"][0], theirs[f"turns_{often}_{place}"][0])}
+            changes |= self._resampled(form, one, used & (counts[0] == often), {f"rotate_at{place}": Number(("own",))}, **options)
         return changes
 
     def of_first_views(self, form: Form, name: str = "score", **options: Any) -> Difference:
@@ -421,7 +442,7 @@ class Pair:
             "fip",
             "mpp",
             "gap",
-            *((self.kind.name, "drop") if self.kind.curve else ()),
+            *((self.kind.name, "drop") if self.kind.curve or self.kind.turns else ()),
             plain_name(self.kind.index) if self.kind.index else "tst",
         )
         shared = [name for name in ours if name in theirs and name.startswith(starts)]

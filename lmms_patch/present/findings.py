@@ -120,7 +120,8 @@ class Finding:
     """One sentence.
 
     Attributes:
-        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``, ``undecided``, ``boxes`` or ``other``.
+        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``, ``undecided``, ``boxes``, ``orders``
+            or ``other``.
         text: the sentence, with its numbers and intervals; plain text.
         cases: keys of the cases that it is about, in the order of the sentence.
     """
@@ -166,6 +167,7 @@ _RULES = {
     "adversarial": _Rule("boxes", "an adversarial box answers more than a relevant one in {}"),
     "boxes alike": _Rule("boxes", "neither relevant nor adversarial boxes are clearly worth more in {}"),
     "magic": _Rule("boxes", "reasoning names regions in {}"),
+    "orders": _Rule("orders", "right in every order of the options: {}"),
     "other": _Rule("other", "shown otherwise: {}"),
 }
 """The rules in the order in which they are said."""
@@ -221,6 +223,9 @@ def _rules_of(case: Case) -> list[str]:
         return [_by_sign(ends, "relevant", "adversarial", "boxes alike")] if "regions_mean" in case.measures else ["unread"]
     if kind.index:
         return _of_index(case)
+    if kind.turns:
+        every = case.measures.get("rotate_every")
+        return ["orders" if every is not None and every.value is not None else "other"]
     if kind.folds:
         return [_of_tst(case)]
     if kind.view in ("blind", "blank", "swap") and case.higher:
@@ -407,6 +412,8 @@ class _Teller:
             return self._undecided(case)
         if rule in ("relevant", "adversarial", "boxes alike"):
             return self._ends(measures["regions_mean"], signed=True)
+        if rule == "orders":
+            return ", ".join([self._ends(measures["rotate_every"]), f"of {number(measures['rotate_once'].value)} asked once", *_places(case)])
         if rule == "magic":
             name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
             return f"{name} {self._ends(measures[name])}" if name else ""
@@ -492,6 +499,17 @@ class _Teller:
     def _on_wrong_images(self, case: Case, n: int) -> int:
         """Return how many docs were also asked on a wrong image for the index that people should go by; 0 where that has no measured null."""
         return int((case.grid(n).get("adj") or {}).get("asked") or 0) if _is_measured(case, n) else 0
+
+
+def _places(case: Case) -> list[str]:
+    """Return how the place of the gold moves the score, where a permutation test shows that it does."""
+    placed = reading.most_placed(case.analysis.get("turned") or {"places": {}})
+    if placed is None or placed[1]["p"] is None or placed[1]["p"] >= reading.UNEVEN:
+        return []
+    values = [one["value"] for one in placed[1]["scores"]]
+    best, worst = (choose(range(len(values)), key=values.__getitem__) for choose in (max, min))
+    ends = " and ".join(f"{number(values[place])} at {chr(ord('A') + place)}" for place in (best, worst))
+    return [f"by the place of the gold between {ends}"]
 
 
 def _telling(case: Case, rule: str) -> int:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from lmms_patch.ask.spec import REGIONS, Key
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.necessity import necessity
+from lmms_patch.rci.orders import turn_sets, turned
 from lmms_patch.rci.region_sets import region_sets, scored_places
-from lmms_patch.runs import failures
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis, Grid, Regions, asked_part
 from lmms_patch.runs.reading import NOT_CHECKED
@@ -90,6 +91,8 @@ class _Task:
         below = self._gold_below()
         by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
         grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
+        orders = turned(self.table, self.draws) if self.table.kind.turns else None
+        self.warnings += [] if orders is None else reading.not_turned(orders.left_out)
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
         return Analysis(
@@ -111,6 +114,7 @@ class _Task:
             necessity=necessity(self.table, list(grids), self.settings, self.blind),
             curve={n: self._of_curve(n) for n in self.table.curve} or None,
             drops={n: self._of_curve(n, drop=True) for n in self.table.curve} if self.table.kind.full and self.table.curve else None,
+            turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
         )
 
@@ -269,6 +273,8 @@ class _Task:
             sets[f"{self.table.kind.name}{n}"] = [chosen]
             if self.table.kind.full:
                 sets[f"{self.table.kind.name}{n}_full"] = [self.table.full.where(np.isfinite(chosen.scores))]
+        if self.table.kind.turns:
+            sets |= turn_sets(self.table, self.form, self.settings.seed)
         if self.cells:
             sets |= self._without_the_image()
         if self.boxes:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import Key, Options, end
+from lmms_patch.ask.spec import Key, Kind, Options, end
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import failures, numbers, samples
@@ -130,20 +130,25 @@ class Analyzed:
 # --- reading ------------------------------------------------------------------------------------
 
 
+def is_analyzed(kind: Kind) -> bool:
+    """Return whether the numbers of a kind are recomputed: those with an index, and those of every order of the options."""
+    return kind.has_index or kind.turns
+
+
 def one_run(path: Path) -> Taken:
-    """Return the newest run with an index under a path (``results.newest``)."""
-    return newest(path, lambda file: any(one.kind.has_index for one in read(file).results), "with an index")
+    """Return the newest run with an index, or of every order of the options, under a path (``results.newest``)."""
+    return newest(path, lambda file: any(is_analyzed(one.kind) for one in read(file).results), "with an index")
 
 
 def load(path: Path) -> list[TaskRun]:
-    """Read the wrapped tasks of a run that have an index, with their records.
+    """Read the wrapped tasks of a run that are analyzed, with their records.
 
     Raises:
         RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
     """
     file = one_run(path).path
     results = read(file).results
-    wanted = [one for one in results if one.kind.has_index]
+    wanted = [one for one in results if is_analyzed(one.kind)]
     if not wanted:
         magic = any(one.kind.name == "magic" for one in results)
         hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"

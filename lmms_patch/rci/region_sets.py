@@ -73,15 +73,15 @@ def region_sets(
     places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
     least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
     for key in REGIONS:
-        one = _drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
+        one = drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
         sets[f"mean_{key}"] = [chosen.where(used[key]) for chosen in one]
         sets[f"both_mean_{key}"] = [chosen.where(both) for chosen in one]
-        sets[f"both_even_{key}"] = [chosen.where(both) for chosen in _drawn(table, form, places[key], least, stream)]
+        sets[f"both_even_{key}"] = [chosen.where(both) for chosen in drawn(table, form, places[key], least, stream)]
     return sets
 
 
-def _drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream: np.random.Generator) -> list[Chosen]:
-    """Return the best of ``sizes`` boxes of each doc, drawn at random.
+def drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream: np.random.Generator) -> list[Chosen]:
+    """Return the best of ``sizes`` views of each doc, drawn at random.
 
     Where the form is linear in scores these are expected scores, otherwise some draws.
     """

@@ -14,13 +14,14 @@ from msgspec import Meta
 from lmms_patch.ask.spec import Key, Kind, Words, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
-from lmms_patch.runs.record import CopyClass, Record
+from lmms_patch.runs.record import OPTIONS, CopyClass, Record
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
+OptionCount = Annotated[int, Meta(ge=2, le=OPTIONS)]
 NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
 NUMBERS = 1
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
@@ -125,6 +126,46 @@ class Regions:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """The score by the place of the gold, of the docs with equally many options; on the metric's own scale.
+
+    Attributes:
+        docs: number of docs.
+        scores: M of the answers to the order that shows the gold at the first place, at the second, ...; all over the same docs.
+        p: permutation p-value of the hypothesis that the place changes nothing; None where nothing scores.
+    """
+
+    docs: Count
+    scores: tuple[Estimate, ...]
+    p: Share | None
+
+
+@dataclass(frozen=True)
+class Turned:
+    """The numbers of docs that are asked in every cyclic order of their options; all over the same docs, on the metric's own scale.
+
+    Attributes:
+        docs: docs whose every order has a score.
+        left_out: why others are left out, and how many.
+        once: M of the answers to the docs' own order.
+        mean: M of one order of each doc drawn at random (expected): the mean over orders.
+        every: M of each doc's worst order: of right and wrong answers, the share of docs that are right in every order.
+        lost: once less every, paired by doc.
+        guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores.
+        places: by number of options, the score by the place of the gold.
+    """
+
+    docs: Count
+    left_out: Mapping[str, Some]
+    once: Estimate
+    mean: Estimate
+    every: Estimate
+    lost: Estimate
+    guess: Number | None
+    places: Annotated[Mapping[OptionCount, Placed], Meta(extra_json_schema={"propertyNames": {"pattern": "^([2-9]|1[0-9]|2[0-6])$"}})]
+
+
+@dataclass(frozen=True)
 class Necessity:
     """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
 
@@ -179,12 +220,13 @@ class Analysis:
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
         curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; None of others, whose files lack the key.
         drops: of a task that shows less detail and the full image, M on the full image less M at each reduction, over the same docs; None likewise.
+        turned: of a task that asks docs in every order of their options; None of others, whose files lack the key.
         pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
             out; None where there are none, and the files lack the key.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "pointing")
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "pointing")
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "turned", "pointing")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing")
     """Keys that files lack where they say nothing."""
 
     metric: str
@@ -205,6 +247,7 @@ class Analysis:
     necessity: tuple[Necessity, ...] = ()
     curve: Mapping[Parts, Estimate] | None = None
     drops: Mapping[Parts, Estimate] | None = None
+    turned: Turned | None = None
     pointing: Estimate | None = None
 
     @property
@@ -381,6 +424,11 @@ def metrics(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
         for label, estimate in of_regions(analysis.regions).items():
             out |= _with_ends(label, estimate)
         out["n_both"] = analysis.regions.both
+    if analysis.turned is not None:
+        stored = to_json(analysis.turned)
+        for label, one in turned_estimates(stored).items():
+            out |= {label: one["value"], f"{label}_low": one["low"], f"{label}_high": one["high"]}
+        out |= turned_counts(stored)
     return out
 
 
@@ -435,6 +483,25 @@ def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]
     return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
 
 
+TURNED = {"rotate_every": "every", "rotate_once": "once", "rotate_mean": "mean", "rotate_lost": "lost"}
+"""Name of a number of ``Turned`` -> its attribute."""
+
+
+def turned_estimates(turned: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """Return every number with an interval of ``Turned`` in plain JSON types, by name; places are those of the docs with the commonest k options."""
+    if not turned:
+        return {}
+    placed = reading.most_placed(turned)
+    scores = [] if placed is None else placed[1]["scores"]
+    return {name: turned[key] for name, key in TURNED.items()} | {f"rotate_at{place}": one for place, one in enumerate(scores, 1)}
+
+
+def turned_counts(turned: Mapping[str, Any]) -> dict[str, float | int | None]:
+    """Return the numbers without an interval of ``Turned`` in plain JSON types, by name."""
+    placed = reading.most_placed(turned)
+    return {"rotate_guess": turned["guess"], "rotate_p": None if placed is None else placed[1]["p"], "n_rotated": turned["docs"]}
+
+
 def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
 
@@ -465,6 +532,8 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         told.append(f"{kind.name}{k} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
         if analysis.drops and one.value is not None:
             told[-1] += f", {reading.text(analysis.drops[k], number)} less than the full image"
+    if analysis.turned is not None:
+        told += reading.turned_in_words(to_json(analysis.turned))
     if analysis.pointing is not None:
         told.append(reading.pointing_in_words(to_json(analysis.pointing)))
     if analysis.regions is not None:

@@ -218,6 +218,42 @@ def explained(mark: str, null: str | None) -> str:
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
+UNEVEN = 0.01
+"""The p-value below which people are told that the place of the gold moves the score."""
+
+
+def most_placed(turned: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+    """Return the number of options that most docs have (of several, the least), and their scores by the gold's place; None without docs.
+
+    Args:
+        turned: ``Analysis.turned`` in plain JSON types.
+    """
+    counts = sorted((-found["docs"], int(count)) for count, found in turned["places"].items())
+    return (counts[0][1], turned["places"][str(counts[0][1])]) if counts else None
+
+
+def turned_in_words(turned: Mapping[str, Any]) -> list[str]:
+    """Return what to say of docs that were asked in every order of their options, a sentence each; ``turned`` as above."""
+    every, once, mean = (turned[name]["value"] for name in ("every", "once", "mean"))
+    if every is None:
+        return [f"right in every order of the options: n/a ({turned['every']['reason'] or 'no doc was asked in every order'})"]
+    ends = "" if turned["every"]["low"] is None else f" [{turned['every']['low']:.3f}, {turned['every']['high']:.3f}]"
+    guess = "" if turned["guess"] is None else f"; guesses: {turned['guess']:.3f}"
+    out = [f"right in every order of the options: {every:.3f}{ends}, of {once:.3f} asked once ({mean:.3f} on average, {turned['docs']} docs{guess})"]
+    if placed := most_placed(turned):
+        count, found = placed
+        scores = ", ".join(f"{chr(ord('A') + i)} {one['value']:.3f}" for i, one in enumerate(found["scores"]) if one["value"] is not None)
+        p = "" if found["p"] is None else f"; p = {found['p']:.3f} if the place changes nothing"
+        out.append(f"by the place of the gold, {found['docs']} docs with {count} options: {scores}{p}")
+    return out
+
+
+def not_turned(left_out: Mapping[str, int]) -> list[str]:
+    """Return, in at most one sentence, why docs were asked in one order alone, and how many."""
+    told = "; ".join(f"{count} ({why})" for why, count in sorted(left_out.items(), key=lambda item: -item[1]))
+    return [f"asked in one order alone, and left out of these numbers: {told}"] if told else []
+
+
 def pointing_in_words(pointing: Mapping[str, Any]) -> str:
     """Say how many questions point into the clip's own time, and how they are answered on the full clip. ``pointing``: ``Analysis.pointing``."""
     score = f"; on the full clip they score {pointing['value']:.3f}" if pointing["value"] is not None else ""

@@ -28,8 +28,12 @@ LOANS = 100
 """Donors of a doc that a log may have; ours write 10. A table has a column for each."""
 PIXELS = 10**6
 """Of a side of an image."""
+OPTIONS = 26
+"""Of a doc that is asked in every order of its options (``ask.orders.MOST``)."""
+TURNS = "turns"
+"""The key under ``Record.excluded`` for why a doc's options are not moved."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
-SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial)$")]
+SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$")]
 FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|merged|stratum|choices)$")]
 Side = Annotated[int, Meta(ge=1, le=PIXELS)]
 Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
@@ -47,6 +51,8 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         cell: row by row from 1; of a segment of a clip its number, from 1
         region: place of the box in the doc's list
         relevant: false: the box is adversarial
+        turn: by how many places the options are moved; absent where they stand as the doc has them
+        gold_at: place of the gold among the options that are shown, from 1; absent where the doc is asked in one order alone
         boxes: [left, top, right, bottom] in pixels on each image, half-open; absent where the view cuts no image
         scores: metric -> scalar on the metric's own scale; null is unscored
         items: metric -> what the native process_results returned
@@ -67,6 +73,8 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     col: Annotated[int, Meta(ge=0, le=8)] | None = None
     region: Some | None = None
     relevant: bool | None = None
+    turn: Annotated[int, Meta(ge=1, lt=OPTIONS)] | None = None
+    gold_at: Annotated[int, Meta(ge=1, le=OPTIONS)] | None = None
     boxes: list[Annotated[list[Corner], Meta(min_length=4, max_length=4)]] | None = None
     scores: Scores
     items: dict[str, Any]
@@ -234,7 +242,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
             files
         views: in request order
         best: set -> index into views of the best cell, segment or box (the worst, for occlude); a set is a grid, or relevant or adversarial boxes
-        excluded: set -> why the doc is not used for it
+        excluded: set -> why the doc is not used for it; turns: why it is not asked in other orders of its options
         fields: values of the doc fields that the options name
         answer: how the doc is to be answered
         stratum: which docs it is alike

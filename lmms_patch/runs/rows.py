@@ -34,6 +34,8 @@ COLUMNS: dict[str, pa.DataType] = {
     "col": pa.int8(),
     "region": pa.int32(),
     "relevant": pa.bool_(),
+    "turn": pa.int8(),
+    "gold_at": pa.int8(),
     "asked": pa.bool_(),
     "score": pa.float64(),
     "right": pa.bool_(),
@@ -56,7 +58,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "need": SHARED_TEXT,
 }
 """The columns that every table has; a task with several metrics has ``score.<metric>`` after ``score`` for each metric but the primary."""
-_NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant")
+_NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "gold_at")
 """Columns that are attributes of a view, beside its texts."""
 BATCH = 4096
 """Docs that are turned into columns at once."""

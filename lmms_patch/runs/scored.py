@@ -200,7 +200,7 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
 @functools.lru_cache(maxsize=4096)
 def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
     """Return what a record says of a view but its scores; many docs share it."""
-    out: dict[str, Any] = {"kind": view.kind, "swapped": view.swapped, "n": view.n or None}
+    out: dict[str, Any] = {"kind": view.kind, "swapped": view.swapped, "n": view.n or None, "turn": view.turn or None, "gold_at": view.gold or None}
     if view.cell is not None:
         boxes = [list(box) for size in sizes if (box := view.box(size)) is not None]
         out |= {"cell": view.cell, "row": view.row, "col": view.col, **({"boxes": boxes} if view.kind != "segment" else {})}

@@ -249,6 +249,15 @@ class Table:
             out[n] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
         return out
 
+    @cached_property
+    def turned(self) -> list[list[int]]:
+        """The views of each doc that is asked in every order of its options; none where it is asked in one order, or a view has no score."""
+        if not self.kind.turns:
+            return [[] for _ in self.records]
+        every = [[i for i, view in enumerate(record.views) if view.gold_at is not None] for record in self.records]
+        known = (all(record.views[i].scores.get(self.metric) is not None for i in own) for record, own in zip(self.records, every, strict=True))
+        return [own if scored else [] for own, scored in zip(every, known, strict=True)]
+
     def set_places(self, key: Key) -> list[list[int]]:
         """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
         return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]

@@ -139,6 +139,11 @@ def test_name_and_spec_are_inverse(base, kind, n):
     assert dataclasses.replace(spec, name="").name == name
 
 
+@pytest.mark.parametrize("name", ["x_trci", "x_trci4", "x_trci6", "x_trci4_quick", "x_trci_quick", "x_rci", "x_rci3_quick"])
+def test_members_of_a_group_are_asked_under_the_suffix_that_was_typed(name):
+    assert parse(name).of("y").name == name.replace("x", "y")
+
+
 def test_members_of_a_group_take_the_suffix():
     assert parse("mmmu_rci3").of("mmmu_val").name == "mmmu_val_rci3"
     assert parse("mmmu_rci").of("mmmu_val").name == "mmmu_val_rci"

@@ -10,7 +10,7 @@ from random import Random
 
 PRUNING = ("--controls", "1", "--shuffles", "0", "--budget", "4", "--folds", "2", "--quiet")
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic", "every")
-INDEXED = ("mc", "beside", "many", "again", "old", "new", "other", "regions", "filters")
+INDEXED = ("mc", "beside", "many", "again", "old", "new", "other", "regions", "turned", "filters")
 RUNS = (*INDEXED, "plain", "magic_beside", "magic_old", "magic_new", "magic_judged")
 
 

@@ -19,7 +19,7 @@ from tests.making import boards as boards
 from tests.making import kit, lean
 from tests.making import reports as entries
 from tests.making.boxes import write_boxes
-from tests.making.runs import guesses_on_cells, magic_doc, mc_run, world_run, write_magic, write_run
+from tests.making.runs import guesses_on_cells, magic_doc, mc_run, turned_run, world_run, write_magic, write_run
 
 GATES = ("model-regression", "benchmark-release", "model-compliance", "magic")
 
@@ -58,6 +58,7 @@ def _indices(folder: Path) -> None:
     write_run(folder / "runs" / "mc", {"toy_rci2": mc_run(n=16, answers=1)})
     many = {"toy_rci2": mc_run(n=12, per_cluster=2), "toy2_pcri3": world_run(guesses_on_cells, n=10, grid=3, base="toy2", kind="pcri")}
     write_run(folder / "runs" / "many", many, groups={"toys_rci2": ["toy_rci2"]})
+    write_run(folder / "runs" / "turned", {"toy_rotate": turned_run(lambda doc, order, gold, stream: doc % 3, n=12, options=3, left_out=(5,))})
     write_run(folder / "runs" / "again", {"toy_rci2": mc_run(n=16, answers=2)}, date="2026-02-01T00-00-00.000000")
 
 

@@ -10,7 +10,7 @@ from msgspec import Raw, to_builtins
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import KINDS, Options, WrapSpec
-from lmms_patch.ask.views import swapped, views_of
+from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
@@ -106,6 +106,41 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=()):
         one = SampleRecord(spec.name, spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
         records.append(one.to_json())
     return spec, records, made
+
+
+def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscored=(), cluster=1):
+    """Records of a task that asks every order of a doc's options, by the definition of the orders.
+
+    Args:
+        choose: the model: takes a doc, the numbers of the options in the order shown, the number of the gold, and a generator; returns a place from 0.
+        n: docs.
+        options: how many options docs have: a number, or a function of the doc.
+        base: the benchmark.
+        seed: of the generator.
+        left_out: docs whose options cannot be moved.
+        unscored: docs of which the call for the last order failed.
+        cluster: docs in a cluster.
+    """
+    spec, stream, records = WrapSpec(base, "rotate"), np.random.default_rng(seed), []
+    for i in range(n):
+        k = options(i) if callable(options) else options
+        gold, scored = i % k, []
+        for turn in range(1 if i in left_out else k):
+            order = [(place + turn) % k for place in range(k)]
+            at = order.index(gold)
+            item = {"acc": float(choose(i, order, gold, stream) == at)}
+            view = View("full", turn=turn, gold=0 if i in left_out else at + 1)
+            failed = "no answer" if i in unscored and turn == k - 1 else ""
+            scored.append(ScoredView(view, {} if failed else item, {} if failed else item, failed=failed))
+        own = tuple(
+            Baseline(letter, ("gold", "option", "constant") if j == gold else ("option", "constant"), *[{"acc": float(j == gold)}] * 2)
+            for j, letter in enumerate("ABCDEFGH"[:k])
+        )
+        about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
+        excluded = {"turns": "two of its options are the same"} if i in left_out else {}
+        fields = {"cluster": i // cluster} if cluster > 1 else {}
+        records.append(SampleRecord(spec.name, spec, i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own).to_json())
+    return spec, records, None
 
 
 def quick(records, whole, drawn, p=0.25):
@@ -278,7 +313,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
             lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
         )
         found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
-        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "trci", "gap", "chance", "gate", "frames"))}
+        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "trci", "gap", "chance", "gate", "frames", "rotate"))}
         mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in grids}
         values = {"acc": found["analysis"]["fip"]["value"] if part else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them

@@ -84,7 +84,10 @@ def put(*keys):
         (put("views", 1, "boxes", [[0, 0, 9]]), "patch.views[1].boxes[0] must be a list of length >= 4, not of 3"),
         (put("views", []), "patch.views must be a list of length >= 1, not of 0"),
         (put("best", "2", 5), "patch.best.2 must be the place of one of its 5 views"),
-        (put("best", {"x": 0}), "a key of patch.best must be a text matching regex '^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial)$', not 'x'"),
+        (
+            put("best", {"x": 0}),
+            "a key of patch.best must be a text matching regex '^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$', not 'x'",
+        ),
         (put("answer", "gold", ["A"]), "patch.answer.gold must be a text or null, not a list"),
         (put("baselines", 0, "roles", ["judge"]), 'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not'),
         (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99, not 100"),

@@ -81,6 +81,8 @@ def test_every_column_of_a_doc_by_hand(tmp_path):
         "col": [None, 0, 1, 0, 1, None, 0],
         "region": [None] * 7,
         "relevant": [None] * 7,
+        "turn": [None] * 7,
+        "gold_at": [None] * 7,
         "asked": [True] * 7,
         "score": [1.0, 0.0, 0.4, 0.9, None, 0.0, None],
         "right": [True, False, True, True, None, False, None],  # at least 0.4, half of what the gold scores

@@ -75,7 +75,8 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
-    often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
+    by_doc = "once in each order of its options" if catalogue.kind == "rotate" else "once, and once more per box of its own"
+    often = by_doc if catalogue.asked is None else f"{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, f"{tally(catalogue.entries)}. {asked}"]
 

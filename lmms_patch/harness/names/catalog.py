@@ -124,6 +124,8 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     verdict, reason = _verdict(leaves, spec.of(name))
     if KINDS[spec.kind].regions and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
+    if KINDS[spec.kind].turns and verdict == "wraps":
+        verdict, reason = "data", "its docs must have options (docs/rotate.md)"
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
     wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
@@ -217,15 +219,15 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     spec = parse(f"x_{kind}")
     if spec is None:
         raise UnknownNameError(
-            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, regions, "
-            "trci4, trci, frame, frames, tshuffle4, treverse"
+            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, "
+            "regions, lowres, rotate, trci4, trci, frame, frames, tshuffle4, treverse"
         )
     return spec
 
 
 def requests_per_doc(spec: WrapSpec) -> int | None:
-    """Return how often each doc is asked (once more per choice in log-likelihood tasks); None where the doc's own boxes decide."""
-    return None if KINDS[spec.kind].regions else len(views_of(spec))
+    """Return how often each doc is asked (once more per choice in log-likelihood tasks); None where the doc's own boxes or options decide."""
+    return None if KINDS[spec.kind].regions or KINDS[spec.kind].turns else len(views_of(spec))
 
 
 _IN_TIME = "trci4"

@@ -231,7 +231,10 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
-    times = f"{len(views_of(spec))} times per doc" if not KINDS[spec.kind].regions else "once per doc and box"
+    kind = KINDS[spec.kind]
+    times = (
+        "once per doc and box" if kind.regions else "once per doc and order of its options" if kind.turns else f"{len(views_of(spec))} times per doc"
+    )
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
@@ -325,7 +328,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (k for k in SUFFIXES if not KINDS[k].regions)  # no config says whether docs carry boxes
+            every = (k for k in SUFFIXES if not KINDS[k].regions and not KINDS[k].turns)  # no config says whether docs carry boxes or options
             ways = ", ".join(k for k in every if _may(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))))
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")

@@ -25,7 +25,7 @@ from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
-from lmms_patch.runs.numbers import DIFFERENCES, none_used
+from lmms_patch.runs.numbers import DIFFERENCES, TURNED, none_used
 from lmms_patch.runs.record import Record, in_set
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
@@ -130,6 +130,8 @@ class Aggregations:
         if self._kind.curve:
             stems = (self.spec.kind, "drop") if self._kind.full else (self.spec.kind,)
             out |= {name: self._of_records(self._detail, name) for name in (f"{stem}{n}" for stem in stems for n in self.spec.grids)}
+        if self._kind.turns:
+            out |= {name: self._of_records(self._detail, name) for name in TURNED}
         out["chance"] = self._of_records(self._detail, "chance")
         if self._kind.has_index:
             out["gate"] = self._of_records(self._detail, "gate")

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
+from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
@@ -32,6 +33,7 @@ from lmms_patch.harness.video.watch import Expected, Watch
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
 
 CACHED_DOCS = 8
@@ -230,6 +232,8 @@ class VariantDocs:
         self._prompt, self._boxes, self._plain = prompt, boxes, plain
         self.wrong: WrongImages | None = None
         """Says whose images replace a doc's own; None where no doc is asked on a wrong image."""
+        self.orders: OrderTable | None = None
+        """The orders of docs' options; None where docs are asked in their own order alone."""
         self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self._twice = (*self.views, *swapped(self.views))
@@ -269,6 +273,8 @@ class VariantDocs:
         A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To know that, its image is
         decoded.
         """
+        if self.orders is not None:
+            return self.orders.views_of(doc_id, self.views)
         boxes = () if self._boxes is None else self._boxes.boxes(doc_id)
         if boxes and doc_id not in self._left_out:
             self._left_out[doc_id] = bool(self._misfit(doc_id))  # decided once: a file that vanishes later must not change what is asked
@@ -292,7 +298,7 @@ class VariantDocs:
     @property
     def most(self) -> int:
         """V, the largest number of views that a doc has."""
-        own = len(self.views) + (0 if self._boxes is None else self._boxes.most)
+        own = len(self.views) * (1 if self.orders is None else MOST) + (0 if self._boxes is None else self._boxes.most)
         return own if self.wrong is None or self._all_swapped else 2 * own
 
     def id(self, doc_id: int, view: int) -> ViewId:
@@ -310,7 +316,7 @@ class VariantDocs:
         doc_id, view = divmod(range(len(table))[int(key)], table.most)
         if view >= len(table.views_of(doc_id)):
             raise IndexError(f"doc {doc_id} has {len(table.views_of(doc_id))} views; there is no view {view}")
-        return TaggedDoc(table.row(doc_id), doc_id, view, table)
+        return TaggedDoc(table.as_shown(table.row(doc_id), doc_id, view), doc_id, view, table)
 
     def __iter__(self) -> Iterator[TaggedDoc]:
         for doc_id in range(len(self.rows)):
@@ -375,6 +381,8 @@ class VariantDocs:
         if view.kind == "blind":
             return self._blind(doc_id, show)
         payload, images = self._shown(doc_id, show, walk)
+        if self.orders is not None and view.turn and show != self.base.doc_to_visual and doc_id not in self._unreadable:
+            payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
         if doc_id in self._unreadable:
             self._stand_ins[doc_id, view.swapped] = self._problems[doc_id]
             return walk(payload, lambda medium, _: medium.copy())
@@ -405,6 +413,10 @@ class VariantDocs:
             return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
+
+    def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
+        """Return a row as one of its views shows it: with its options in the view's order."""
+        return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
 
     def _expect_full(self, doc_id: int, medium: Any, clip: Clip) -> None:
         """Note which frames the adapter should read from a video's own file. Of a video that is no file, nothing can be noticed."""

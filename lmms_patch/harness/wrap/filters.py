@@ -5,7 +5,7 @@ Filters pair answers and docs by position, so each call gets exactly the docs of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -14,8 +14,18 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered, native_answer
 
+AsShown = Callable[[Any, int, int], Any]
+"""Takes a row, its doc id and the number of a view; returns the row as the view shows it."""
 
-def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any, adapter: str = "") -> None:
+
+def apply_filters(
+    instances: Sequence[Instance],
+    ensembles: Sequence[Any],
+    rows: Any,
+    with_media: Any,
+    adapter: str = "",
+    as_shown: AsShown = lambda row, doc_id, view: row,
+) -> None:
     """Fill ``filtered_resps`` of every instance.
 
     Where the filter or the call failed, ``Unanswered`` says why. The texts that stand for failed calls are filtered too, because the native
@@ -27,6 +37,7 @@ def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows:
         rows: the docs without media, by doc id.
         with_media: the docs with media, by doc id; read only where a filter asks for a field of them.
         adapter: ``compat.adapter_of`` the model.
+        as_shown: gives a doc with its options in the order of a view.
     """
     groups: dict[tuple[Any, Any, bool], list[Instance]] = {}
     failed: list[tuple[Instance, str]] = []
@@ -39,7 +50,7 @@ def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], rows:
             groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
     for ensemble in ensembles:
         for group in groups.values():
-            _apply(ensemble, group, _Rows(rows, with_media, [inst.doc_id for inst in group]))
+            _apply(ensemble, group, _Rows(rows, with_media, group, as_shown))
         for inst, why in failed:
             nothing = None if inst.request_type == "loglikelihood" else ""  # what the harness itself makes of a missing answer
             native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
@@ -109,24 +120,25 @@ def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
 class _Rows:
     """The docs of some answers: without media, until a filter asks for a field that only the docs with media have."""
 
-    def __init__(self, rows: Any, with_media: Any, doc_ids: list[Any]) -> None:
-        self._rows, self._with_media, self._doc_ids = rows, with_media, doc_ids
+    def __init__(self, rows: Any, with_media: Any, group: Sequence[Instance], as_shown: AsShown) -> None:
+        self._rows, self._with_media, self._as_shown = rows, with_media, as_shown
+        self._places = [(inst.doc_id, inst.metadata["view"]) for inst in group]
 
     def __len__(self) -> int:
-        return len(self._doc_ids)
+        return len(self._places)
 
     def __getitem__(self, place: int) -> Any:
-        return self._row(self._doc_ids[place])
+        return self._row(*self._places[place])
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._row(doc_id) for doc_id in self._doc_ids)
+        return (self._row(*place) for place in self._places)
 
-    def _row(self, doc_id: int) -> Any:
+    def _row(self, doc_id: int, view: int) -> Any:
         row = self._rows[doc_id]
-        return _LazyRow(row, self._with_media, doc_id) if isinstance(row, Mapping) else row
+        return self._as_shown(LazyRow(row, self._with_media, doc_id), doc_id, view) if isinstance(row, Mapping) else row
 
 
-class _LazyRow(dict):  # type: ignore[type-arg]
+class LazyRow(dict):  # type: ignore[type-arg]
     """A row without media that fetches the row with media when a missing field is asked for."""
 
     def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:

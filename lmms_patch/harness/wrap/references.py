@@ -137,18 +137,22 @@ class References:
         except Exception:
             prompt = ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        choices = base.doc_to_choice(row) if self._by_index else within(row, options.choices) if options.choices else None
-        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self._by_index)
+        choices = base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self.by_index)
 
     @property
-    def _by_index(self) -> bool:
+    def by_index(self) -> bool:
         """Whether answers are places among the options: those of log-likelihood tasks."""
         return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         answer = self._plan.answers[doc_id] if self._plan is not None else None
-        return self.plainly(self._row(doc_id), self._as_results(text, len(answer.options) if answer else 0)).get(self._primary)
+        return self.scalar_on(self._row(doc_id), text, len(answer.options) if answer else 0)
+
+    def scalar_on(self, row: Any, text: str, options: int) -> Scalar:
+        """Return the primary metric's scalar of an answer to a row, which may have its options in another order than the doc."""
+        return self.plainly(row, self._as_results(text, options)).get(self._primary)
 
     def marks(self, doc_id: int) -> Scalar:
         """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds); None where that is not known."""
@@ -186,7 +190,7 @@ class References:
         given, target = self._spec.options.gold, self._base.config.doc_to_target
         shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
         told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
-        if self._silent or self.plan is None or self._by_index:
+        if self._silent or self.plan is None or self.by_index:
             return told, ""
         first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
@@ -223,7 +227,7 @@ class References:
             return out
         with self._lock:
             for one, got in zip(scored, answers, strict=True):
-                if not apart and one.error is None and not one.failed:
+                if not apart and one.error is None and not one.failed and not one.view.turn:
                     self._keep((doc_id, repr(list(got))), one)
             out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
             cells = {key: cells_of([one.view for one in scored], key) for key in used}
@@ -240,7 +244,7 @@ class References:
 
         That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the answer.
         """
-        if not self._by_index:
+        if not self.by_index:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 

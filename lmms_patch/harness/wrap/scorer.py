@@ -40,6 +40,8 @@ class Scorer:
         """Whether the scorer has drawn a random number so far."""
         self._keeps_best = KINDS[spec.kind].keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
+        self.as_shown: Callable[[Any, View], Any] = lambda doc, view: doc
+        """Gives a doc as a view shows it: with its options in another order."""
         named = spec.options.score
         self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
 
@@ -55,13 +57,13 @@ class Scorer:
         """
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             plan = list(zip(views, answers, strict=True))
-            known: dict[str, ScoredView] = {}
+            known: dict[tuple[int, str], ScoredView] = {}
             before = draws()
             own = 1 if from_first else 0
             first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:own]]
             self.draws = self.draws or not same_draws(before, draws())
             if first and not self.keeps_apart:
-                known[repr(list(plan[0][1]))] = first[0]
+                known[plan[0][0].turn, repr(list(plan[0][1]))] = first[0]
             return first + self._without_draws(
                 lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[own:]],
                 lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[own:]],
@@ -72,9 +74,11 @@ class Scorer:
         """Whether views with the same answer are scored one by one, since the scorer draws, or a judge may say two things."""
         return self.draws or self._spec.options.allow_judge
 
-    def _score_once(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[str, ScoredView]) -> ScoredView:
-        """Score a view, unless another view of the doc has the same answer."""
-        told = repr(list(got))
+    def _score_once(
+        self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[tuple[int, str], ScoredView]
+    ) -> ScoredView:
+        """Score a view, unless another view of the doc, in the same order of its options, has the same answer."""
+        told = view.turn, repr(list(got))
         if told not in known or any(isinstance(answer, Unanswered) for answer in got):
             known[told] = self._score_one(doc, view, got, kwargs)
         return dataclasses.replace(known[told], view=view)
@@ -87,12 +91,12 @@ class Scorer:
             return ScoredView(view, error=none[0].why)
         if failed and (not first or None in map(native_answer, got)):
             return ScoredView(view, failed=failed)
-        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        scored = self._score_view(_fresh(self.as_shown(doc, view)), view, [native_answer(answer) for answer in got], kwargs)
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
         """Score one view with a random stream of its own."""
-        with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}"):
+        with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
             return self._score_one(doc, view, got, kwargs)
 
     def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
@@ -165,7 +169,7 @@ class Scorer:
         primary = self.primary_among(items)
         if self.caption_score is not None and primary == self._aggregations.primary:
             return {**out, primary: self.caption_score(items[primary])}, None
-        if primary is None or out[primary] is not None or not self._spec.sets or self.says_unscored(items[primary]):
+        if primary is None or out[primary] is not None or not (self._spec.sets or KINDS[self._spec.kind].turns) or self.says_unscored(items[primary]):
             return out, None
         out[primary] = scalar(items[primary], self._keys, self._aggregations.again[primary].of_one)
         return out, primary

@@ -14,7 +14,7 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
 from lmms_patch.ask.references import own_question
-from lmms_patch.ask.spec import ASKING, KINDS, WrapSpec
+from lmms_patch.ask.spec import ASKING, KINDS, Key, WrapSpec
 from lmms_patch.ask.subtitles import with_subtitles
 from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import PIXELS, View, views_of
@@ -33,12 +33,13 @@ from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
 from lmms_patch.harness.wrap.media import without_placeholders
+from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, field, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures, reading
-from lmms_patch.runs.record import SCHEMA, Asked, Clip
+from lmms_patch.runs.record import SCHEMA, TURNS, Asked, Clip
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
@@ -89,6 +90,7 @@ class WrappedTask(Delegate):
         cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
+        self._own_messages = self._chat and own_messages
         self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
         self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
         if KINDS[spec.kind].view == "segment":
@@ -144,11 +146,26 @@ class WrappedTask(Delegate):
         )
         if self.spec.options.scorer == "cider_d":  # set afterwards: document frequencies come from the references
             self._scorer.caption_score = CaptionScore(self._references)
+        if KINDS[self.spec.kind].turns:
+            self._table.orders = OrderTable(
+                self.spec,
+                self._base,
+                self._rows_without_media,
+                lambda: self._base.eval_docs,
+                self._references,
+                messages=self._own_messages,
+                judged=judged,
+            )
+            self._scorer.as_shown = lambda doc, view: self._as_shown(doc, view)
         if KINDS[self.spec.kind].folds:
             if higher.get(primary) is False:
                 told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
                 raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
             self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
+
+    def _as_shown(self, doc: Any, view: View) -> Any:
+        """Return a doc with its options in the order of a view."""
+        return doc if self._table.orders is None else self._table.orders.as_shown(doc, doc.doc_id, view.turn)
 
     def _rows_without_media(self) -> Any:
         return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
@@ -278,6 +295,7 @@ class WrappedTask(Delegate):
         try:
             self._look_at_first_docs(everyone)
             self._look_at_boxes(everyone)
+            self._look_at_orders(everyone, list(native))
             self._look_at_wrong_images(everyone)
             if self.spec.leaves_out and everyone:
                 log().info(quick.check(self, predict_only=self._predict_only))
@@ -420,6 +438,25 @@ class WrappedTask(Delegate):
             self._boxes.check(doc_ids)
             log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
 
+    def _look_at_orders(self, everyone: Sequence[int], doc_ids: Sequence[int]) -> None:
+        """Refuse docs whose options cannot be moved. Log how many can, since that decides what the run costs.
+
+        Args:
+            everyone: the docs of all ranks, as above.
+            doc_ids: those of this rank.
+        """
+        if self._table.orders is None:
+            return
+        if self._predict_only:
+            raise CannotWrapError(f"{self.spec.name}: --predict_only scores nothing, and only the scorer shows whether options can be moved")
+        if everyone:
+            self._table.orders.check(everyone)
+            part = " of this process" if len(doc_ids) < len(everyone) else ""
+            log().info(f"{self.spec.name}: {self._table.orders.counts(doc_ids, part)}")
+            if judge := calls_judge(self._base):
+                told = "its prompts and targets follow the order of the options, but whether its scorer does was not tried"
+                log().warning(f"{self.spec.name}: {told}, since it calls a judge or the network ({judge})")
+
     def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
         """Log what the null costs. Refuse a ``_swap`` task none of whose docs has a wrong image.
 
@@ -456,6 +493,8 @@ class WrappedTask(Delegate):
         arguments = list(native.arguments)
         if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know")
+        if self._table.orders is not None:
+            arguments = self._table.orders.asked(doc_id, self._table.views_of(doc_id)[view].turn, arguments, choice)
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [copy.deepcopy(a) if isinstance(a, dict) else a for a in arguments]
         if self._table.views_of(doc_id)[view].kind == "blind" and isinstance(arguments[0], str):
@@ -487,7 +526,8 @@ class WrappedTask(Delegate):
     def apply_filters(self) -> None:
         """Apply the base's filters once per view and choice. Where one fails, report the cause and keep the raw answers."""
         adapter = compat.adapter_of(getattr(self._base, "model_name", None))
-        apply_filters(self._instances or [], self._filters, self.eval_docs_no_media, self._base.eval_docs, adapter)
+        rows, with_media = self.eval_docs_no_media, self._base.eval_docs
+        apply_filters(self._instances or [], self._filters, rows, with_media, adapter, self._table.as_shown)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         """Score every view of a doc with the base's own scorer.
@@ -601,8 +641,12 @@ class WrappedTask(Delegate):
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
-        excluded = {key: why for key in self.spec.sets or self.spec.grids if shown and (why := self._table.why_unusable(doc.doc_id, key))}
+        excluded: dict[Key, str] = {
+            key: why for key in self.spec.sets or self.spec.grids if shown and (why := self._table.why_unusable(doc.doc_id, key))
+        }
         failed = {one.view.set for one in scored if one.failed}
+        if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
+            excluded[TURNS] = fault
         excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)

@@ -91,7 +91,9 @@ class Entry:
     @property
     def score(self) -> Estimate:
         """The number that a result without an index is about: on so many frames where it is of a curve."""
-        return self.number("tst" if self.result.asked.folds else f"{self.result.kind}{self.grid}" if self.result.asked.curve else "score")
+        asked = self.result.asked
+        own = f"{self.result.kind}{self.grid}" if asked.curve else "rotate_every" if asked.turns else "score"
+        return self.number("tst" if asked.folds else own)
 
     @property
     def notes(self) -> GridNotes:

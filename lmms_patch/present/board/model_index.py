@@ -130,6 +130,8 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
     if result.kind == "magic":
         return [(name, name, magic_words.WORDS[name][0]) for name in magic_words.order(result.numbers)]
     shown = f"{result.kind}{n or ''}"
+    if result.asked.turns:
+        return [("fip", metric, f"{metric}, full image"), ("rotate_every", "rotate_every", f"{metric}, right in every order of the options")]
     own = (f"{result.kind}{n}" if result.asked.curve else "score", f"{metric}_{shown}", f"{metric}, {shown} view")
     return [own] if result.kind != "occlude" else [("fip", metric, f"{metric}, full image"), (f"drop{n}", f"drop{n}", "Drop")]
 

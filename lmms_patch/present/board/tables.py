@@ -201,6 +201,11 @@ def _other_columns(kind: str) -> tuple[Column, ...]:
             Column("score", "Score", help="The native metric on images with less detail, on its own scale."),
             Column("drop", "Drop", signed=True, help="FIP less the score with less detail, paired by doc."),
         ),
+        "rotate": (
+            Column("fip", "FIP", help="The native metric on full images, asked once, over all docs."),
+            Column("score", "Every order", help="The native metric of each doc's worst order: right only where every order of the options is."),
+            Column("drop", "Drop", signed=True, help="Asked once less every order, over the docs that were asked in every order, paired by doc."),
+        ),
     }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
     return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
 
@@ -249,6 +254,8 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         row["score"] = entry.score
     if group.kind == "lowres":
         row["drop"] = entry.number(f"drop{entry.grid}")
+    if group.kind == "rotate":
+        row["drop"] = entry.number("rotate_lost")
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row

@@ -21,7 +21,7 @@ from lmms_patch.text import block, cut, line
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-VIEW = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "asked", "score", "right", "answer", "failed", "error")
+VIEW = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "asked", "score", "right", "answer", "failed", "error")
 DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "images", "wrong_from")
 COLUMNS = (*VIEW, *DOC)
 """The columns of ``runs.samples`` that the explorer reads."""
@@ -308,6 +308,8 @@ def _name(found: Mapping[str, Any]) -> str:
         return f"{hidden}{words.size(found['n'])}, {_place(found)}"
     if found["region"] is not None:
         return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
+    if found["turn"] is not None:
+        return f"full image, options moved by {found['turn']}"
     if found["kind"] == "frames":
         return f"{found['n']} frame{'s' * (found['n'] != 1)}"
     if found["kind"] == "lowres":

@@ -43,9 +43,14 @@ _PLAIN = {
     "tst_zero_shot": "Zero-shot",
     "tst_delta": "TsT above zero-shot",
     "tst_s": "Mean bias score s(x)",
+    "rotate_every": "Right in every order of the options",
+    "rotate_once": "Asked once, the same docs",
+    "rotate_mean": "Mean over the orders",
+    "rotate_lost": "Asked once less every order",
 }
 _WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden", "frames": "Score", "lowres": "Score"}
 _LESS = "FIP less the score"
+_PLACE = re.compile(r"^rotate_at(\d+)$")
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -233,7 +238,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
         if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
             continue  # the same number under another name
         note = "; ".join(filter(None, [words(estimate), "" if estimate.reason == NO_INTERVAL else estimate.reason]))
-        signed = name.startswith(("gap", "drop", "tst_above", "tst_over", "tst_delta", "tst_leakage")) or bool(_INDEX.match(name))
+        signed = name.startswith(("gap", "drop", "tst_above", "tst_over", "tst_delta", "tst_leakage", "rotate_lost")) or bool(_INDEX.match(name))
         out.append(Number(name, label(name, entry), estimate, signed, bool(_INDEX.match(name)), note))
     return out
 
@@ -246,6 +251,8 @@ def label(name: str, entry: Entry) -> str:
     if match := _GRID.match(name):
         what = _LESS if entry.asked.curve and match["what"] == "drop" else _WHAT[match["what"]]
         return f"{entry.words.say(what)}, {entry.words.size(match['n'])}"
+    if match := _PLACE.match(name):
+        return f"Gold at place {chr(ord('A') + int(match[1]) - 1)}"
     if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
         return WORDS[own][0]
     if name == "score":

@@ -115,8 +115,10 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
         width: characters in a line; where the table is wider, it has a row per grid and fewer columns. None: any.
     """
     of_boxes, curves = [s for s in shown if s.regions], [s for s in shown if s.kind.curve]
-    of_grids = by_medium((s for s in shown if not s.regions and not s.kind.curve), lambda s: s.words)
+    turned = [s for s in shown if s.kind.turns]
+    of_grids = by_medium((s for s in shown if not (s.regions or s.kind.curve or s.kind.turns)), lambda s: s.words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
+    parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
     for name in dict.fromkeys(s.kind.name for s in curves):
         parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in curves if s.kind.name == name]).to_text(width))
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
@@ -242,6 +244,30 @@ def _loss_table(shown: Sequence[Shown]) -> Sheet:
             docs = str(int(s.metrics.get("n_docs") or 0) - left_out) + (f" ({left_out} left out)" if left_out else "")
             estimates = (_or_na(_estimate(s, f"{stem}{n}")) for stem in (s.kind.name, "drop"))
             rows.append([s.name, s.words.size(n), docs, _or_na(s.metrics.get("chance")), full, *estimates])
+    return sheets.table(heads, rows)
+
+
+def _order_table(shown: Sequence[Shown]) -> Sheet:
+    """Return one row per task that asks every order of the options."""
+    heads: list[str | Column] = ["task", "docs", "once", "mean", f"every order {_level(shown)}", Column("", "once - every", signed=True), "guesses"]
+    rows: list[list[Cell]] = []
+    for s in shown:
+        used, docs = (int(s.metrics.get(name) or 0) for name in ("n_rotated", "n_docs"))
+        once, mean, guess = (_or_na(s.metrics.get(f"rotate_{name}")) for name in ("once", "mean", "guess"))
+        every, lost = (_or_na(_estimate(s, f"rotate_{name}")) for name in ("every", "lost"))
+        rows.append([s.name, f"{used} of {docs}" if used < docs else str(used), once, mean, every, lost, guess])
+    return sheets.table(heads, rows)
+
+
+def _place_table(shown: Sequence[Shown]) -> Sheet:
+    """Return the score by the place of the gold, one row per task and number of options."""
+    found = [(s, int(count), one) for s in shown for count, one in ((s.analysis.get("turned") or {}).get("places") or {}).items()]
+    most = max((count for _, count, _ in found), default=0)
+    heads: list[str | Column] = ["task", "options", "docs", *(f"gold at {chr(ord('A') + place)}" for place in range(most)), "p, if even"]
+    rows: list[list[Cell]] = []
+    for s, count, one in sorted(found, key=lambda row: (shown.index(row[0]), row[1])):
+        scores: list[Cell] = [_or_na(score["value"]) for score in one["scores"]]
+        rows.append([s.name, count, one["docs"], *scores, *[None] * (most - count), _or_na(one["p"])])
     return sheets.table(heads, rows)
 
 

@@ -19,7 +19,7 @@ from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import table
 from tests.making.explored import grown, kind_of, write_many, write_swap
 from tests.making.files import DATE, described, lines_of, write_files
-from tests.making.runs import as_record, quick, world_run, write_run
+from tests.making.runs import as_record, quick, turned_run, world_run, write_run
 
 
 def lines(folder, task):
@@ -212,6 +212,14 @@ def test_a_quick_run_with_a_blind_task_beside_it_shows_the_map_that_it_stored(tm
     [found] = loaded(folder).about()["tasks"][0]["maps"]
     assert (found["docs"], found["sources"]) == (10, [])
     assert found["shares"]["one cell"]["value"] == 1.0  # every answer is right
+
+
+def test_the_orders_of_a_doc_have_names_of_their_own(tmp_path, loaded):
+    """Three options: the first is right in the doc's own order, where the model takes it."""
+    write_run(tmp_path, {"toy_rotate": turned_run(lambda *_: 0, n=4, options=3)})
+    [side] = loaded(tmp_path).doc(0, 0)["sides"]
+    assert [view["name"] for view in side["views"]] == ["full image", "full image, options moved by 1", "full image, options moved by 2"]
+    assert [view["state"] for view in side["views"]] == ["right", "wrong", "wrong"]
 
 
 def test_docs_of_a_swap_task_show_another_docs_image(tmp_path, loaded):

@@ -9,7 +9,7 @@ import pytest
 from lmms_patch.present.report.figures import canvas, curves
 from lmms_patch.present.report.gather import gather
 from lmms_patch.runs.run import find
-from tests.making.runs import never_looks, views_run, world_run, write_run
+from tests.making.runs import never_looks, turned_run, views_run, world_run, write_run
 
 GRIDS = (2, 3, 5)
 
@@ -22,6 +22,15 @@ def held(stream, gold):
     return [gold if size < 0.9 else "none", *cells], ["none"] * (1 + len(cells))
 
 
+def takes_a(doc, order, gold, stream):
+    """Knows the right text in half of the docs, and takes the first place in the others."""
+    return order.index(gold) if doc // 4 % 2 else 0
+
+
+def knows_all(doc, order, gold, stream):
+    return order.index(gold)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("curves")
@@ -31,6 +40,7 @@ def made(tmp_path_factory):
             "film_frames": views_run("frames", known, n=60, grids=(1, 2, 4, 8), base="film"),
             "sheet_grids": world_run(held, n=60, grid=GRIDS, base="sheet", answers=ord(model)),
             "dice_grids": world_run(lambda stream, gold: tuple(some * 5 for some in never_looks(stream, gold)), n=60, grid=GRIDS, base="dice"),
+            "quiz_rotate": turned_run(takes_a if model == "a" else knows_all, n=60, base="quiz"),
             "two_rci": world_run(held, n=60, grid=(2, 3), base="two"),
         }
         write_run(folder / model, tasks, model_name=f"org/{model}")
@@ -52,6 +62,24 @@ def test_every_score_of_less_detail_stands_in_its_figure(made):
     assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/b" in tip] == ["full", "1/2", "1/4", "1/8"]
     assert all("[" in tip for tip in told if "org/" in tip)
     assert "95 % intervals" in figure.caption
+
+
+def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
+    """By hand: 28 of 60 docs are known. The others are right where the gold stands at A, which is once in four orders."""
+    figure, told = tips(made, "curve-orders")
+    of_a = {tip.partition(": ")[0].rpartition(", ")[2]: tip.partition(": ")[2].split(" ")[0] for tip in told if "org/a" in tip}
+    once = (28 + 8) / 60  # gold first in the docs' own order: 0, 8, 16, ..., 56
+    assert of_a == {
+        "once": f"{once:.3f}",
+        "mean": f"{(28 + 32 / 4) / 60:.3f}",
+        "every": "0.467",
+        "A": "1.000",
+        "B": "0.467",
+        "C": "0.467",
+        "D": "0.467",
+    }
+    assert all(" 1.000 " in tip for tip in told if "org/b" in tip)
+    assert "a line that is not level is a taste for places" in figure.caption
 
 
 def test_frames_have_a_curve_without_a_full_clip(made):

@@ -1,7 +1,8 @@
-"""Curves: the score with less detail or fewer frames, and the index over grids, from coarse to fine."""
+"""Curves: the score with less detail or fewer frames, in other orders of the options, and the index over grids, from coarse to fine."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ class _Chart:
         across: what the horizontal axis is called.
         up: what the vertical axis is called.
         signed: whether numbers are written with a sign, and 0 has a line.
+        apart: how many of the first ticks are numbers by themselves, which no line joins.
     """
 
     curves: Sequence[Curve]
@@ -57,6 +59,7 @@ class _Chart:
     across: str
     up: str
     signed: bool
+    apart: int = 0
 
     @property
     def bases(self) -> list[str]:
@@ -70,6 +73,9 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
         groups = scales([entry for entry in entries if entry.kind == name])
         for k, (scale, some) in enumerate(groups.items()):
             yield from _of_scores(name, some, scale, f"curve-{name}" + f"-{k + 1}" * (len(groups) > 1))
+    groups = scales([entry for entry in entries if entry.asked.turns])
+    for k, (scale, some) in enumerate(groups.items()):
+        yield from _of_orders(some, scale, "curve-orders" + f"-{k + 1}" * (len(groups) > 1))
     for words, some in by_medium((entry for entry in entries if entry.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 
@@ -91,6 +97,29 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         else ""
     )
     yield from _sketch(_Chart(curves, ticks, _AXES[name], f"score, {scale}", False), file, _TITLES[name], what, rule)
+
+
+_ORDERS = {"rotate_once": "once", "rotate_mean": "mean", "rotate_every": "every"}
+"""Name of a number -> its tick."""
+
+
+def _of_orders(entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sketch]:
+    """Yield the figure of scores in every order of the options, and by the place of the gold."""
+    curves = []
+    for entry in entries:
+        measures = entry.whole.measures
+        places = {chr(ord("A") + int(name.removeprefix(_AT)) - 1): one for name, one in measures.items() if name.startswith(_AT)}
+        curves.append(Curve(entry, _defined({**{tick: measures[name] for name, tick in _ORDERS.items() if name in measures}, **places})))
+    letters = sorted({tick for curve in curves for tick in curve.numbers} - set(_ORDERS.values()))
+    rule = (
+        "Once: as the doc has its options; mean: over all cyclic orders; every: right in all of them. "
+        "Then the score where the gold stands at A, at B, and so on: a line that is not level is a taste for places. "
+    )
+    chart = _Chart(curves, [*_ORDERS.values(), *letters], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS))
+    yield from _sketch(chart, file, "In every order of the options", "the score in every order of the options", rule)
+
+
+_AT = "rotate_at"
 
 
 def _tick(name: str, n: int) -> str:
@@ -147,14 +176,16 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
         rule: sentences of the caption on how it is read.
     """
     empty = [curve for curve in chart.curves if len(curve.numbers) < 2]
-    chart = _Chart([curve for curve in chart.curves if len(curve.numbers) > 1], chart.ticks, chart.across, chart.up, chart.signed)
+    chart = dataclasses.replace(chart, curves=[curve for curve in chart.curves if len(curve.numbers) > 1])
     if not chart.curves:
         return
     models = once(curve.entry.model for curve in chart.curves)
     bases = once(curve.entry.base for curve in chart.curves)
     level = levels(one for curve in chart.curves for one in curve.numbers.values())
     caption = f"{rule}{f'Lines: {level} intervals, over docs. ' if level else ''}"
-    caption += "Docs whose image is too small for a size are left out there." if "time" not in file and "frames" not in file else ""
+    caption += (
+        "Docs whose image is too small for a size are left out there." if not any(name in file for name in ("time", "frames", "orders")) else ""
+    )
     caption += f" Not drawn, no number may be read: {listed(once(c.entry.base for c in empty), 6)}." if empty else ""
     caption += f" Shown: {PANELS} of {len(bases)} benchmarks." if len(bases) > PANELS else ""
     caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
@@ -209,7 +240,8 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
         ink, entry = colour(curve.entry.model), curve.entry
         points = [(place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None]
         xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
-        axes.plot(xs, [one.value for _, one in points], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
+        joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
+        axes.plot([x for x, _ in joined], [value for _, value in joined], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.value(one, chart.signed)} {wording.ends(one, chart.signed)}"
             if one.low is not None and one.high is not None:

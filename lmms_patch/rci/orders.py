@@ -1,0 +1,131 @@
+"""The numbers of docs that are asked in every cyclic order of their options: right in all of them, on average, and by the place of the gold.
+
+A guesser who draws anew in each of k orders is right in all of them with probability (1/k)^k; one who always takes the same place is never right in
+all, since the gold comes to each place once; one who always takes the same text keeps the rate that it has in one order.
+
+Source: CircularEval, in MMBench (https://arxiv.org/abs/2307.06281).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lmms_patch.rci.draws import Draws
+from lmms_patch.rci.region_sets import drawn
+from lmms_patch.runs import failures
+from lmms_patch.runs.numbers import Placed, Turned
+from lmms_patch.runs.record import TURNS
+from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.stats import spatial
+from lmms_patch.stats.forms import Form
+from lmms_patch.stats.resample import Estimate, Seed, generator
+
+_UNSCORED = "an answer has no score"
+
+
+def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Chosen]]:
+    """Return the sets of items by name.
+
+    Over the docs that are asked in every order, ``turns_once`` has the answer to the doc's own order, ``turns_mean`` one order drawn at random
+    (several choices are averaged), and ``turns_every`` the worst order: that is right only where all are; where M is linear, ``turns_lost`` has
+    what a doc loses from the first to the last. Over the docs with k options, ``turns_<k>_<p>`` has the order that shows the gold at place p.
+
+    Args:
+        table: the records.
+        form: the aggregation's form; None: it must be called, and there are no sets.
+        seed: of the drawn orders, where their mean has no closed form.
+    """
+    if form is None:
+        return {}
+    places, higher = table.turned, table.higher
+    scores = [[record.views[i].scores[table.metric] or 0.0 for i in own] for record, own in zip(table.records, places, strict=True)]
+    worst = [own[int((np.argmin if higher else np.argmax)(one))] if own else None for own, one in zip(places, scores, strict=True)]
+    sets = {
+        "turns_once": [table.at([own[0] if own else None for own in places])],
+        "turns_mean": drawn(table, form, places, [min(1, len(own)) for own in places], generator(seed)),
+        "turns_every": [table.at(worst)],
+    }
+    if form.linear and higher:  # a share of docs, whose interval does not reach below 0 as that of a difference would
+        once, every = sets["turns_once"][0], sets["turns_every"][0]
+        sets["turns_lost"] = [Chosen(once.items, once.scores - every.scores)]
+    for count in sorted({len(own) for own in places} - {0}):
+        for place in range(1, count + 1):
+            sets[f"turns_{count}_{place}"] = [
+                table.at([_with_gold_at(table, doc, place) if len(own) == count else None for doc, own in enumerate(places)])
+            ]
+    return sets
+
+
+def _with_gold_at(table: Table, doc: int, place: int) -> int:
+    """Return the view of a doc that shows its gold at a place."""
+    return next(i for i in table.turned[doc] if table.records[doc].views[i].gold_at == place)
+
+
+def turned(table: Table, draws: Draws) -> Turned:
+    """Return the numbers of a task that asks docs in every order of their options.
+
+    Args:
+        table: the records.
+        draws: M of ``turn_sets`` on each draw.
+    """
+    counts = np.array([len(own) for own in table.turned])
+    used = counts > 0
+    reasons = Counter(
+        record.excluded.get(TURNS) or (failures.REASON if any(map(failures.has_failed, record.views)) else _UNSCORED)
+        for record, one in zip(table.records, used, strict=True)
+        if not one
+    )
+
+    def estimate(statistic: Callable[..., Any], *names: str, of: Any = used) -> Estimate:
+        found = draws.estimate_of(statistic, names, None, of)
+        if draws.form is None and not found.reason:
+            return dataclasses.replace(found, reason=f"orders cannot be averaged: the aggregation of {table.metric} has no known form")
+        return found
+
+    def same(one: Any) -> Any:
+        return one
+
+    by_place = {}
+    for count in sorted(set(counts[used].tolist())):
+        mine = counts == count
+        scores = tuple(estimate(same, f"turns_{count}_{place}", of=mine) for place in range(1, count + 1))
+        by_place[count] = Placed(int(mine.sum()), scores, evenness(table, count, draws.settings.seed))
+    return Turned(
+        docs=int(used.sum()),
+        left_out=dict(reasons),
+        once=estimate(same, "turns_once"),
+        mean=estimate(same, "turns_mean"),
+        every=estimate(same, "turns_every"),
+        lost=estimate(same, "turns_lost") if "turns_lost" in draws.sets else estimate(lambda a, b: a - b, "turns_once", "turns_every"),
+        guess=_guess(table, draws.form, counts),
+        places=by_place,
+    )
+
+
+def evenness(table: Table, count: int, seed: Seed) -> float | None:
+    """Return the p-value of the hypothesis that the place of the gold changes nothing; None where nothing scores, or scores are no counts.
+
+    Each doc's scores in the order of the gold's place are rotated at random (``spatial.cell_shares``), which under the hypothesis changes nothing.
+    """
+    docs = [doc for doc, own in enumerate(table.turned) if len(own) == count]
+    scores = np.array(
+        [[table.records[doc].views[_with_gold_at(table, doc, place)].scores[table.metric] for place in range(1, count + 1)] for doc in docs], float
+    )
+    if scores.min() < 0 or not table.higher:
+        return None
+    clusters = None if table.clusters is None else table.clusters[docs]
+    return spatial.cell_shares(scores, clusters, shape=(1, count), seed=seed).p
+
+
+def _guess(table: Table, form: Form | None, counts: Any) -> float | None:
+    """Return what independent guesses earn in the worst order: (1/k)^k of a doc's full marks; None where M is not linear in scores."""
+    used = counts > 0
+    if form is None or not form.linear or not used.any() or not table.higher:
+        return None
+    expected = table.marks * np.where(used, 1.0 / np.maximum(counts, 1), 0.0) ** np.maximum(counts, 1)
+    return float(table.value(form, Chosen(table.full.items, expected), used))

@@ -1,0 +1,326 @@
+"""Options in every order: what each form of a row becomes, and which docs are left out. The base tasks here are five lines each."""
+
+import ast
+import string
+
+import pytest
+
+from lmms_patch.ask.answers import Asked, option_spans, recognise
+from lmms_patch.ask.orders import Base, changed, orders
+
+TEXTS = ["a cat", "a dog", "a pig", "an ox"]
+LETTERS = string.ascii_uppercase
+
+
+def listed(texts, form="{}. {}", between="\n"):
+    return between.join(form.format(letter, text) for letter, text in zip(LETTERS, texts, strict=False))
+
+
+def asked(row, prompt, target=lambda row: row["answer"], scored=None, choices=None, named=None):
+    """The orders of a doc, by a scorer that compares the answer with ``scored`` of the row, whatever its marks and case."""
+    scored = scored or target
+    base = Base(prompt, target, lambda row, said: float(said.strip("() .").lower() == str(scored(row)).strip("() .").lower()))
+    (answer,) = recognise([Asked(prompt(row), target(row), tuple(choices(row)) if choices else ())])
+    return orders(row, base, answer, named)
+
+
+def in_list(row):
+    return f"{row['question']}\n{listed(row['options'])}\nAnswer with a letter."
+
+
+def follows(row, found, prompt, texts=TEXTS):
+    """Every order: prompts by definition, the gold at each place once."""
+    assert found.fault == ""
+    assert found.orders[0].changes == {}
+    base = prompt(row)
+    for turn, order in enumerate(found.orders):
+        moved = texts[turn:] + texts[:turn]
+        expected = base
+        for i, text in enumerate(texts):
+            expected = expected.replace(text, f"<{i}>")
+        for i, text in enumerate(moved):
+            expected = expected.replace(f"<{i}>", text)
+        assert prompt(changed(row, order.changes)) == expected
+    assert sorted(order.gold for order in found.orders) == list(range(1, len(texts) + 1))
+    return [changed(row, order.changes) for order in found.orders]
+
+
+@pytest.mark.parametrize("answer", ["B", "(B)", "b", "B."])
+def test_a_list_and_a_letter(answer):
+    row = {"question": "Which?", "options": TEXTS, "answer": answer}
+    turned = follows(row, asked(row, in_list, target=lambda row: row["answer"].upper()), in_list)
+    assert [one["answer"].strip("().").upper() for one in turned] == ["B", "A", "D", "C"]
+    assert all(one["options"]["ABCD".index(one["answer"].strip("().").upper())] == "a dog" for one in turned)
+    assert row["options"] is TEXTS
+
+
+@pytest.mark.parametrize(("answer", "first"), [(1, 0), ("1", 0), (2, 1), ("2", 1)])
+def test_a_list_and_a_number_from_0_or_from_1(answer, first):
+    def target(row):
+        return LETTERS[int(row["answer"]) - first]
+
+    row = {"id": 7, "question": "Which?", "options": TEXTS, "answer": answer}
+    turned = follows(row, asked(row, in_list, target), in_list)
+    assert [int(one["answer"]) - first for one in turned] == [1, 0, 3, 2]
+    assert {type(one["answer"]) for one in turned} == {type(answer)}
+
+
+def test_a_list_and_the_gold_as_text():
+    """Nothing moves but the options: the text names the gold in every order."""
+
+    def prompt(row):
+        return row["question"] + " ".join(row["options"])
+
+    row = {"question": "Which? ", "options": TEXTS, "answer": "a dog"}
+    turned = follows(row, asked(row, prompt, choices=lambda row: row["options"]), prompt)
+    assert {one["answer"] for one in turned} == {"a dog"}
+
+
+def test_options_that_carry_their_letters():
+    """Video-MME's form: letters stay, texts move."""
+
+    def prompt(row):
+        return row["question"] + "\n" + "\n".join(row["options"])
+
+    row = {"question": "Which?", "options": [f"{letter}. {text}" for letter, text in zip("ABCD", TEXTS, strict=True)], "answer": "C"}
+    turned = follows(row, asked(row, prompt), prompt)
+    assert turned[1]["options"] == ["A. a dog", "B. a pig", "C. an ox", "D. a cat"]
+    assert [one["answer"] for one in turned] == ["C", "B", "A", "D"]
+
+
+def test_a_list_written_as_text():
+    """MMMU's form."""
+
+    def prompt(row):
+        return f"{row['question']}\n{listed(ast.literal_eval(row['options']))}"
+
+    row = {"question": "Which?", "options": str(TEXTS), "answer": "D"}
+    turned = follows(row, asked(row, prompt), prompt)
+    assert ast.literal_eval(turned[1]["options"]) == [*TEXTS[1:], TEXTS[0]]
+
+
+@pytest.mark.parametrize("names", ["ABCDE", ["choice_a", "choice_b", "choice_c", "choice_d", "choice_e"], ["a0", "a1", "a2", "a3", "a4"]])
+@pytest.mark.parametrize("empty", [None, "nan", float("nan"), "", "N/A"])
+def test_columns_of_which_the_last_is_empty(names, empty):
+    """MMBench's form, and SEED-Bench's: k is the number of options that are there."""
+
+    def prompt(row):
+        return (
+            f"Hint. {row['question']}\n{listed([row[name] for name in names if isinstance(row[name], str) and row[name] not in ('', 'nan', 'N/A')])}"
+        )
+
+    row = {"index": 2, "question": "Which?", **dict(zip(names, [*TEXTS, empty], strict=True)), "answer": "B", "L2-category": "x"}
+    turned = follows(row, asked(row, prompt), prompt)
+    assert [turned[1][name] for name in names][:4] == [*TEXTS[1:], TEXTS[0]]
+    assert turned[1]["index"] == 2
+    assert turned[1][names[4]] is row[names[4]]
+
+
+def test_a_mapping():
+    def prompt(row):
+        return row["question"] + listed(list(row["options"].values()), "({}) {}", " ")
+
+    row = {"question": "Which? ", "options": dict(zip("ABCD", TEXTS, strict=True)), "answer": "A"}
+    turned = follows(row, asked(row, prompt), prompt)
+    assert turned[2]["options"] == dict(zip("ABCD", [*TEXTS[2:], *TEXTS[:2]], strict=True))
+
+
+def test_a_struct_of_labels_and_texts():
+    def prompt(row):
+        return "\n".join([row["question"], *map("{}) {}".format, row["choices"]["label"], row["choices"]["text"])])
+
+    row = {"question": "Which?", "choices": {"label": list("ABCD"), "text": TEXTS}, "answer": "A"}
+    turned = follows(row, asked(row, prompt, named="choices.text"), prompt)
+    assert turned[1]["choices"] == {"label": list("ABCD"), "text": [*TEXTS[1:], TEXTS[0]]}
+
+
+@pytest.mark.parametrize(
+    ("form", "between", "end"), [("{}. {}", "\n", "\nAnswer with a letter."), ("({}) {}", "\n", ""), ("{}: {}", ", ", ""), ("{}: {}", ", ", ".")]
+)
+def test_options_in_the_question_alone(form, between, end):
+    """RealWorldQA's form, and MMStar's."""
+
+    def prompt(row):
+        return row["question"].strip()
+
+    row = {"question": f"Which? Options: \n{listed(TEXTS, form, between)}{end}", "answer": "C"}
+    follows(row, asked(row, prompt), prompt)
+
+
+def test_options_in_two_fields_move_together():
+    """BLINK's form: the prompt is made of one, the scorer reads the other."""
+
+    def prompt(row):
+        return row["prompt"]
+
+    def scored(row):
+        return row["choices"]["ABCD".index(row["answer"][1])]
+
+    row = {"choices": TEXTS, "prompt": f"Which?\n{listed(TEXTS, '({}) {}')}", "answer": "(B)"}
+    base = Base(prompt, lambda row: row["answer"], lambda row, said: float(row["choices"]["ABCD".index(said[1])] == scored(row)))
+    (answer,) = recognise([Asked(prompt(row), "(B)")])
+    turned = follows(row, orders(row, base, answer), prompt)
+    assert [scored(one) for one in turned] == ["a dog"] * 4
+
+
+def test_a_letter_and_an_index_move_together():
+    """The target is the letter, the scorer compares with the index: each alone would leave the other behind."""
+    row = {"question": "Which?", "options": TEXTS, "answer": "C", "answer_index": 2, "grade": 3}
+    turned = follows(row, asked(row, in_list, scored=lambda row: LETTERS[row["answer_index"]]), in_list)
+    assert [(one["answer"], one["answer_index"], one["grade"]) for one in turned] == [("C", 2, 3), ("B", 1, 3), ("A", 0, 3), ("D", 3, 3)]
+
+
+def test_likelihoods_of_texts_that_the_prompt_lists():
+    row = {"question": "Which?", "options": TEXTS, "answer": 2}
+
+    def score(row, said):
+        return float(int(said) == row["answer"])
+
+    base = Base(in_list, lambda row: row["answer"], score, lambda row: row["options"])
+    (answer,) = recognise([Asked(in_list(row), 2, tuple(TEXTS), by_index=True)])
+    turned = follows(row, orders(row, base, answer), in_list)
+    assert [one["options"][one["answer"]] for one in turned] == ["a pig"] * 4
+
+
+# --- docs that are left out -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (["a cat", "a dog", "All of the above"], "those above"),
+        (["a cat", "a dog", "none of above"], "those above"),
+        (["a cat", "The above are wrong", "a dog"], "those above"),
+        (["a cat", "a dog", "Both A and B"], "by their letters"),
+        (["a cat", "a dog", "A, B"], "by their letters"),
+        (["a cat", "a dog", "Only A"], "by their letters"),
+        (["a cat", "a cat", "a dog"], "are the same"),
+        (["a cat", " ", "a dog"], "without text"),
+        (["a cat", "<image 2>", "a dog"], "is an image"),
+    ],
+)
+def test_options_whose_meaning_depends_on_their_order(texts, why):
+    row = {"question": "Which?", "options": texts, "answer": "A"}
+    assert why in asked(row, in_list, choices=lambda row: row["options"]).fault
+
+
+@pytest.mark.parametrize(
+    "text", ["above the table", "below", "all of them", "None of these", "a cat and a dog", "Vitamin A", "1 and 2", "higher than 3"]
+)
+def test_options_that_keep_their_meaning(text):
+    row = {"question": "Where is it?", "options": ["left", "right", text], "answer": "C"}
+    follows(row, asked(row, in_list), in_list, row["options"])
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"question": "How many?", "options": [], "answer": "3"}, "no option of a list"),
+        ({"question": "Which?", "options": ["a cat"], "answer": "A"}, "no option of a list"),
+        ({"question": "Which?", "options": TEXTS, "answer": "E"}, "no option of a list"),
+        ({"question": "Which?", "options": TEXTS, "answer": ["A", "B"]}, "several golds"),
+    ],
+)
+def test_docs_without_options_or_without_one_gold(row, why):
+    assert why in asked(row, in_list).fault
+
+
+def test_a_prompt_that_changes_its_options():
+    row = {"question": "Which?", "options": ["A cat", "A dog"], "answer": "A"}
+    assert "lists them" in asked(row, lambda row: f"Which?\n{listed([text.lower() for text in row['options']])}").fault
+
+
+def test_a_prompt_that_sorts_its_options():
+    """Marks are sorted as options are not, or options come out in one order whatever the row's: never asked."""
+    row = {"question": "Which?", "options": ["zebra", "ant"], "answer": "A"}
+    assert asked(row, lambda row: f"Which?\n{listed(sorted(row['options']))}").fault
+
+
+def test_a_target_that_stays_behind():
+    row = {"question": "Which?", "options": TEXTS, "answer": "B"}
+    assert asked(row, in_list, target=lambda row: "B").fault == "its target does not follow the order of its options"
+
+
+def test_a_scorer_that_stays_behind():
+    row = {"question": "Which?", "options": TEXTS, "answer": "B"}
+    assert asked(row, in_list, scored=lambda row: "B").fault == "its scorer does not follow the order of its options"
+
+
+def test_a_scorer_that_takes_every_answer():
+    row = {"question": "Which?", "options": TEXTS, "answer": "B"}
+    (answer,) = recognise([Asked(in_list(row), "B")])
+    found = orders(row, Base(in_list, lambda row: row["answer"], lambda row, said: 1.0), answer)
+    assert found.fault == "the scorer gives a wrong option as much as the gold"
+
+
+def test_a_letter_that_is_also_an_option():
+    """Is B the second option, or the option "B"? With the gold as an index, there is no doubt."""
+    row = {"question": "Which label?", "options": ["B", "A", "D"], "answer": "B"}
+    assert asked(row, in_list).fault == "its gold may be a letter, or the text of an option"
+    row = {**row, "answer": 1}
+    assert asked(row, in_list, target=lambda row: LETTERS[row["answer"]]).fault == ""
+
+
+def test_labels_in_another_order_than_the_options():
+    """Nobody knows whether these labels stay or move along."""
+
+    def prompt(row):
+        return row["question"] + "\n" + "\n".join(row["options"])
+
+    row = {"question": "Which?", "options": ["B. a cat", "A. a dog"], "answer": "A"}
+    assert asked(row, prompt, choices=lambda row: ["x", "y"]).fault
+
+
+def test_labels_glued_to_their_options():
+    """The letter is part of the text to whoever splits at blanks: moved along, it would still name the old option."""
+
+    def prompt(row):
+        return row["question"] + "\n" + "\n".join(row["options"])
+
+    row = {"question": "Which?", "options": ["A.cat", "B.dog", "C.pig"], "answer": "B"}
+    found = asked(row, prompt, choices=lambda row: row["options"])
+    turned = follows(row, found, prompt, ["cat", "dog", "pig"])
+    assert turned[1]["options"] == ["A.dog", "B.pig", "C.cat"]
+
+
+def test_a_gold_with_the_label_of_its_place():
+    """ "A. a cat" is wrong where the cat stands at B, though prompt, target and a scorer of equal texts would all agree."""
+
+    def prompt(row):
+        return row["question"] + "\n" + "\n".join(row["options"])
+
+    row = {"question": "Which?", "options": ["A. a cat", "B. a dog"], "answer": "A. a cat"}
+    found = asked(row, prompt, choices=lambda row: row["options"])
+    assert found.fault == "its gold names an option otherwise than by its text"
+
+
+def test_a_named_field_that_holds_something_else():
+    row = {"question": f"Which?\n{listed(TEXTS)}", "tags": ["x", "y"], "answer": "B"}
+    assert "no field holds" in asked(row, lambda row: row["question"], named="tags").fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which? A. red, B. green. Answer with a letter.",
+        "Which?\nA. red\nwith dots\nB. green",
+        "Which? A. red; B. green, C. blue",
+        "Nothing listed.",
+    ],
+)
+def test_a_text_in_which_the_end_of_an_option_cannot_be_told(text):
+    assert option_spans(text) == []
+
+
+@pytest.mark.parametrize("answer", ["a dog", 1])
+def test_letters_are_answered_though_the_target_is_a_text_or_a_place(answer):
+    """With ``format: mc``, as of EgoSchema and NExT-QA: the scorer compares letters."""
+
+    def letter(row):
+        return LETTERS[row["options"].index(row["answer"]) if isinstance(row["answer"], str) else row["answer"]]
+
+    row = {"question": "Which?", "options": TEXTS, "answer": answer}
+    base = Base(in_list, lambda row: row["answer"], lambda row, said: float(said == letter(row)))
+    (known,) = recognise([Asked(in_list(row), answer, tuple(TEXTS))], "mc")
+    turned = follows(row, orders(row, base, known), in_list)
+    assert [letter(one) for one in turned] == ["B", "A", "D", "C"]
