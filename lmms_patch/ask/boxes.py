@@ -6,13 +6,15 @@ problem before the colon and the details after it.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.ask.views import Box, Region, Size
+from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.views import Box, Hidden, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
 _FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
@@ -77,6 +79,57 @@ def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
         if min(right - left, bottom - top) < min_side:
             return f"a box that is too small: box {one.number} has {right - left}x{bottom - top} pixels, min_side is {min_side}"
     return ""
+
+
+def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
+    """Return the view of a doc's image with all boxes of a set hidden, or why there is none.
+
+    Pixels in boxes of both sets are hidden with the relevant boxes alone: the adversarial view is to hide nothing that the answer needs.
+
+    Args:
+        boxes: all boxes of the doc; they fit the image (``misfit``).
+        name: the set, one of ``spec.REGIONS``.
+        size: of the image (pixels).
+    """
+    areas: dict[Any, list[Box]] = {key: [one.area for one in boxes if one.set == key] for key in REGIONS}
+    relevant = name == REGIONS[0]
+    if not areas[name]:
+        return f"no {name} box" if boxes else "no box"
+    shown = disjoint(areas[name], [] if relevant else areas[REGIONS[0]])
+    hidden = sum((right - left) * (bottom - top) for left, top, right, bottom in shown)
+    if not hidden:
+        return f"{name} boxes that lie within relevant ones"
+    if hidden == size[0] * size[1]:
+        return f"{name} boxes that cover the whole image"
+    return Hidden(relevant=relevant, areas=shown, share=hidden / (size[0] * size[1]))
+
+
+def disjoint(boxes: Sequence[Box], without: Sequence[Box] = ()) -> tuple[Box, ...]:
+    """Return rectangles without a common pixel that cover exactly the pixels of some boxes that are in none of some others.
+
+    >>> disjoint([(0, 0, 4, 4), (2, 2, 6, 4)], [(0, 0, 1, 4)])
+    ((1, 0, 4, 2), (1, 2, 6, 4))
+    """
+    out: list[Box] = []
+    for top, bottom in itertools.pairwise(sorted({y for box in (*boxes, *without) for y in (box[1], box[3])})):
+        inside, outside = (_spans(box for box in some if box[1] <= top and bottom <= box[3]) for some in (boxes, without))
+        for left, right in itertools.pairwise(sorted({x for span in (*inside, *outside) for x in span})):
+            if not (_within(left, inside) and not _within(left, outside)):
+                continue
+            above = out[-1] if out else (0, 0, 0, 0)
+            if (above[1], above[3], above[2]) == (top, bottom, left):  # goes on to the right
+                out[-1] = (above[0], top, right, bottom)
+            else:
+                out.append((left, top, right, bottom))
+    return tuple(out)
+
+
+def _spans(boxes: Iterable[Box]) -> list[tuple[int, int]]:
+    return [(left, right) for left, _, right, _ in boxes]
+
+
+def _within(x: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(left <= x < right for left, right in spans)
 
 
 def _entries(value: Any, name: str) -> list[Any]:

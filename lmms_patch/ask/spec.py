@@ -160,6 +160,7 @@ class Kind:
         folds: whether the number after the suffix is a number of folds, not of cells.
         suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
         regions: whether there is one view per box of the doc (docs/regions.md).
+        hides: whether the doc's own boxes are hidden instead, all of a set at once.
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
@@ -182,6 +183,7 @@ class Kind:
     folds: bool = False
     suffix: bool = True
     regions: bool = False
+    hides: bool = False
     swapped: bool = False
     needs_video: bool = False
     curve: bool = False
@@ -207,6 +209,11 @@ class Kind:
         return "rci" if self.regions else self.index
 
     @property
+    def own_boxes(self) -> bool:
+        """Whether docs must carry boxes of their own."""
+        return self.regions or self.hides
+
+    @property
     def takes_null(self) -> bool:
         """Whether some docs are also asked on another doc's image, to measure what answers earn without the right picture."""
         return self.has_index
@@ -228,6 +235,10 @@ class Kind:
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
         """Return the sets of views of which a doc keeps one: the cells of each grid, or its relevant and its adversarial boxes."""
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
+
+    def points(self, grids: Iterable[int]) -> tuple[Key, ...]:
+        """Return what has a score of its own beside the first view: each number of a curve, or each set of boxes that is hidden."""
+        return REGIONS if self.hides else tuple(grids) if self.curve else ()
 
     @property
     def needs_image(self) -> bool:
@@ -326,6 +337,14 @@ KINDS: dict[str, Kind] = {
             view="region",
             regions=True,
             heading="The docs' own boxes",
+        ),
+        Kind(
+            "hidden",
+            "full image, and all relevant or all adversarial boxes of the doc greyed: is the evidence needed?",
+            full=True,
+            view="hidden",
+            hides=True,
+            heading="The docs' own boxes hidden",
         ),
         Kind(
             "trci",
@@ -529,13 +548,13 @@ class Options(BaseModel):
     reference: Literal["auto", "none"] = "auto"
     """Of ``exit`` and ``quick``: ``auto`` predicts answers from earlier runs on the same docs, in the folders of ``LMMS_PATCH_REFERENCES``."""
     boxes: Name = "boxes"
-    """Of ``regions``: the doc field with its boxes (docs/regions.md)."""
+    """Of ``regions`` and ``hidden``: the doc field with its boxes (docs/regions.md)."""
     relevant: Name = "relevant"
-    """Of ``regions``: the doc field that says which of the boxes are relevant."""
+    """Of ``regions`` and ``hidden``: the doc field that says which of the boxes are relevant."""
     box_form: Literal["ltrb", "ltwh"] = "ltrb"
-    """Of ``regions``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
+    """Of ``regions`` and ``hidden``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
     box_image: Literal["first", "last"] = "first"
-    """Of ``regions``: which of the images shown the boxes lie on."""
+    """Of ``regions`` and ``hidden``: which of the images shown the boxes lie on."""
     frames: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] | None = None
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
     timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
@@ -631,6 +650,16 @@ class WrapSpec:
     def sets(self) -> tuple[Key, ...]:
         """The sets of views of which a doc keeps one (``Kind.sets``)."""
         return KINDS[self.kind].sets(self.grids)
+
+    @property
+    def points(self) -> tuple[Key, ...]:
+        """What has a score of its own beside the first view (``Kind.points``)."""
+        return KINDS[self.kind].points(self.grids)
+
+    @property
+    def parts(self) -> tuple[Key, ...]:
+        """What a doc can be left out of: sets of views, points of a curve, sets of hidden boxes, or the one grid of a shuffle."""
+        return self.sets or self.points or self.grids
 
     @property
     def leaves_out(self) -> bool:

@@ -20,7 +20,7 @@ from lmms_eval.utils import load_yaml_config
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
-from lmms_patch.ask.views import views_of
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
@@ -176,7 +176,7 @@ _UNFIT = {
 def fitting(spec: WrapSpec) -> frozenset[str]:
     """Return the media that a kind can cut."""
     kind = KINDS[spec.kind]
-    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.regions else {"clip", "image"})
+    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
 
 def unfit_media(facts: Facts, spec: WrapSpec) -> str:
@@ -231,7 +231,7 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
-    times = f"{len(views_of(spec))} times per doc" if not KINDS[spec.kind].regions else "once per doc and box"
+    times = "once per doc and box" if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
@@ -325,7 +325,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (k for k in SUFFIXES if not KINDS[k].regions)  # no config says whether docs carry boxes
+            every = (k for k in SUFFIXES if not KINDS[k].own_boxes)  # no config says whether docs carry boxes
             ways = ", ".join(k for k in every if _may(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))))
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")

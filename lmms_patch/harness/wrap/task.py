@@ -89,7 +89,7 @@ class WrappedTask(Delegate):
         cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
-        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
+        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].own_boxes else None
         self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
         if KINDS[spec.kind].view == "segment":
             self._table.pointing = self._points_into_clip
@@ -418,7 +418,7 @@ class WrappedTask(Delegate):
         """
         if self._boxes is not None and doc_ids:
             self._boxes.check(doc_ids)
-            log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
+            log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}")
 
     def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
         """Log what the null costs. Refuse a ``_swap`` task none of whose docs has a wrong image.
@@ -601,7 +601,7 @@ class WrappedTask(Delegate):
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
-        excluded = {key: why for key in self.spec.sets or self.spec.grids if shown and (why := self._table.why_unusable(doc.doc_id, key))}
+        excluded = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}
         failed = {one.view.set for one in scored if one.failed}
         excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()

@@ -14,6 +14,7 @@ from PIL import Image
 from lmms_patch.app import api, schemas
 from lmms_patch.app.commands.tasks import lines
 from lmms_patch.ask.spec import parse
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 from lmms_patch.harness.names import catalog, lookup
 from lmms_patch.present.terminal import rci
@@ -453,7 +454,7 @@ def test_wildcards_groups_and_the_catalogue(folder):
     assert set(result["results"]) == {"family_regions", "toy_regions", "toil_regions"}
     assert metrics(result, "family_regions") == {"exact_match": pytest.approx(1 / 12)}
     spec = parse("toy_regions")
-    assert catalog.requests_per_doc(spec) is None
+    assert asked_per_doc(spec) is None
     assert (catalog.entry(manager, "toy", spec).verdict, catalog.entry(manager, "toy", spec).reason) == ("data", "its docs must carry boxes (docs/regions.md)")  # fmt: skip
     said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "regions", None))
     assert said[0].startswith("toy_regions  [task] the data decides")
