@@ -164,6 +164,7 @@ class Kind:
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
+        exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
         heading: what stands over the kind's results on a board.
@@ -187,6 +188,7 @@ class Kind:
     swapped: bool = False
     needs_video: bool = False
     curve: bool = False
+    exits: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
     words: Words = OF_IMAGES
     heading: str = "By benchmark"
@@ -268,6 +270,7 @@ KINDS: dict[str, Kind] = {
             summary="RCI at every grid from 2 to 9: from which size on a cell is not enough",
             grid="none",
             default_grids=_EVERY_GRID,
+            exits=True,
         ),
         Kind(
             "tst",
@@ -533,7 +536,8 @@ class Options(BaseModel):
     exit: bool = False
     """Ask a doc's cells, the most promising first, only until one earns the marks of its gold. MPP and the index stay what they are.
 
-    The docs of ``pilot`` are asked whole: they order the cells, and say where in the image the score comes from.
+    ``rcicurve`` does so unless ``exit: false`` is written down. The docs of ``pilot`` are asked whole: they order the cells, and say where in the
+    image the score comes from.
     """
     quick: bool = False
     """Ask only as many docs as ``precision`` needs, with ``exit``. A name that ends in ``_quick`` sets it."""

@@ -11,6 +11,7 @@ import typer
 from lmms_patch import files
 from lmms_patch.app import api
 from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
+from lmms_patch.ask.spec import KINDS
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
@@ -75,7 +76,8 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
-    often = "once, and once more per box of its own" if catalogue.asked is None else f"{catalogue.asked}x"
+    at_most = (kind := KINDS.get(catalogue.kind)) is not None and (kind.exits or kind.hides)
+    often = "once, and once more per box of its own" if catalogue.asked is None else f"{'at most ' * at_most}{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, f"{tally(catalogue.entries)}. {asked}"]
 

@@ -225,8 +225,10 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
         if not isinstance(inline, Mapping):
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
-    profile = profiles.of(name)
-    return with_environment(options if profile is None else options.filled_by(profile))
+    profile = profiles.of(name) or Options()
+    if KINDS[spec.kind].exits and not options.quick and "exit" not in profile.given:
+        profile = profile.model_copy(update={"exit": True})
+    return with_environment(options.filled_by(profile))
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:

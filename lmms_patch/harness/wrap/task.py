@@ -280,7 +280,7 @@ class WrappedTask(Delegate):
             self._look_at_boxes(everyone)
             self._look_at_wrong_images(everyone)
             if self.spec.leaves_out and everyone:
-                log().info(quick.check(self, predict_only=self._predict_only))
+                self._check_asking(everyone)
             if self.text_only is not None:
                 _ = self.text_only.folds  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
@@ -291,6 +291,21 @@ class WrappedTask(Delegate):
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
             views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
+
+    def _check_asking(self, everyone: Sequence[int]) -> None:
+        """Log what it costs to leave views out. Where that is not possible, refuse it if it was asked for; else ask all views, and say why.
+
+        Raises:
+            CannotWrapError, OptionError: it was asked for, and is not possible.
+        """
+        options, why = self.spec.options, quick.why_not(self, predict_only=self._predict_only)
+        if not why or options.quick or "exit" in options.given:
+            log().info(quick.check(self, why))
+            return
+        log().info(f"{self.spec.name}: all {KINDS[self.spec.kind].words.parts} of each doc are asked: {why}")
+        self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
+        self._wire()
+        self._references.evaluate(everyone)
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
         """Refuse what only the data shows.

@@ -459,6 +459,10 @@ def test_wildcards_groups_and_the_catalogue(folder):
     said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "regions", None))
     assert said[0].startswith("toy_regions  [task] the data decides")
     assert said[-1].endswith("As regions, each doc is asked once, and once more per box of its own (times its choices, for multiple_choice).")
+    spec = parse("toy_hidden")
+    assert catalog.entry(manager, "toy", spec).verdict == "data"
+    said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "hidden", asked_per_doc(spec)))
+    assert said[-1].endswith("As hidden, each doc is asked at most 3x (times its choices, for multiple_choice).")
 
 
 def test_filters_that_pair_by_position_see_the_docs_of_exactly_those_answers(folder):
