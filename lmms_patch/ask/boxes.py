@@ -18,6 +18,8 @@ from lmms_patch.ask.views import Box, Hidden, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
 _FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
+ALL = "all"
+"""In place of a field that says which boxes are relevant: each of them is."""
 _NOISE = 1e-6
 
 
@@ -43,8 +45,10 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
 
     Args:
         row: the doc.
-        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either.
+        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either; or the
+            four numbers of a single box.
         relevant: name of the field that says which boxes are relevant: a list as long as that of the boxes. Not read where each box says it itself.
+            ``all``, where the doc has no field of this name: each of them.
         form: meaning of the four numbers (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
 
     >>> read({"boxes": [[0, 0, 9, 5]], "relevant": [True]}).boxes[0].area
@@ -54,7 +58,8 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
     """
     try:
         entries = _entries(within(row, boxes), boxes)
-        flags = _flags(entries, within(row, relevant), boxes, relevant)
+        parallel = within(row, relevant)
+        flags = _flags(entries, [True] * len(entries) if parallel is None and relevant == ALL else parallel, boxes, relevant)
         corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
         if corners and all(abs(x) <= 1 for one in corners for x in one) and any(x != int(x) for one in corners for x in one):
             raise _BoxError("boxes that are not in pixels: all numbers lie between 0 and 1")
@@ -150,7 +155,7 @@ def _entries(value: Any, name: str) -> list[Any]:
     listed = _listed(value)
     if listed is None:
         raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
-    return listed
+    return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -174,7 +179,8 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
         listed = _listed(parallel)
         if listed is None:
             told = f"neither the boxes nor a list in field {relevant!r} say so"
-            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
+            mend = "name the field with the option 'relevant', or set relevant: all"
+            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; {mend}")
         if len(listed) != len(entries):
             raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}")
         said = listed

@@ -554,7 +554,7 @@ class Options(BaseModel):
     boxes: Name = "boxes"
     """Of ``regions`` and ``hidden``: the doc field with its boxes (docs/regions.md)."""
     relevant: Name = "relevant"
-    """Of ``regions`` and ``hidden``: the doc field that says which of the boxes are relevant."""
+    """Of ``regions`` and ``hidden``: the doc field that says which of the boxes are relevant; ``all``: each of them is."""
     box_form: Literal["ltrb", "ltwh"] = "ltrb"
     """Of ``regions`` and ``hidden``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
     box_image: Literal["first", "last"] = "first"

@@ -57,6 +57,14 @@ def test_four_numbers_as_coco_writes_them_only_where_it_is_said():
     assert read(row, form="ltwh").boxes[0].area == (1, 2, 9, 8)
 
 
+def test_a_single_box_and_boxes_that_are_all_relevant():
+    assert read({"bbox": [1, 2, 8, 6], "relevant": [False]}, "bbox", form="ltwh").boxes == (Region(number=1, area=(1, 2, 9, 8), relevant=False),)
+    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5], [1, 1, 2, 2]]}, relevant="all").boxes] == [True, True]
+    assert read({"bbox": "[0, 0, 5, 5]"}, "bbox", "all").boxes == (Region(number=1, area=(0, 0, 5, 5), relevant=True),)
+    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5]], "all": [False]}, relevant="all").boxes] == [False]  # a field of this name counts
+    assert read({"boxes": []}, relevant="all") == read({})
+
+
 @pytest.mark.parametrize("row", [{}, {"boxes": None}, {"boxes": []}, {"boxes": ""}, {"boxes": [], "relevant": []}])
 def test_docs_without_boxes_are_no_fault(row):
     assert read(row) == read({"boxes": []})
@@ -71,7 +79,8 @@ def test_docs_without_boxes_are_no_fault(row):
         ({"boxes": [[0, 0, 5, 5], [0, 0, 4, 4]], "relevant": [True, None]}, "a box that is neither relevant nor not"),
         ({"boxes": [[0, 0, 5, 5]], "relevant": ["maybe"]}, "a box that is neither relevant nor not"),
         ({"boxes": [[0, 0, 5]], "relevant": [True]}, "a box that is not four numbers"),
-        ({"boxes": [0, 0, 5, 5], "relevant": [True] * 4}, "a box that is not four numbers"),
+        ({"boxes": [0, 0, 5, 5], "relevant": [True] * 4}, "lists that are not equally long"),
+        ({"boxes": [0, 0, 5], "relevant": [True] * 3}, "a box that is not four numbers"),
         ({"boxes": [[0, 0, 5, math.nan]], "relevant": [True]}, "a box that is not four numbers"),
         ({"boxes": [[0, 0, 5, True]], "relevant": [True]}, "a box that is not four numbers"),
         ({"boxes": [{"left": 1, "top": 2, "right": 9, "relevant": True}]}, "a box that is not four numbers"),

@@ -6,6 +6,7 @@ from PIL import Image
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, UnknownNameError
+from lmms_patch.harness.names import configs
 from tests.harness.toys import Model, metrics, run, write_task
 
 SIDE = 90
@@ -96,6 +97,20 @@ def test_a_name_alone_leaves_out_cells_and_no_number_changes(folder):
 
 LOWER = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}]
 TWO_WAYS = [{"name": name, "filter": [{"function": "take_first"}]} for name in "ab"]
+
+
+def test_who_decides_whether_cells_are_left_out(tmp_path, monkeypatch):
+    """A name, a task's own file, a profile: what is written down wins."""
+
+    def exits(name, inline=None):
+        return configs.options_over({"lmms_patch": inline} if inline else None, parse(name), "square").exit
+
+    assert [exits(name) for name in ("square_rcicurve", "square_rci", "square_rcicurve_quick")] == [True, False, False]
+    assert (exits("square_rcicurve", {"exit": False}), exits("square_rci", {"exit": True})) == (False, True)
+    (tmp_path / "own.yaml").write_text("tasks: [square]\nexit: false\n")
+    monkeypatch.setenv("LMMS_PATCH_PROFILES", str(tmp_path))
+    assert exits("square_rcicurve") is False
+    assert exits("square_rcicurve", {"exit": True}) is True
 
 
 @pytest.mark.parametrize(
