@@ -78,7 +78,8 @@ class _Task:
         form, self.warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
         self.failed = failures.count(table.asked_records)
-        self.too_many = {n: failures.too_many(table.asked_records, n) if self.failed else "" for n in sets}
+        hidden = REGIONS if table.kind.hides else ()
+        self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *hidden)}
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
         self.constants = constants(table.asked)
@@ -132,6 +133,8 @@ class _Task:
         if not used.any():
             of_grid = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
             return self._nothing(none_used(key) if isinstance(key, str) else of_grid)
+        if why := self.too_many.get(key):
+            return self._nothing(why)
         own = f"{kind.name}{end(key)}"
         return self.draws.estimate_of(_minus, (f"{own}_full", own), None, used) if drop else self.draws.estimate(own, None, used)
 
@@ -610,10 +613,12 @@ class _Task:
         self.warnings += hidden_warnings(share, of_both)
         if judged.valid is False:
             self.warnings.append(f"the drops say little: {judged.reason}")
+        lost = next(filter(None, self.too_many.values()), "")
+        self.warnings += [f"no drop: {lost}"] if lost else []
         extra = self.draws.estimate_of(_minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
         return Hidden(
             both=int(both.sum()),
-            extra=extra if both.any() else self._nothing("no doc has boxes of both sets"),
+            extra=self._nothing(lost) if lost else extra if both.any() else self._nothing("no doc has boxes of both sets"),
             share=share,
             share_of_both=of_both,
             left_out={key: self._left_out(key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS},

@@ -93,6 +93,18 @@ def test_docs_with_one_set_alone_have_no_comparison():
     assert one.drops["relevant"].value == pytest.approx(0.5)
 
 
+def test_many_failed_calls_leave_no_drop():
+    """A fifth of the calls with the relevant boxes hidden: which docs failed may not be chance."""
+    records = docs(200)
+    for one in records[::5]:
+        one["views"][1] |= {"scores": {}, "items": {}, "failed": "no answer"}
+    one = found(records)
+    assert (one.curve["relevant"].value, one.drops["relevant"].value, one.hidden.extra.value) == (None, None, None)
+    assert one.hidden.extra.reason.startswith("40 of 200 calls for relevant boxes failed (20%, more than ")
+    assert one.drops["adversarial"].value == pytest.approx(0.05)
+    assert any(line.startswith("no drop: 40 of 200 calls") for line in one.warnings)
+
+
 @pytest.mark.parametrize(
     ("shares", "known", "says"),
     [

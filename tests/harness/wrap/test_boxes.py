@@ -405,7 +405,10 @@ def test_options_say_where_the_boxes_are_and_what_they_are(folder):
     ("columns", "says"),
     [
         ({}, "the docs of toy have no boxes in their field 'boxes'; each needs a list of .left, top, right, bottom."),
-        ({"boxes": lambda i: [[0, 0, 9, 9]]}, "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant', or set relevant: all .doc 0"),
+        (
+            {"boxes": lambda i: [[0, 0, 9, 9]]},
+            "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant', or set relevant: all .doc 0",
+        ),
         ({"boxes": lambda i: [[9, 0, 9, 9]], "relevant": lambda i: [True]}, "12 of 12 have a box without area: box 1 is .9, 0, 9, 9. .doc 0"),
         ({"boxes": lambda i: [[0.5, 0.5, 0.9, 1.0]], "relevant": lambda i: [True]}, "12 of 12 have boxes that are not in pixels"),
     ],
