@@ -461,8 +461,8 @@ class Asking:
         """Learn from the pilot and from earlier runs which cells of a doc are promising; and gather what predictions rest on."""
         pilot = pilot[~self.lost[pilot]]
         earlier = self._earlier()
-        self._features: list[Array] = []
-        self._weights: list[Array | None] = []
+        self._strength: list[Array] = []
+        self._pull: list[Array] = []
         self._order: list[Ints] = []
         kinds = np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
         told = [np.ones(len(self.steps)), *(kinds == kind for kind in range(1, int(kinds.max(initial=0)) + 1))]
@@ -475,11 +475,14 @@ class Asking:
             rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
             strength = np.log(rate / (1 - rate))[kinds]
             each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
-            self._features.append(np.stack([np.ones_like(strength), strength, *each], axis=2))
-            features = self._seen_from(g, pilot)
-            more = features.shape[2] > 2
-            flat = features.reshape(-1, features.shape[2])
-            self._weights.append(logistic(flat, np.clip(known.ravel(), 0, 1)) if more and len(pilot) else None)
+            features, near = np.stack([np.ones_like(strength), strength, *each], axis=2), self._near(g, pilot)
+            own, pull = features.shape[2], np.zeros(near.shape[2])
+            if len(pilot) and own + len(pull) > 2:
+                told_of = np.concatenate([features[pilot], near], axis=2).reshape(-1, own + len(pull))
+                weights = logistic(told_of, np.clip(known.ravel(), 0, 1))
+                strength, pull = features @ weights[:own], weights[own:]
+            self._strength.append(strength)
+            self._pull.append(pull)
             self._order.append(np.zeros((len(self.steps), cells), np.intp))
             self._note_right(g, pilot, self._order_of(g, pilot))
             told += [one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))]
@@ -488,26 +491,28 @@ class Asking:
 
     def _order_of(self, g: int, docs: Ints) -> Ints:
         """Order the cells of set number g of some docs, the most promising first; shape (docs, cells)."""
-        weights = self._weights[g]
-        strength = self._features[g][docs, :, 1] if weights is None else self._seen_from(g, docs) @ weights
+        strength = self._strength[g][docs] + self._near(g, docs) @ self._pull[g]
         self._order[g][docs] = np.argsort(-strength, axis=1, kind="stable")
         return self._order[g][docs]
 
-    def _seen_from(self, g: int, docs: Ints) -> Array:
-        """Return what makes cells of set number g of some docs promising, shape (docs, cells, features).
+    def _near(self, g: int, docs: Ints) -> Array:
+        """Return how near cells of set number g of some docs are to right cells of earlier sets.
 
-        Beside what is known before they are asked, that is where earlier sets had a right cell: evidence that one cell of 3 x 3 shows lies in the
-        few cells of 4 x 4 that overlap it. Features are the share of a cell that lies in such cells, on average, and in the last of them.
+        Evidence that one cell of 3 x 3 shows lies in the few cells of 4 x 4 that overlap it. The two numbers are the share of a cell that lies in
+        such cells, on average, and in the last of them.
+
+        Returns:
+            Shape (docs, cells, 2); (docs, cells, 0) where there are no earlier sets, or the shapes of grids are not known.
         """
         if not g or not self.docs.shapes:
-            return self._features[g][docs]
+            return np.zeros((len(docs), self.docs.cells[g], 0))
         mean, last = np.zeros((2, len(docs), self.docs.cells[g]))
         for h in range(g):
             right, share = self._right[docs, h], overlap(self.docs.shapes[g], self.docs.shapes[h])
             found = np.where(right[:, None] >= 0, share.T[right], 0.0)
             mean += found / g
             last = np.where(right[:, None] >= 0, found, last)
-        return np.concatenate([self._features[g][docs], mean[:, :, None], last[:, :, None]], axis=2)
+        return np.stack([mean, last], axis=2)
 
     def _note_right(self, g: int, docs: Ints, order: Ints) -> None:
         """Note the first cell in the order of each doc that earned full marks, of set number g."""
