@@ -235,13 +235,14 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
 def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
     """Return the names that match a pattern, for the way of wrapping that it names itself where ``kind`` is None."""
     from lmms_patch.ask.spec import parse
+    from lmms_patch.ask.views import asked_per_doc
     from lmms_patch.harness.names import catalog
 
     wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
     if wrapped is not None:
         pattern, kind = wrapped.base, wrapped.suffix
     kind = kind or "rci3"
-    asked = catalog.requests_per_doc(catalog.spec_of_suffix(kind))
+    asked = asked_per_doc(catalog.spec_of_suffix(kind))
     return Catalogue(catalog.entries(manager, pattern, kind, watch), kind, asked)
 
 

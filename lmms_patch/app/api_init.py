@@ -401,7 +401,7 @@ def _takes(spec: WrapSpec) -> set[str]:
 
     kind = KINDS[spec.kind]
     holds = {
-        "regions": kind.regions,
+        "regions": kind.own_boxes,
         "folds": bool(kind.folds),
         "clips": kind.needs_video,
         "asked": bool(kind.index),

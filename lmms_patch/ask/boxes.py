@@ -6,16 +6,20 @@ problem before the colon and the details after it.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.ask.views import Box, Region, Size
+from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.views import Box, Hidden, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
 _FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
+ALL = "all"
+"""In place of a field that says which boxes are relevant: each of them is."""
 _NOISE = 1e-6
 
 
@@ -41,8 +45,10 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
 
     Args:
         row: the doc.
-        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either.
+        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either; or the
+            four numbers of a single box.
         relevant: name of the field that says which boxes are relevant: a list as long as that of the boxes. Not read where each box says it itself.
+            ``all``, where the doc has no field of this name: each of them.
         form: meaning of the four numbers (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
 
     >>> read({"boxes": [[0, 0, 9, 5]], "relevant": [True]}).boxes[0].area
@@ -52,7 +58,8 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
     """
     try:
         entries = _entries(within(row, boxes), boxes)
-        flags = _flags(entries, within(row, relevant), boxes, relevant)
+        parallel = within(row, relevant)
+        flags = _flags(entries, [True] * len(entries) if parallel is None and relevant == ALL else parallel, boxes, relevant)
         corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
         if corners and all(abs(x) <= 1 for one in corners for x in one) and any(x != int(x) for one in corners for x in one):
             raise _BoxError("boxes that are not in pixels: all numbers lie between 0 and 1")
@@ -79,6 +86,57 @@ def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
     return ""
 
 
+def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
+    """Return the view of a doc's image with all boxes of a set hidden, or why there is none.
+
+    Pixels in boxes of both sets are hidden with the relevant boxes alone: the adversarial view is to hide nothing that the answer needs.
+
+    Args:
+        boxes: all boxes of the doc; they fit the image (``misfit``).
+        name: the set, one of ``spec.REGIONS``.
+        size: of the image (pixels).
+    """
+    areas: dict[Any, list[Box]] = {key: [one.area for one in boxes if one.set == key] for key in REGIONS}
+    relevant = name == REGIONS[0]
+    if not areas[name]:
+        return f"no {name} box" if boxes else "no box"
+    shown = disjoint(areas[name], [] if relevant else areas[REGIONS[0]])
+    hidden = sum((right - left) * (bottom - top) for left, top, right, bottom in shown)
+    if not hidden:
+        return f"{name} boxes that lie within relevant ones"
+    if hidden == size[0] * size[1]:
+        return f"{name} boxes that cover the whole image"
+    return Hidden(relevant=relevant, areas=shown, share=hidden / (size[0] * size[1]))
+
+
+def disjoint(boxes: Sequence[Box], without: Sequence[Box] = ()) -> tuple[Box, ...]:
+    """Return rectangles without a common pixel that cover exactly the pixels of some boxes that are in none of some others.
+
+    >>> disjoint([(0, 0, 4, 4), (2, 2, 6, 4)], [(0, 0, 1, 4)])
+    ((1, 0, 4, 2), (1, 2, 6, 4))
+    """
+    out: list[Box] = []
+    for top, bottom in itertools.pairwise(sorted({y for box in (*boxes, *without) for y in (box[1], box[3])})):
+        inside, outside = (_spans(box for box in some if box[1] <= top and bottom <= box[3]) for some in (boxes, without))
+        for left, right in itertools.pairwise(sorted({x for span in (*inside, *outside) for x in span})):
+            if not (_within(left, inside) and not _within(left, outside)):
+                continue
+            above = out[-1] if out else (0, 0, 0, 0)
+            if (above[1], above[3], above[2]) == (top, bottom, left):  # goes on to the right
+                out[-1] = (above[0], top, right, bottom)
+            else:
+                out.append((left, top, right, bottom))
+    return tuple(out)
+
+
+def _spans(boxes: Iterable[Box]) -> list[tuple[int, int]]:
+    return [(left, right) for left, _, right, _ in boxes]
+
+
+def _within(x: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(left <= x < right for left, right in spans)
+
+
 def _entries(value: Any, name: str) -> list[Any]:
     """Return one entry for each box, from a list, a mapping of lists or JSON text."""
     if isinstance(value, str):
@@ -97,7 +155,7 @@ def _entries(value: Any, name: str) -> list[Any]:
     listed = _listed(value)
     if listed is None:
         raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
-    return listed
+    return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -121,7 +179,8 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
         listed = _listed(parallel)
         if listed is None:
             told = f"neither the boxes nor a list in field {relevant!r} say so"
-            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; name the field with the option 'relevant'")
+            mend = "name the field with the option 'relevant', or set relevant: all"
+            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; {mend}")
         if len(listed) != len(entries):
             raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}")
         said = listed

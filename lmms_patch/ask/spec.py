@@ -160,10 +160,12 @@ class Kind:
         folds: whether the number after the suffix is a number of folds, not of cells.
         suffix: whether a task can be asked so by its name; else the kind is that of tasks of our own (docs/magic.md).
         regions: whether there is one view per box of the doc (docs/regions.md).
+        hides: whether the doc's own boxes are hidden instead, all of a set at once.
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
         turns: whether the doc is asked once in each cyclic order of its options.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
+        exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
         heading: what stands over the kind's results on a board.
@@ -183,10 +185,12 @@ class Kind:
     folds: bool = False
     suffix: bool = True
     regions: bool = False
+    hides: bool = False
     swapped: bool = False
     needs_video: bool = False
     turns: bool = False
     curve: bool = False
+    exits: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
     words: Words = OF_IMAGES
     heading: str = "By benchmark"
@@ -207,6 +211,11 @@ class Kind:
     def prefix(self) -> str | None:
         """What the names of its indices start with; None where it has none."""
         return "rci" if self.regions else self.index
+
+    @property
+    def own_boxes(self) -> bool:
+        """Whether docs must carry boxes of their own."""
+        return self.regions or self.hides
 
     @property
     def takes_null(self) -> bool:
@@ -230,6 +239,10 @@ class Kind:
     def sets(self, grids: Iterable[int]) -> tuple[Key, ...]:
         """Return the sets of views of which a doc keeps one: the cells of each grid, or its relevant and its adversarial boxes."""
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
+
+    def points(self, grids: Iterable[int]) -> tuple[Key, ...]:
+        """Return what has a score of its own beside the first view: each number of a curve, or each set of boxes that is hidden."""
+        return REGIONS if self.hides else tuple(grids) if self.curve else ()
 
     @property
     def needs_image(self) -> bool:
@@ -259,6 +272,7 @@ KINDS: dict[str, Kind] = {
             summary="RCI at every grid from 2 to 9: from which size on a cell is not enough",
             grid="none",
             default_grids=_EVERY_GRID,
+            exits=True,
         ),
         Kind(
             "tst",
@@ -336,6 +350,14 @@ KINDS: dict[str, Kind] = {
             view="region",
             regions=True,
             heading="The docs' own boxes",
+        ),
+        Kind(
+            "hidden",
+            "full image, and all relevant or all adversarial boxes of the doc greyed: is the evidence needed?",
+            full=True,
+            view="hidden",
+            hides=True,
+            heading="The docs' own boxes hidden",
         ),
         Kind(
             "trci",
@@ -524,7 +546,8 @@ class Options(BaseModel):
     exit: bool = False
     """Ask a doc's cells, the most promising first, only until one earns the marks of its gold. MPP and the index stay what they are.
 
-    The docs of ``pilot`` are asked whole: they order the cells, and say where in the image the score comes from.
+    ``rcicurve`` does so unless ``exit: false`` is written down. The docs of ``pilot`` are asked whole: they order the cells, and say where in the
+    image the score comes from.
     """
     quick: bool = False
     """Ask only as many docs as ``precision`` needs, with ``exit``. A name that ends in ``_quick`` sets it."""
@@ -539,13 +562,13 @@ class Options(BaseModel):
     reference: Literal["auto", "none"] = "auto"
     """Of ``exit`` and ``quick``: ``auto`` predicts answers from earlier runs on the same docs, in the folders of ``LMMS_PATCH_REFERENCES``."""
     boxes: Name = "boxes"
-    """Of ``regions``: the doc field with its boxes (docs/regions.md)."""
+    """Of ``regions`` and ``hidden``: the doc field with its boxes (docs/regions.md)."""
     relevant: Name = "relevant"
-    """Of ``regions``: the doc field that says which of the boxes are relevant."""
+    """Of ``regions`` and ``hidden``: the doc field that says which of the boxes are relevant; ``all``: each of them is."""
     box_form: Literal["ltrb", "ltwh"] = "ltrb"
-    """Of ``regions``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
+    """Of ``regions`` and ``hidden``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
     box_image: Literal["first", "last"] = "first"
-    """Of ``regions``: which of the images shown the boxes lie on."""
+    """Of ``regions`` and ``hidden``: which of the images shown the boxes lie on."""
     frames: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] | None = None
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
     timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
@@ -643,6 +666,16 @@ class WrapSpec:
     def sets(self) -> tuple[Key, ...]:
         """The sets of views of which a doc keeps one (``Kind.sets``)."""
         return KINDS[self.kind].sets(self.grids)
+
+    @property
+    def points(self) -> tuple[Key, ...]:
+        """What has a score of its own beside the first view (``Kind.points``)."""
+        return KINDS[self.kind].points(self.grids)
+
+    @property
+    def parts(self) -> tuple[Key, ...]:
+        """What a doc can be left out of: sets of views, points of a curve, sets of hidden boxes, or the one grid of a shuffle."""
+        return self.sets or self.points or self.grids
 
     @property
     def leaves_out(self) -> bool:

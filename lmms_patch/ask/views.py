@@ -33,8 +33,8 @@ class View:
     """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, or ``region`` (see ``Region``); of a clip in time
-            ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see
+            ``Hidden``); of a clip in time ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
@@ -106,6 +106,27 @@ class Region(View):
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
+@dataclass(frozen=True)
+class Hidden(View):
+    """A view of one of a doc's images with all boxes of a set hidden.
+
+    Attributes:
+        relevant: whether the relevant boxes are hidden; otherwise the adversarial ones.
+        areas: the rectangles that are painted grey (pixels); no two share a pixel.
+        share: what part of the image they hide, above 0 and below 1.
+    """
+
+    kind: str = "hidden"
+    relevant: bool = True
+    areas: tuple[Box, ...] = ()
+    share: float = 0.0
+
+    @property
+    def set(self) -> Key:
+        """The set of boxes that is hidden (``spec.REGIONS``)."""
+        return REGIONS[0] if self.relevant else REGIONS[1]
+
+
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
     """Return all views of a doc in request order; the full image comes first where it is asked.
 
@@ -118,7 +139,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     if kind.swapped:
         return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
     views = [View("full")] if kind.full else []
-    if kind.regions or kind.turns:
+    if kind.own_boxes or kind.turns:
         return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:
@@ -127,6 +148,15 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
         else:
             views.append(View(kind.view, n))
     return tuple(views)
+
+
+def asked_per_doc(spec: WrapSpec) -> int | None:
+    """Return how often a doc is asked at most on its own images, once more per choice in log-likelihood tasks.
+
+    None where the doc's boxes or options decide.
+    """
+    kind = KINDS[spec.kind]
+    return None if kind.regions or kind.turns else len(views_of(spec)) + len(REGIONS) * kind.hides
 
 
 def swapped(views: Sequence[View]) -> tuple[View, ...]:
@@ -169,6 +199,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return _upsample(image.crop(cell_box(image.size, view.n, view.row, view.col)), min_cell)
     if isinstance(view, Region):
         return _upsample(image.crop(view.area), min_cell)
+    if isinstance(view, Hidden):
+        return occlude(image, *view.areas)
     if view.kind == "blank":
         return Image.new("RGB", image.size, GREY)
     if view.kind == "occlude":
@@ -239,11 +271,11 @@ def _grey(mode: str) -> float | tuple[int, ...]:
     }.get(mode, GREY)
 
 
-def occlude(image: Image.Image, box: Box) -> Image.Image:
-    """Return a copy of the image with one box painted grey."""
+def occlude(image: Image.Image, *boxes: Box) -> Image.Image:
+    """Return a copy of the image with some boxes painted grey."""
     out = _paintable(image)
-    patch = Image.new(out.mode, (box[2] - box[0], box[3] - box[1]), _grey(out.mode))
-    out.paste(patch, box[:2])
+    for left, top, right, bottom in boxes:
+        out.paste(Image.new(out.mode, (right - left, bottom - top), _grey(out.mode)), (left, top))
     return out
 
 

@@ -187,7 +187,7 @@ def _check_size(result: Result, where: str) -> None:
     about = result.run.about
     told = about.get("n-samples")
     counts = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(counts, Mapping) or result.kind.regions:
+    if not isinstance(counts, Mapping) or result.kind.own_boxes:
         return
     there = counts["original"] - int(about.get("offset") or 0)
     asked = min(counts["effective"], there)
@@ -242,14 +242,16 @@ def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
         out["n_failed"] = failed["docs"] if failed else 0
     if not failed or not failed["first"]:  # else the harness's own number is also of failed calls
         out[metric] = analysis["fip"]["value"]
-    curve = analysis.get("curve") or {}
-    of_curve = {f"{result.kind.name}{n}": one for n, one in curve.items()} | {f"drop{n}": one for n, one in (analysis.get("drops") or {}).items()}
-    for name, one in of_curve.items():
+    points = outcome.point_estimates(analysis, result.kind)
+    for name, one in points.items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
-    out |= {f"n_excluded{n}": analysis["n_docs"] - one["n"] for n, one in curve.items()}
+        if name.startswith(result.kind.name):
+            out[f"n_excluded{name.removeprefix(result.kind.name)}"] = analysis["n_docs"] - one["n"]
     for name, one in outcome.turned_estimates(turned := analysis.get("turned")).items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
     out |= outcome.turned_counts(turned) if turned else {}
+    if analysis.get("hidden"):
+        out["n_both"] = analysis["hidden"]["both"]
     if prefix is None:
         return out
     out["gate"] = None if gate.get("valid") is None else int(gate["valid"])

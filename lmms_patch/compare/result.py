@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import Kind
+from lmms_patch.ask.spec import REGIONS, Key, Kind, end
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
@@ -39,6 +39,7 @@ from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
+from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.run import Result, differences, not_compared
 from lmms_patch.runs.tables import Chosen, Table
@@ -323,14 +324,13 @@ class Pair:
         name = "tst" if self.kind.folds else "score"
         score = self.of_first_views(self.form, name, **options)
         changes = {"fip": score, name: score} if self.kind.full and not self.kind.folds else {name: score}
-        for n in [n for n in self.tables[0].curve if n in self.tables[1].curve]:
-            ends = self.tables[0].curve[n], self.tables[1].curve[n]
-            used = np.isfinite(ends[0].scores) & np.isfinite(ends[1].scores)
-            sets, numbers = {"own": ends}, {f"{self.kind.name}{n}": Number(("own",))}
+        for key in [key for key in self.tables[0].points if key in self.tables[1].points]:
+            sets, numbers = {"own": self._at(key)}, {f"{self.kind.name}{end(key)}": Number(("own",))}
             if self.kind.full:
-                sets["full"], numbers[f"drop{n}"] = self.firsts, Number(("full", "own"), np.subtract)
-            if used.any():
-                changes |= self._resampled(self.form, sets, used, numbers, **options)
+                sets["full"], numbers[f"drop{end(key)}"] = self.firsts, Number(("full", "own"), np.subtract)
+            changes |= self._over_common(sets, numbers, options)
+        if self.kind.hides:
+            changes |= self._over_common({key: self._at(key) for key in REGIONS}, {EXTRA: Number(REGIONS[::-1], np.subtract)}, options)
         if self.kind.turns:
             changes |= self._of_orders(self.form, options)
         if self.kind.index:
@@ -358,6 +358,19 @@ class Pair:
             one = {"own": (ours[f"turns_{often}_{place}"][0], theirs[f"turns_{often}_{place}"][0])}
             changes |= self._resampled(form, one, used & (counts[0] == often), {f"rotate_at{place}": Number(("own",))}, **options)
         return changes
+
+    def _at(self, key: Key) -> tuple[Chosen, Chosen]:
+        """Return what both sides score at a point."""
+        one, two = (table.points[key] for table in self.tables)
+        return one, two
+
+    def _over_common(
+        self, sets: Mapping[str, tuple[Chosen, Chosen]], numbers: Mapping[str, Number], options: Mapping[str, Any]
+    ) -> dict[str, Difference]:
+        """Return the differences of some numbers over the docs that have every score on both sides; none where there are no such docs."""
+        used = np.asarray(np.logical_and.reduce([np.isfinite(side.scores) for chosen in sets.values() for side in chosen]))
+        assert self.form is not None
+        return self._resampled(self.form, sets, used, numbers, **options) if used.any() else {}
 
     def of_first_views(self, form: Form, name: str = "score", **options: Any) -> Difference:
         """Return the difference of the scores of the first views."""
@@ -442,7 +455,7 @@ class Pair:
             "fip",
             "mpp",
             "gap",
-            *((self.kind.name, "drop") if self.kind.curve or self.kind.turns else ()),
+            *((self.kind.name, "drop") if self.kind.curve or self.kind.turns or self.kind.hides else ()),
             plain_name(self.kind.index) if self.kind.index else "tst",
         )
         shared = [name for name in ours if name in theirs and name.startswith(starts)]

@@ -19,7 +19,9 @@ Call = Literal["pass", "fail", "inconclusive"]
 CALLS: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 """From best to worst."""
 _TOLERANCE = 1e-12
-_OF_MODEL = re.compile(r"^(score|fip|(mpp|gap|drop|frames|lowres|rotate_at)\d+|rotate_(every|once|mean|lost))$")
+_OF_MODEL = re.compile(
+    r"^(score|fip|(mpp|gap|drop|frames|lowres|rotate_at)\d+|rotate_(every|once|mean|lost)|(hidden|drop)_(relevant|adversarial|extra))$"
+)
 _TEXT_ONLY = re.compile(r"^tst(_majority|_over_chance|_above|_zero_shot|_delta|_leakage)?$")
 
 

@@ -17,7 +17,7 @@ else the one as published.
 
 Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers the index.
 
-Tasks without an index (blind, tst, regions, MAGIC, ...) have rules of their own. ``contradicted`` and ``subtitled`` are said beside
+Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` and ``subtitled`` are said beside
 the first rule of a case.
 """
 
@@ -33,6 +33,7 @@ from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.resample import Estimate
@@ -166,6 +167,11 @@ _RULES = {
     "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
     "adversarial": _Rule("boxes", "an adversarial box answers more than a relevant one in {}"),
     "boxes alike": _Rule("boxes", "neither relevant nor adversarial boxes are clearly worth more in {}"),
+    "evidence": _Rule("boxes", "hiding the relevant boxes costs more than hiding the adversarial ones in {}"),
+    "decoys": _Rule("boxes", "hiding the adversarial boxes costs more than hiding the relevant ones in {}"),
+    "hidden alike": _Rule("boxes", "hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in {}"),
+    "falls": _Rule("boxes", "hiding the relevant boxes costs score, with no adversarial boxes to compare with, in {}"),
+    "stays": _Rule("boxes", "hiding the relevant boxes is not shown to cost score in {}"),
     "magic": _Rule("boxes", "reasoning names regions in {}"),
     "orders": _Rule("orders", "right in every order of the options: {}"),
     "other": _Rule("other", "shown otherwise: {}"),
@@ -221,6 +227,8 @@ def _rules_of(case: Case) -> list[str]:
     if kind.regions:
         ends = case.measures["regions_mean"]
         return [_by_sign(ends, "relevant", "adversarial", "boxes alike")] if "regions_mean" in case.measures else ["unread"]
+    if kind.hides:
+        return [_of_hidden(case)]
     if kind.index:
         return _of_index(case)
     if kind.turns:
@@ -231,6 +239,19 @@ def _rules_of(case: Case) -> list[str]:
     if kind.view in ("blind", "blank", "swap") and case.higher:
         return ["without" if _beats_chance(case) else "not without"]
     return ["magic" if kind.name == "magic" else "other"]
+
+
+def _of_hidden(case: Case) -> str:
+    """Return the rule of a task that hides boxes: by the extra drop, or by that of the relevant boxes where no doc has both sets."""
+    extra, drop = (case.measures.get(name) for name in (EXTRA, "drop_relevant"))
+    if extra is None or drop is None or reading.gate_of(case.analysis).get("valid") is False:
+        return "unread"
+    if extra.value is None and drop.value is None:
+        return "unread"
+    above, below = ("falls", "stays") if extra.value is None else ("evidence", "decoys")
+    if not case.higher:  # errors rise where evidence is missed
+        above, below = below, above
+    return _by_sign(drop, above, below, "stays") if extra.value is None else _by_sign(extra, above, below, "hidden alike")
 
 
 def _of_tst(case: Case) -> str:
@@ -414,6 +435,9 @@ class _Teller:
             return self._ends(measures["regions_mean"], signed=True)
         if rule == "orders":
             return ", ".join([self._ends(measures["rotate_every"]), f"of {number(measures['rotate_once'].value)} asked once", *_places(case)])
+        if KINDS[case.kind].hides:
+            lost = self._ends(measures["drop_relevant" if rule in ("falls", "stays") else EXTRA], signed=True)
+            return ", ".join([lost, f"full image {number(measures['score'].value)}", *self._chance(case)])
         if rule == "magic":
             name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
             return f"{name} {self._ends(measures[name])}" if name else ""
@@ -571,7 +595,7 @@ def _why_unread(case: Case) -> str:
     gate = reading.gate_of(case.analysis)
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
-    if not case.grids and case.measures["score"].value is not None:
+    if not case.grids and not KINDS[case.kind].hides and case.measures["score"].value is not None:
         return "only full images were asked"
     if gate.get("valid") is False:
         if reading.gate_word(gate) == reading.NEAR_CHANCE:

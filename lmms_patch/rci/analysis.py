@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.ask.spec import REGIONS, Key, end
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.orders import turn_sets, turned
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid, Regions, asked_part
+from lmms_patch.runs.numbers import Analysis, Grid, Hidden, Regions, asked_part, none_used
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
@@ -34,6 +34,10 @@ from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generato
 ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
 GOLDS_BEATEN = 0.05
 """The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
+MOST_HIDDEN = 0.5
+"""The share of the image above which a set of hidden boxes says little of where in the image the evidence is."""
+UNEQUAL = 1.5
+"""How many times the area of one set of hidden boxes may be that of the other without a warning."""
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
 
@@ -75,7 +79,8 @@ class _Task:
         form, self.warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
         self.failed = failures.count(table.asked_records)
-        self.too_many = {n: failures.too_many(table.asked_records, n) if self.failed else "" for n in sets}
+        hidden = REGIONS if table.kind.hides else ()
+        self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *hidden)}
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
         self.constants = constants(table.asked)
@@ -95,6 +100,7 @@ class _Task:
         self.warnings += [] if orders is None else reading.not_turned(orders.left_out)
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
+        hidden = self._hidden(judged) if self.table.kind.hides else None  # before the warnings are taken
         return Analysis(
             metric=self.table.metric,
             n_docs=len(self.table),
@@ -112,26 +118,32 @@ class _Task:
             failed=self.failed,
             asked=asked_part(self.table.records),
             necessity=necessity(self.table, list(grids), self.settings, self.blind),
-            curve={n: self._of_curve(n) for n in self.table.curve} or None,
-            drops={n: self._of_curve(n, drop=True) for n in self.table.curve} if self.table.kind.full and self.table.curve else None,
+            curve={key: self._of_point(key) for key in self.table.points} or None,
+            drops={key: self._of_point(key, drop=True) for key in self.table.points} if self.table.kind.full and self.table.points else None,
             turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
+            hidden=hidden,
         )
 
-    def _of_curve(self, n: int, *, drop: bool = False) -> Estimate:
-        """Return M at one number of a curve with its interval, over the docs that are used for it.
+    def _of_point(self, key: Key, *, drop: bool = False) -> Estimate:
+        """Return M at one point with its interval, over the docs that are used for it.
 
         Args:
-            n: the number: of frames, or a reduction.
+            key: the point: a number of frames, a reduction, or the set of boxes that is hidden.
             drop: return M on the full image less that, over the same docs and paired by doc.
         """
         kind = self.table.kind
-        used = np.isfinite(self.table.curve[n].scores)
+        used = np.isfinite(self.table.points[key].scores)
         if not used.any():
-            why = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
-            return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
-        own = f"{kind.name}{n}"
+            of_grid = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
+            return self._nothing(none_used(key) if isinstance(key, str) else of_grid)
+        if why := self.too_many.get(key):
+            return self._nothing(why)
+        own = f"{kind.name}{end(key)}"
         return self.draws.estimate_of(_minus, (f"{own}_full", own), None, used) if drop else self.draws.estimate(own, None, used)
+
+    def _nothing(self, why: str) -> Estimate:
+        return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
         """Judge whether an index may be read; add warnings where the golds are not read, or the image was not checked.
@@ -269,11 +281,14 @@ class _Task:
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
         if self.pointing.any():
             sets["pointing"] = [self.table.full.where(self.pointing)]
-        for n, chosen in self.table.curve.items():
-            sets[f"{self.table.kind.name}{n}"] = [chosen]
-            if self.table.kind.full:
-                sets[f"{self.table.kind.name}{n}_full"] = [self.table.full.where(np.isfinite(chosen.scores))]
-        if self.table.kind.turns:
+        kind, points = self.table.kind, self.table.points
+        for key, chosen in points.items():
+            sets[f"{kind.name}{end(key)}"] = [chosen]
+            if kind.full:
+                sets[f"{kind.name}{end(key)}_full"] = [self.table.full.where(np.isfinite(chosen.scores))]
+        if kind.hides and (both := self._in_both()).any():
+            sets |= {f"both_{key}": [points[key].where(both)] for key in REGIONS}
+        if kind.turns:
             sets |= turn_sets(self.table, self.form, self.settings.seed)
         if self.cells:
             sets |= self._without_the_image()
@@ -586,13 +601,51 @@ class _Task:
 
     # --- boxes ------------------------------------------------------------------------------------
 
+    def _in_both(self) -> NDArray[np.bool_]:
+        """Return which docs have a score with either set of boxes hidden, shape (docs,)."""
+        return np.asarray(np.logical_and.reduce([np.isfinite(self.table.points[key].scores) for key in REGIONS]))
+
+    def _hidden(self, judged: gate.Gate) -> Hidden:
+        """Compute what docs lose with their own boxes hidden; add warnings of what would be misread.
+
+        Args:
+            judged: the gate of all docs.
+        """
+        used = {key: np.isfinite(self.table.points[key].scores) for key in REGIONS}
+        both = self._in_both()
+        parts = {key: self.table.hidden(key) for key in REGIONS}
+        share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
+        of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
+        self.warnings += hidden_warnings(share, of_both)
+        if judged.valid is False:
+            self.warnings.append(f"the drops say little: {judged.reason}")
+        lost = next(filter(None, self.too_many.values()), "")
+        self.warnings += [f"no drop: {lost}"] if lost else []
+        extra = self.draws.estimate_of(_minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
+        return Hidden(
+            both=int(both.sum()),
+            extra=self._nothing(lost) if lost else extra if both.any() else self._nothing("no doc has boxes of both sets"),
+            share=share,
+            share_of_both=of_both,
+            left_out={key: self._left_out(key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS},
+        )
+
+    def _left_out(self, key: Key, excluded: int, otherwise: str) -> dict[str, int]:
+        """Return why docs are not used for a set of boxes, and how many.
+
+        Args:
+            key: the set.
+            excluded: how many docs are not used.
+            otherwise: why those are not of which the record does not say it.
+        """
+        reasons = Counter(why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(str(key))))
+        if other := excluded - sum(reasons.values()):
+            reasons[otherwise] += other
+        return dict(reasons)
+
     def _regions(self, sets: Mapping[Key, Grid]) -> Regions:
         both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
         counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
-        missing = {key: Counter(why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(key))) for key in REGIONS}
-        for key in REGIONS:  # in the set, but without a scored item, or its cluster lost a doc
-            if other := sets[key].excluded - sum(missing[key].values()):
-                missing[key]["no box with a score"] += other
         no_both = (
             next(filter(None, self.too_many.values()), "")
             or self.cells[REGIONS[0]][2]
@@ -609,7 +662,8 @@ class _Task:
                 key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS
             },
             boxes={key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
-            left_out={key: dict(missing[key]) for key in REGIONS},
+            # a doc may be in the set, but have no scored item, or be of a cluster that lost a doc
+            left_out={key: self._left_out(key, sets[key].excluded, "no box with a score") for key in REGIONS},
             both=int(both.sum()),
             best=difference("best"),
             even=difference("even"),
@@ -632,6 +686,24 @@ class _Task:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[keep]
         return spatial.cell_shares(cells[keep], clusters, shape=self.table.kind.shape(n), seed=self.settings.seed)
+
+
+def hidden_warnings(share: Mapping[str, float], of_both: Mapping[str, float]) -> list[str]:
+    """Return what to mind of how much is hidden.
+
+    Args:
+        share: of each set, what part of the image is hidden, as a mean over its docs.
+        of_both: the same over the docs that have both sets.
+    """
+    out = [
+        f"the {key} boxes hide {part:.0%} of the image on average: the drop then says that the image is needed, and little of where"
+        for key, part in share.items()
+        if part > MOST_HIDDEN
+    ]
+    if of_both and max(of_both.values()) > UNEQUAL * min(of_both.values()):
+        told = " and ".join(f"the {key} boxes {part:.1%}" for key, part in of_both.items())
+        out.append(f"unequal areas: {told} of the image are hidden; a part of the extra drop may come from how much is hidden, not from what")
+    return out
 
 
 def _minus(first: Any, second: Any) -> Any:

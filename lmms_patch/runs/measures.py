@@ -13,6 +13,7 @@
 | ``lowres<k>``, ``drop<k>`` | lowres | the native metric at 1/k of the size; on the full image less that, over the same docs |
 | ``rotate_every``, ``rotate_mean``, ``rotate_once``, ``rotate_lost`` | rotate | in every order of the options, on average, ... (docs/rotate.md) |
 | ``rotate_at<p>`` | rotate | the native metric where the gold stands at place p |
+| ``hidden_relevant``, ``hidden_adversarial``, ``drop_relevant``, ``drop_adversarial``, ``drop_extra`` | hidden | docs/regions.md |
 | ``mpp_relevant``, ``rci_relevant``, ``mean_relevant``, ..., ``regions_best``, ``regions_even``, ``regions_mean`` | regions | docs/regions.md |
 | ``drop<n>`` | occlude | the native metric with the worst cell hidden |
 | ``tst``, ``tst_majority``, ``tst_above``, ``tst_over_chance`` | tst | the text-only cross-validation (docs/tst.md) |
@@ -34,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import region_estimates, sets_in, turned_estimates
+from lmms_patch.runs.numbers import point_estimates, region_estimates, sets_in, turned_estimates
 from lmms_patch.runs.unjudged import stored_bounds
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import of_file
@@ -48,6 +49,7 @@ _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 _OURS = re.compile(
     r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri|trci|frames|lowres|gap|drop)\d+\w*|tst\w*|rotate_\w+|n_rotated|\w+_(mpp|drop)\d+)$"
 )
+_OF_HIDDEN = re.compile(r"^((hidden|drop|n_excluded)_(relevant|adversarial)|drop_extra)(_low|_high)?$|^n_both$")
 _OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")
 NO_INTERVAL = "the harness's own number: no interval"
 
@@ -73,7 +75,8 @@ def measures(result: Result) -> dict[str, Estimate]:
         for key, grid in ((analysis.get("regions") or {}).get("sets") or {}).items():
             out |= _indices(f"rci_{key}", grid, analysis, "boxes")
     for name, value in numbers.items():
-        if (kind.regions and _OF_BOXES.match(name)) or (kind.name == "magic" and _is_end(name, numbers)):
+        of_boxes = (kind.regions and _OF_BOXES.match(name)) or (kind.hides and _OF_HIDDEN.match(name))
+        if of_boxes or (kind.name == "magic" and _is_end(name, numbers)):
             continue
         if name == metric:
             out[name] = out["score"]
@@ -141,8 +144,8 @@ def of_analysis(analysis: Mapping[str, Any], kind: Kind) -> dict[str, Estimate]:
             out[f"{index}{n}_adj"] = dataclasses.replace(of_file(grid["index"]), value=None, se=None, low=None, high=None, draws=0)
         out[f"gap{n}"] = of_file(grid["gap"])
     out |= {name: of_file(one, None if name == "rotate_lost" else scale) for name, one in turned_estimates(analysis.get("turned")).items()}
-    out |= {f"{kind.name}{n}": of_file(one, scale) for n, one in (analysis.get("curve") or {}).items()}
-    return out | {f"drop{n}": of_file(one) for n, one in (analysis.get("drops") or {}).items()}
+    out |= {name: of_file(one, None if name.startswith("drop") else scale) for name, one in point_estimates(analysis, kind).items()}
+    return out
 
 
 def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any], parts: str) -> dict[str, Estimate]:

@@ -14,7 +14,7 @@ from msgspec import Meta
 from lmms_patch.ask.spec import Key, Kind, Words, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
-from lmms_patch.runs.record import OPTIONS, CopyClass, Record
+from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
@@ -166,6 +166,25 @@ class Turned:
 
 
 @dataclass(frozen=True)
+class Hidden:
+    """What docs lose with their own boxes hidden, beside the score and the drop of each set (``Analysis.curve``, ``Analysis.drops``).
+
+    Attributes:
+        both: docs that are used for both sets.
+        extra: over these docs, how much further the score falls with the relevant boxes hidden than with the adversarial ones.
+        share: of each set, what part of the image is hidden: the mean over the docs that are used for it.
+        share_of_both: the same over the docs that are used for both.
+        left_out: of each set, why docs are not used for it, and how many.
+    """
+
+    both: Count
+    extra: Estimate
+    share: Mapping[BoxSet, Share]
+    share_of_both: Mapping[BoxSet, Share]
+    left_out: Mapping[BoxSet, Mapping[str, Some]]
+
+
+@dataclass(frozen=True)
 class Necessity:
     """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
 
@@ -218,15 +237,17 @@ class Analysis:
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
-        curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; None of others, whose files lack the key.
-        drops: of a task that shows less detail and the full image, M on the full image less M at each reduction, over the same docs; None likewise.
+        curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; of one that hides docs' own boxes, M by the
+            set that is hidden; None of others, whose files lack the key.
+        drops: of a task with such numbers that also shows the full image, M on the full image less each of them, over the same docs; None likewise.
         turned: of a task that asks docs in every order of their options; None of others, whose files lack the key.
         pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
             out; None where there are none, and the files lack the key.
+        hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "turned", "pointing")
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing")
+    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "turned", "pointing", "hidden")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden")
     """Keys that files lack where they say nothing."""
 
     metric: str
@@ -245,10 +266,11 @@ class Analysis:
     failed: Failed | None = None
     asked: AskedPart | None = None
     necessity: tuple[Necessity, ...] = ()
-    curve: Mapping[Parts, Estimate] | None = None
-    drops: Mapping[Parts, Estimate] | None = None
+    curve: Mapping[Parts | SetName, Estimate] | None = None
+    drops: Mapping[Parts | SetName, Estimate] | None = None
     turned: Turned | None = None
     pointing: Estimate | None = None
+    hidden: Hidden | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:
@@ -416,10 +438,12 @@ def metrics(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
             out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
         out |= _with_ends(f"gap{n}", grid.gap)
         out[f"n_excluded{n}"] = grid.excluded
-    for k, estimate in (analysis.curve or {}).items():
-        out |= _with_ends(f"{kind.name}{k}", estimate) | {f"n_excluded{k}": analysis.n_docs - estimate.n}
-    for k, estimate in (analysis.drops or {}).items():
-        out |= _with_ends(f"drop{k}", estimate)
+    for key, estimate in (analysis.curve or {}).items():
+        out |= _with_ends(f"{kind.name}{end(key)}", estimate) | {f"n_excluded{end(key)}": analysis.n_docs - estimate.n}
+    for key, estimate in (analysis.drops or {}).items():
+        out |= _with_ends(f"drop{end(key)}", estimate)
+    if analysis.hidden is not None:
+        out |= _with_ends(EXTRA, analysis.hidden.extra) | {"n_both": analysis.hidden.both}
     if analysis.regions is not None:
         for label, estimate in of_regions(analysis.regions).items():
             out |= _with_ends(label, estimate)
@@ -440,6 +464,10 @@ def of_regions(regions: Regions) -> dict[str, Estimate]:
 
 DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
 """Relevant minus adversarial: best boxes, best of equally many, means."""
+
+
+EXTRA = "drop_extra"
+"""How much further the score falls with the relevant boxes hidden than with the adversarial ones."""
 
 
 def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
@@ -468,6 +496,17 @@ def none_used(key: Key) -> str:
 def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the numbers of each set of views, by its name, of an analysis in plain JSON types."""
     return {**analysis.get("grids", {}), **(analysis.get("regions") or {}).get("sets", {})}
+
+
+def point_estimates(analysis: Mapping[str, Any], kind: Kind) -> dict[str, Mapping[str, Any]]:
+    """Return the numbers of the points of a task (``Kind.points``), by name, from an analysis in plain JSON types; empty for other tasks."""
+    out = {f"{kind.name}{_end(key)}": one for key, one in (analysis.get("curve") or {}).items()}
+    out |= {f"drop{_end(key)}": one for key, one in (analysis.get("drops") or {}).items()}
+    return out | ({EXTRA: analysis["hidden"]["extra"]} if analysis.get("hidden") else {})
+
+
+def _end(key: str) -> str:
+    return end(int(key) if key.isdigit() else key)
 
 
 def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -528,12 +567,14 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
         mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
-    for k, one in (analysis.curve or {}).items():
-        told.append(f"{kind.name}{k} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
+    for key, one in (analysis.curve or {}).items():
+        told.append(f"{kind.name}{end(key)} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
         if analysis.drops and one.value is not None:
-            told[-1] += f", {reading.text(analysis.drops[k], number)} less than the full image"
+            told[-1] += f", {reading.text(analysis.drops[key], number)} less than the full image"
     if analysis.turned is not None:
         told += reading.turned_in_words(to_json(analysis.turned))
+    if analysis.hidden is not None:
+        told.append(f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}")
     if analysis.pointing is not None:
         told.append(reading.pointing_in_words(to_json(analysis.pointing)))
     if analysis.regions is not None:

@@ -18,7 +18,7 @@ from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Ke
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.scoring import plain
 from lmms_patch.runs.typed import Digest, read_as
-from lmms_patch.stats.bounds import MOST, Number, Parts, Some, one_of
+from lmms_patch.stats.bounds import MOST, Number, Parts, Share, Some, one_of
 
 SCHEMA: Final = 2
 VIEWS = {"full", *(kind.view for kind in KINDS.values())} - {"swap"}
@@ -50,9 +50,10 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         n: grid size, number of segments or frames, or reduction; absent where there is none
         cell: row by row from 1; of a segment of a clip its number, from 1
         region: place of the box in the doc's list
-        relevant: false: the box is adversarial
+        relevant: false: the box is adversarial, or the adversarial boxes are hidden
         turn: by how many places the options are moved; absent where they stand as the doc has them
         gold_at: place of the gold among the options that are shown, from 1; absent where the doc is asked in one order alone
+        hidden: what part of its image is hidden, where all boxes of a set are
         boxes: [left, top, right, bottom] in pixels on each image, half-open; absent where the view cuts no image
         scores: metric -> scalar on the metric's own scale; null is unscored
         items: metric -> what the native process_results returned
@@ -62,7 +63,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     """
 
     RULES: ClassVar[dict[str, Any]] = {
-        "dependentRequired": {"cell": ["n", "row", "col"], "region": ["relevant", "boxes"], "relevant": ["region"]},
+        "dependentRequired": {"cell": ["n", "row", "col"], "region": ["relevant", "boxes"], "relevant": ["boxes"], "hidden": ["relevant"]},
     }
 
     kind: Annotated[str, one_of(VIEWS)]
@@ -75,6 +76,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     relevant: bool | None = None
     turn: Annotated[int, Meta(ge=1, lt=OPTIONS)] | None = None
     gold_at: Annotated[int, Meta(ge=1, le=OPTIONS)] | None = None
+    hidden: Share | None = None
     boxes: list[Annotated[list[Corner], Meta(min_length=4, max_length=4)]] | None = None
     scores: Scores
     items: dict[str, Any]
@@ -293,7 +295,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
 
 def in_set(view: View, key: Key) -> bool:
-    """Return whether a view is one of a set: a cell of a grid, a segment of a clip, or a relevant or adversarial box."""
+    """Return whether a view is one of a set: a cell of a grid, a segment of a clip, a relevant or adversarial box, or all of these hidden."""
     return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
 
 
@@ -336,7 +338,7 @@ def view_at_odds(view: View) -> str:
         rows, columns = shape(view.kind, n)
         if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
-    return "relevant is missing" if view.region is not None and view.relevant is None else ""
+    return "relevant is missing" if (view.region is not None or view.hidden is not None) and view.relevant is None else ""
 
 
 def parts_at_odds(record: Record) -> str:

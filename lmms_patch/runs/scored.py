@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from lmms_patch.ask.spec import Key, WrapSpec
-from lmms_patch.ask.views import Region, Size, View
+from lmms_patch.ask.views import Hidden, Region, Size, View
 from lmms_patch.runs import record
 from lmms_patch.runs.record import SCHEMA
 from lmms_patch.runs.scoring import Scalar, best, plain
@@ -206,6 +206,8 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
         out |= {"cell": view.cell, "row": view.row, "col": view.col, **({"boxes": boxes} if view.kind != "segment" else {})}
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
+    if isinstance(view, Hidden):
+        out |= {"relevant": view.relevant, "hidden": view.share, "boxes": [list(area) for area in view.areas]}
     return out
 
 

@@ -234,19 +234,16 @@ class Table:
         return out
 
     @cached_property
-    def curve(self) -> dict[int, Chosen]:
-        """What each doc scores at each number of a curve, ascending; None where the doc is not used for it. Empty for other kinds.
+    def points(self) -> dict[Key, Chosen]:
+        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is not used for it. Empty for kinds without points.
 
-        Where the full image is asked too, a doc is used only if that has a score: then each number can be compared with it, doc by doc.
+        Where the full image is asked too, a doc is used only if that has a score: then each point can be compared with it, doc by doc.
         """
-        if not self.kind.curve:
-            return {}
         out = {}
-        for n in sorted({n for record in self.records for n in record.grids}):
-            of_docs = ([view.n for view in record.views] if str(n) not in record.excluded else [] for record in self.records)
-            found = self.at([numbers.index(n) if n in numbers else None for numbers in of_docs])
+        for key in self.kind.points(sorted({n for record in self.records for n in record.grids})):
+            found = self.at(self._point_places(key))
             used = np.isfinite(found.scores)
-            out[n] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
+            out[key] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
         return out
 
     @cached_property
@@ -257,6 +254,18 @@ class Table:
         every = [[i for i, view in enumerate(record.views) if view.gold_at is not None] for record in self.records]
         known = (all(record.views[i].scores.get(self.metric) is not None for i in own) for record, own in zip(self.records, every, strict=True))
         return [own if scored else [] for own, scored in zip(every, known, strict=True)]
+
+    def _point_places(self, key: Key) -> list[int | None]:
+        """Return the view that each doc has of a point; None where it has none."""
+        if isinstance(key, str):
+            return [next(iter(places), None) for places in self.set_places(key)]
+        of_docs = ([view.n for view in record.views] if str(key) not in record.excluded else [] for record in self.records)
+        return [numbers.index(key) if key in numbers else None for numbers in of_docs]
+
+    def hidden(self, key: Key) -> Array:
+        """Return what part of each doc's image is hidden with a set of boxes, shape (docs,); nan where the doc is not used for it."""
+        shares = (record.views[places[0]].hidden if places else None for record, places in zip(self.records, self.set_places(key), strict=True))
+        return np.array([math.nan if share is None else share for share in shares], float)
 
     def set_places(self, key: Key) -> list[list[int]]:
         """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""

@@ -231,6 +231,7 @@ class Docs:
         pilot: how many docs are asked whole.
         earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
         kinds: shape (docs,), numbers from 0 of the kinds of questions, most frequent first; None: there is one kind.
+        shapes: of each set, how many rows and columns its cells have; empty: not known, so that no set says where to look in the next.
     """
 
     order: Ints
@@ -241,6 +242,7 @@ class Docs:
     pilot: int
     earlier: Array | None = None
     kinds: Ints | None = None
+    shapes: tuple[tuple[int, int], ...] = ()
 
     @property
     def views(self) -> int:
@@ -331,6 +333,8 @@ class Asking:
         self.plans: list[_Block] = []
         """The plans of the blocks after the pilot, as far as they are made."""
         self._blocks = docs.blocks()
+        self._right = np.full((n, sets), -1)
+        """Shape (docs, sets), the first cell asked that earned full marks; -1 where there is none."""
         self._places = [slice(1 + sum(docs.cells[:g]), 1 + sum(docs.cells[: g + 1])) for g in range(sets)]
         self._ratio = np.ones(sets)
         self._finished, self._before, self._left, self._each = 0, 0, len(docs.order), float(docs.views)
@@ -435,36 +439,34 @@ class Asking:
         yield from self._cells(docs)
 
     def _cells(self, docs: Ints) -> Generator[Wanted, Array, None]:
-        """Ask the cells of some docs, of each set the most promising first, until one of the set earns full marks."""
+        """Ask the cells of some docs, set by set, of each the most promising first, until one of the set earns full marks."""
         best, count = np.full((len(docs), len(self._places)), -math.inf), np.zeros(len(docs))
-        marks, turn = self.docs.marks[docs] - _TINY, 0
-        while turn < max(self.docs.cells):
-            sets = [g for g, cells in enumerate(self.docs.cells) if turn < cells]
-            some = [np.flatnonzero(~(self.exits & (best[:, g] >= marks))) for g in sets]
-            at_once = max(1, LEAST_ROUND // max(1, sum(map(len, some))))
-            turns = [np.arange(turn, min(turn + at_once, self.docs.cells[g])) for g in sets]
-            views = [self._places[g].start + self._order[g][docs[at]][:, ts] for g, at, ts in zip(sets, some, turns, strict=True)]
-            asked = [np.repeat(docs[at], view.shape[1]) for at, view in zip(some, views, strict=True)]
-            yield from self._ask(np.concatenate(asked), np.concatenate([view.ravel() for view in views]))
-            self.exits = self.exits and not (np.nan_to_num(self.answers[docs]) > marks[:, None] + 2 * _TINY).any()
-            for g, at, view in zip(sets, some, views, strict=True):
-                scores = self.answers[docs[at][:, None], view]
-                best[at, g] = np.fmax(best[at, g], np.fmax.reduce(scores, axis=1)) if view.size else best[at, g]
-                count[at] += view.shape[1]
-            turn += at_once
+        marks = self.docs.marks[docs] - _TINY
+        for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
+            order, turn = self._order_of(g, docs), 0
+            while turn < cells and len(at := np.flatnonzero(~(self.exits & (best[:, g] >= marks)))):
+                views = place.start + order[at, turn : turn + max(1, LEAST_ROUND // len(at))]
+                yield from self._ask(np.repeat(docs[at], views.shape[1]), views.ravel())
+                self.exits = self.exits and not (np.nan_to_num(self.answers[docs]) > marks[:, None] + 2 * _TINY).any()
+                best[at, g] = np.fmax(best[at, g], np.fmax.reduce(self.answers[docs[at][:, None], views], axis=1))
+                count[at] += views.shape[1]
+                turn += views.shape[1]
+            self._note_right(g, docs, order)
         self.best[docs] = np.where(np.isfinite(best), best, 0.0)
         self._cost[docs] = count
 
     # --- predicting -------------------------------------------------------------------------------
 
     def _order_cells(self, pilot: Ints) -> None:
-        """Order each doc's cells by how often such cells were right in the pilot and in earlier runs; and gather what predictions rest on."""
+        """Learn from the pilot and from earlier runs which cells of a doc are promising; and gather what predictions rest on."""
         pilot = pilot[~self.lost[pilot]]
         earlier = self._earlier()
+        self._strength: list[Array] = []
+        self._pull: list[Array] = []
         self._order: list[Ints] = []
         kinds = np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
         told = [np.ones(len(self.steps)), *(kinds == kind for kind in range(1, int(kinds.max(initial=0)) + 1))]
-        for place, cells in zip(self._places, self.docs.cells, strict=True):
+        for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
             known = self.answers[pilot, place]
             of_all = known.mean(axis=0) if len(pilot) else np.full(cells, 0.5)
             count, sums = np.zeros((kinds.max(initial=0) + 1, 1)), np.zeros((kinds.max(initial=0) + 1, cells))
@@ -472,14 +474,52 @@ class Asking:
             np.add.at(sums, kinds[pilot], known)
             rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
             strength = np.log(rate / (1 - rate))[kinds]
-            if len(earlier) and len(pilot):
-                each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
-                features = np.stack([np.ones_like(strength), strength, *each], axis=2)
-                strength = features @ logistic(features[pilot].reshape(-1, features.shape[2]), np.clip(known.ravel(), 0, 1))
-            self._order.append(np.argsort(-strength, axis=1, kind="stable"))
+            each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
+            features, near = np.stack([np.ones_like(strength), strength, *each], axis=2), self._near(g, pilot)
+            own, pull = features.shape[2], np.zeros(near.shape[2])
+            if len(pilot) and own + len(pull) > 2:
+                told_of = np.concatenate([features[pilot], near], axis=2).reshape(-1, own + len(pull))
+                weights = logistic(told_of, np.clip(known.ravel(), 0, 1))
+                strength, pull = features @ weights[:own], weights[own:]
+            self._strength.append(strength)
+            self._pull.append(pull)
+            self._order.append(np.zeros((len(self.steps), cells), np.intp))
+            self._note_right(g, pilot, self._order_of(g, pilot))
             told += [one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))]
         self._told = np.column_stack(told)
         self._cost[pilot] = self._cost_of(pilot)
+
+    def _order_of(self, g: int, docs: Ints) -> Ints:
+        """Order the cells of set number g of some docs, the most promising first; shape (docs, cells)."""
+        strength = self._strength[g][docs] + self._near(g, docs) @ self._pull[g]
+        self._order[g][docs] = np.argsort(-strength, axis=1, kind="stable")
+        return self._order[g][docs]
+
+    def _near(self, g: int, docs: Ints) -> Array:
+        """Return how near cells of set number g of some docs are to right cells of earlier sets.
+
+        Evidence that one cell of 3 x 3 shows lies in the few cells of 4 x 4 that overlap it. The two numbers are the share of a cell that lies in
+        such cells, on average, and in the last of them.
+
+        Returns:
+            Shape (docs, cells, 2); (docs, cells, 0) where there are no earlier sets, or the shapes of grids are not known.
+        """
+        if not g or not self.docs.shapes:
+            return np.zeros((len(docs), self.docs.cells[g], 0))
+        mean, last = np.zeros((2, len(docs), self.docs.cells[g]))
+        for h in range(g):
+            right, share = self._right[docs, h], overlap(self.docs.shapes[g], self.docs.shapes[h])
+            found = np.where(right[:, None] >= 0, share.T[right], 0.0)
+            mean += found / g
+            last = np.where(right[:, None] >= 0, found, last)
+        return np.stack([mean, last], axis=2)
+
+    def _note_right(self, g: int, docs: Ints, order: Ints) -> None:
+        """Note the first cell in the order of each doc that earned full marks, of set number g."""
+        scores = np.take_along_axis(self.answers[docs, self._places[g]], order, axis=1)
+        right = scores >= self.docs.marks[docs, None] - _TINY
+        first = np.take_along_axis(order, right.argmax(axis=1)[:, None], axis=1)[:, 0]
+        self._right[docs, g] = np.where(right.any(axis=1), first, -1)
 
     def _earlier(self) -> Array:
         """Return what earlier runs scored, shape (runs, docs, views), with the mean of a view where a run does not say."""
@@ -611,6 +651,26 @@ class Asking:
 
 
 # --- parts of the plan ------------------------------------------------------------------------------
+
+
+def overlap(shape: tuple[int, int], other: tuple[int, int]) -> Array:
+    """Return which share of each cell of a grid lies in each cell of another grid of the same image, shape (cells, other cells).
+
+    Args:
+        shape: rows and columns of the grid.
+        other: the same of the other grid.
+
+    >>> overlap((1, 2), (1, 3)).round(2).tolist()
+    [[0.67, 0.33, 0.0], [0.0, 0.33, 0.67]]
+    """
+
+    def along(count: int, others: int) -> Array:
+        ends, other_ends = (np.linspace(0, 1, k + 1) for k in (count, others))
+        common = np.minimum(ends[1:, None], other_ends[1:]) - np.maximum(ends[:-1, None], other_ends[:-1])
+        return np.asarray(count * common.clip(0))
+
+    rows, columns = (along(*pair) for pair in zip(shape, other, strict=True))
+    return np.asarray(np.kron(rows, columns), float)
 
 
 def logistic(features: Array, scores: Array, penalty: float = 1.0, turns: int = 8) -> Array:

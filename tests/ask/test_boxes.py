@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lmms_patch.ask.answers import Asked
-from lmms_patch.ask.boxes import misfit, read
+from lmms_patch.ask.boxes import disjoint, hide, misfit, read
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import KINDS, REGIONS
 from lmms_patch.ask.views import Region, cut
@@ -57,6 +57,14 @@ def test_four_numbers_as_coco_writes_them_only_where_it_is_said():
     assert read(row, form="ltwh").boxes[0].area == (1, 2, 9, 8)
 
 
+def test_a_single_box_and_boxes_that_are_all_relevant():
+    assert read({"bbox": [1, 2, 8, 6], "relevant": [False]}, "bbox", form="ltwh").boxes == (Region(number=1, area=(1, 2, 9, 8), relevant=False),)
+    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5], [1, 1, 2, 2]]}, relevant="all").boxes] == [True, True]
+    assert read({"bbox": "[0, 0, 5, 5]"}, "bbox", "all").boxes == (Region(number=1, area=(0, 0, 5, 5), relevant=True),)
+    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5]], "all": [False]}, relevant="all").boxes] == [False]  # a field of this name counts
+    assert read({"boxes": []}, relevant="all") == read({})
+
+
 @pytest.mark.parametrize("row", [{}, {"boxes": None}, {"boxes": []}, {"boxes": ""}, {"boxes": [], "relevant": []}])
 def test_docs_without_boxes_are_no_fault(row):
     assert read(row) == read({"boxes": []})
@@ -71,7 +79,8 @@ def test_docs_without_boxes_are_no_fault(row):
         ({"boxes": [[0, 0, 5, 5], [0, 0, 4, 4]], "relevant": [True, None]}, "a box that is neither relevant nor not"),
         ({"boxes": [[0, 0, 5, 5]], "relevant": ["maybe"]}, "a box that is neither relevant nor not"),
         ({"boxes": [[0, 0, 5]], "relevant": [True]}, "a box that is not four numbers"),
-        ({"boxes": [0, 0, 5, 5], "relevant": [True] * 4}, "a box that is not four numbers"),
+        ({"boxes": [0, 0, 5, 5], "relevant": [True] * 4}, "lists that are not equally long"),
+        ({"boxes": [0, 0, 5], "relevant": [True] * 3}, "a box that is not four numbers"),
         ({"boxes": [[0, 0, 5, math.nan]], "relevant": [True]}, "a box that is not four numbers"),
         ({"boxes": [[0, 0, 5, True]], "relevant": [True]}, "a box that is not four numbers"),
         ({"boxes": [{"left": 1, "top": 2, "right": 9, "relevant": True}]}, "a box that is not four numbers"),
@@ -92,6 +101,47 @@ def test_a_doc_with_a_wrong_box_has_none_and_says_why(row, says):
 
 def test_the_smallest_box_in_pixels_is_no_fraction():
     assert read({"boxes": [[0, 0, 1, 1]], "relevant": [True]}).boxes[0].area == (0, 0, 1, 1)
+
+
+# --- hiding boxes ---------------------------------------------------------------------------------
+
+SPANS = st.tuples(st.integers(0, 11), st.integers(1, 6))
+AREAS = st.lists(st.builds(lambda x, y: (x[0], y[0], x[0] + x[1], y[0] + y[1]), SPANS, SPANS), max_size=6)
+
+
+def pixels(boxes):
+    """How many of the boxes each pixel lies in."""
+    out = np.zeros((18, 18), int)
+    for left, top, right, bottom in boxes:
+        out[top:bottom, left:right] += 1
+    return out
+
+
+@given(AREAS, AREAS)
+def test_disjoint_rectangles_cover_each_pixel_of_the_boxes_once_and_no_other(boxes, without):
+    found = disjoint(boxes, without)
+    np.testing.assert_array_equal(pixels(found), (pixels(boxes) > 0) & (pixels(without) == 0))
+    assert all(left < right and top < bottom for left, top, right, bottom in found)
+
+
+@given(AREAS, AREAS)
+def test_what_is_hidden_of_a_doc(relevant, adversarial):
+    """By the definition, pixel by pixel: the adversarial view shows all that is relevant."""
+    boxes = [Region(number=i, area=area, relevant=i <= len(relevant)) for i, area in enumerate([*relevant, *adversarial], 1)]
+    want = {"relevant": pixels(relevant) > 0, "adversarial": (pixels(adversarial) > 0) & (pixels(relevant) == 0)}
+    for name, given_boxes in (("relevant", relevant), ("adversarial", adversarial)):
+        found = hide(boxes, name, (18, 18))
+        if not given_boxes:
+            assert found == (f"no {name} box" if boxes else "no box")
+        elif not want[name].any():
+            assert found == "adversarial boxes that lie within relevant ones"
+        else:
+            assert found.set == name
+            assert found.share == pytest.approx(want[name].mean())
+            np.testing.assert_array_equal(pixels(found.areas), want[name])
+            shown = np.asarray(cut(Image.new("L", (18, 18), 0), found))
+            np.testing.assert_array_equal(shown == 128, want[name])
+    assert hide([Region(number=1, area=(0, 0, 9, 5))], "relevant", (9, 5)) == "relevant boxes that cover the whole image"
 
 
 @given(st.floats(0, 50), st.floats(0, 50), st.floats(0.01, 50), st.floats(0.01, 50))

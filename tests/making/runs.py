@@ -77,7 +77,7 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     return spec, [_record(spec, i, golds, given, made, categories, per_cluster) for i in range(n)], made
 
 
-def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=()):
+def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=None):
     """Records of a 4-option task of a kind without an index: a view is answered rightly in as many docs as ``know`` says of it, else with no letter.
 
     Args:
@@ -88,15 +88,16 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=()):
         base: the benchmark.
         seed: decides which docs are right.
         short: docs whose clip has too few frames for the largest number: they have no such view.
+        views: gives the views of a doc by its number; None: those that every doc of the kind has.
     """
     spec = WrapSpec(base, kind, tuple(grids))
     order = np.random.default_rng(seed).permutation(n)
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", LETTERS[i % 4]), "Which?") for i in range(n)]
     made, records = plan(docs), []
     for i in range(n):
-        views = [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
+        own = views(i) if views else [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
         said = [LETTERS[i % 4] if order[i] < share * n else "none" for share in know]
-        scored = tuple(ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(views, said, strict=False))
+        scored = tuple(ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(own, said, strict=False))
         baselines = made.baselines[i].items()
         base_of = tuple(Baseline(a, tuple(roles), *[{"acc": float(a == LETTERS[i % 4])}] * 2) for a, roles in baselines)
         answer = made.answers[i]

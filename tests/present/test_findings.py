@@ -244,6 +244,22 @@ SITUATIONS = {
             "relevant one in b (-0.200 [-0.300, -0.100]); neither relevant nor adversarial boxes are clearly worth more in c (0.000 [-0.100, +0.100])."
         ],
     ),
+    "boxes hidden": (
+        [
+            plain("a", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.5, 0.4, 0.6), drop_extra=(0.4, 0.3, 0.5)),
+            plain("b", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.1, 0.0, 0.2), drop_extra=(-0.2, -0.3, -0.1)),
+            plain("c", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.5, 0.4, 0.6), drop_extra=(0.0, -0.1, 0.1)),
+            plain("d", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.5, 0.4, 0.6), drop_extra=(None,)),
+            plain("e", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.0, -0.1, 0.1), drop_extra=(None,)),
+        ],
+        [
+            "Hiding the relevant boxes costs more than hiding the adversarial ones in a (+0.400, 95 % interval [+0.300, +0.500], full image 0.800, chance "
+            "0.250); hiding the adversarial boxes costs more than hiding the relevant ones in b (-0.200 [-0.300, -0.100], full image 0.800, chance 0.250); hiding "
+            "the relevant boxes is not shown to cost more than hiding the adversarial ones in c (0.000 [-0.100, +0.100], full image 0.800, chance 0.250); hiding "
+            "the relevant boxes costs score, with no adversarial boxes to compare with, in d (+0.500 [+0.400, +0.600], full image 0.800, chance 0.250); hiding "
+            "the relevant boxes is not shown to cost score in e (0.000 [-0.100, +0.100], full image 0.800, chance 0.250)."
+        ],
+    ),
     "cells hidden, and shuffled": (
         [plain("a", "occlude", (0.8, 0.7, 0.9), drop3=(0.35,)), plain("b", "shuffle", (0.5, 0.4, 0.6))],
         [

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import t as student
 
-from lmms_patch.stats.asking import FLOOR, LEAST_ROUND, Asking, Docs, Goal, Sampled, best_rates, interval, logistic, typical_calls
+from lmms_patch.stats.asking import FLOOR, LEAST_ROUND, Asking, Docs, Goal, Sampled, best_rates, interval, logistic, overlap, typical_calls
 
 GOAL = Goal(0.08)
 
@@ -363,3 +363,51 @@ def test_what_is_foretold_falls_with_precision_and_rises_with_docs():
     low, high = calls[1]
     assert 0.1 < low / 125_780 < high / 125_780 < 0.2
     assert typical_calls(12_578, 9, 300, Goal(0.03, "population"))[0] > low
+
+
+# --- where to look in a finer grid --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "other"), [((2, 2), (3, 3)), ((4, 4), (2, 2)), ((1, 5), (1, 3)), ((9, 9), (8, 8))])
+def test_the_overlap_of_cells_is_that_of_their_points(shape, other):
+    """By the definition, on a lattice of points so fine that each cell of both holds whole numbers of them."""
+    side = [math.lcm(*pair) for pair in zip(shape, other, strict=True)]
+    rows, columns = (np.arange(count) for count in side)
+
+    def numbers(of):
+        return (rows * of[0] // side[0])[:, None] * of[1] + columns * of[1] // side[1]
+
+    want = np.zeros((math.prod(shape), math.prod(other)))
+    np.add.at(want, (numbers(shape).ravel(), numbers(other).ravel()), 1)
+    np.testing.assert_allclose(overlap(shape, other), want / want.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+def spots(docs=500, grids=(2, 3, 4, 5), size=0.08, seed=0):
+    """A cell is right if it holds the doc's spot, which lies anywhere, and in one of 50 by luck."""
+    stream = np.random.default_rng(seed)
+    start = stream.uniform(0, 1 - size, (2, docs))
+    parts = [np.ones((docs, 1), bool)]
+    for n in grids:
+        down, across = ((n * at).astype(int)[:, None] == np.arange(n) for at in start)
+        inside = [(n * at).astype(int) == (n * (at + size)).astype(int) for at in start]
+        held = (down[:, :, None] & across[:, None, :] & (inside[0] & inside[1])[:, None, None]).reshape(docs, -1)
+        parts.append(held | (stream.random(held.shape) < 0.02))
+    scores = np.concatenate(parts, axis=1).astype(float)
+    order = stream.permutation(docs), stream.random(docs), np.arange(docs), np.ones(docs), tuple(n * n for n in grids), 60
+    return scores, Docs(*order), Docs(*order, shapes=tuple((n, n) for n in grids))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_right_cell_says_where_to_look_in_the_next_grid(seed):
+    """Early exit keeps each doc's best cells exactly, and asks less if it knows where cells lie. Where spots are mixed up between grids, no more."""
+    scores, plain, placed = spots(seed=seed)
+    without, known = (asked(scores, docs, None) for docs in (plain, placed))
+    for asking in (without, known):
+        for g, place in enumerate(asking._places):
+            np.testing.assert_array_equal(asking.best[:, g], scores[:, place].max(axis=1))
+    assert known.calls < 0.85 * without.calls
+    mixed = scores.copy()
+    for g, place in enumerate(known._places):
+        mixed[:, place] = scores[np.random.default_rng([seed, g]).permutation(len(scores)), place]
+    without, known = (asked(mixed, docs, None) for docs in (plain, placed))
+    assert known.calls < 1.02 * without.calls

@@ -83,32 +83,40 @@ def form_of(task: WrappedTask) -> Form | None:
     return next((form for form in MEANS if varied and forms.fits(form, checks)), None)
 
 
-def check(task: WrappedTask, *, predict_only: bool) -> str:
-    """Check, before any model is asked, whether a task can be asked in part; say in one line what it will cost.
+def why_not(task: WrappedTask, *, predict_only: bool) -> str:
+    """Say why a task cannot be asked in part, as far as is known before any model is asked; "" where it can."""
+    options = task.spec.options
+    if predict_only:
+        return f"--predict_only scores nothing, and '{'quick' if options.quick else 'exit'}' goes by scores"
+    if len(task.filters) > 1:
+        return f"{task.spec.base} scores each answer in {len(task.filters)} ways (filters), so none decides"
+    if not task.aggregations.higher.get(task.primary, True):
+        return f"lower {task.primary} is better, so it has no index"
+    if task.references.plan is None:
+        return "its docs cannot be read for golds and clusters, so nothing can be left out"
+    form = task.aggregations.form = form_of(task)
+    if form is None or (options.quick and form not in MEANS):
+        told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
+        so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
+        return f"{task.primary} is {told}, so it cannot be {so}"
+    return ""
+
+
+def check(task: WrappedTask, why: str) -> str:
+    """Check that a task can be asked in part; say in one line what it will cost.
+
+    Args:
+        task: the task.
+        why: what ``why_not`` says of it.
 
     Raises:
         CannotWrapError, OptionError: it cannot; one line that says why, and what to type.
     """
     options, name = task.spec.options, task.spec.name
-    way = "quick" if options.quick else "exit"
-    whole = name.removesuffix("_quick") if options.quick else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
-    if predict_only:
-        raise CannotWrapError(f"{name}: --predict_only scores nothing, and '{way}' goes by scores; type --tasks {whole}")
-    if len(task.filters) > 1:
-        raise CannotWrapError(
-            f"{name}: {task.spec.base} scores each answer in {len(task.filters)} ways (filters), so none decides; type --tasks {whole}"
-        )
-    if not task.aggregations.higher.get(task.primary, True):
-        raise CannotWrapError(f"{name}: lower {task.primary} is better, so it has no index; type --tasks {whole}")
-    if task.references.plan is None:
-        raise CannotWrapError(f"{name}: its docs cannot be read for golds and clusters, so nothing can be left out; type --tasks {whole}")
-    form = form_of(task)
-    if form is None or (options.quick and form not in MEANS):
-        told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
+    if why:
+        whole = name.removesuffix("_quick") if options.quick else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
-        so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
-        raise CannotWrapError(f"{name}: {task.primary} is {told}, so it cannot be {so}; type --tasks {whole}{part if form else ''}")
-    task.aggregations.form = form
+        raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and task.aggregations.form else ''}")
     docs, views = len(task.evaluated), 1 + sum(cells_of(task.spec))
     pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
     full = docs * views
@@ -235,6 +243,7 @@ class Quick:
             pilot_of(options.pilot, len(docs)),
             None if earlier is None else earlier / self._scale,
             self._kinds(),
+            tuple(KINDS[task.spec.kind].shape(n) for n in task.spec.grids),
         )
         null = len(task.null_docs) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)

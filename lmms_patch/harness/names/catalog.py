@@ -16,7 +16,6 @@ from loguru import logger
 
 from lmms_patch import resources
 from lmms_patch.ask.spec import KINDS, WrapSpec, parse
-from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
@@ -122,7 +121,7 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     leaves = list(configs.leaves(manager, name))
     verdict, reason = _verdict(leaves, spec.of(name))
-    if KINDS[spec.kind].regions and verdict == "wraps":
+    if KINDS[spec.kind].own_boxes and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     if KINDS[spec.kind].turns and verdict == "wraps":
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
@@ -220,14 +219,9 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     if spec is None:
         raise UnknownNameError(
             f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, "
-            "regions, lowres, rotate, trci4, trci, frame, frames, tshuffle4, treverse"
+            "regions, hidden, lowres, rotate, trci4, trci, frame, frames, tshuffle4, treverse"
         )
     return spec
-
-
-def requests_per_doc(spec: WrapSpec) -> int | None:
-    """Return how often each doc is asked (once more per choice in log-likelihood tasks); None where the doc's own boxes or options decide."""
-    return None if KINDS[spec.kind].regions or KINDS[spec.kind].turns else len(views_of(spec))
 
 
 _IN_TIME = "trci4"

@@ -20,7 +20,7 @@ from lmms_eval.utils import load_yaml_config
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
-from lmms_patch.ask.views import views_of
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
@@ -176,7 +176,7 @@ _UNFIT = {
 def fitting(spec: WrapSpec) -> frozenset[str]:
     """Return the media that a kind can cut."""
     kind = KINDS[spec.kind]
-    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.regions else {"clip", "image"})
+    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
 
 def unfit_media(facts: Facts, spec: WrapSpec) -> str:
@@ -225,16 +225,16 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
         if not isinstance(inline, Mapping):
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
-    profile = profiles.of(name)
-    return with_environment(options if profile is None else options.filled_by(profile))
+    profile = profiles.of(name) or Options()
+    if KINDS[spec.kind].exits and not options.quick and "exit" not in profile.given:
+        profile = profile.model_copy(update={"exit": True})
+    return with_environment(options.filled_by(profile))
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
-    kind = KINDS[spec.kind]
-    times = (
-        "once per doc and box" if kind.regions else "once per doc and order of its options" if kind.turns else f"{len(views_of(spec))} times per doc"
-    )
+    by_doc = "once per doc and order of its options" if KINDS[spec.kind].turns else "once per doc and box"
+    times = by_doc if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
@@ -328,7 +328,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (k for k in SUFFIXES if not KINDS[k].regions and not KINDS[k].turns)  # no config says whether docs carry boxes or options
+            every = (k for k in SUFFIXES if not KINDS[k].own_boxes and not KINDS[k].turns)  # no config says whether docs carry boxes or options
             ways = ", ".join(k for k in every if _may(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))))
             more = f"; possible for it: {ways}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")

@@ -25,7 +25,7 @@ from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
-from lmms_patch.runs.numbers import DIFFERENCES, TURNED, none_used
+from lmms_patch.runs.numbers import DIFFERENCES, EXTRA, TURNED, none_used
 from lmms_patch.runs.record import Record, in_set
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
@@ -127,9 +127,9 @@ class Aggregations:
             out |= {name: self._of_records(self._detail, name) for name in (*(f"mean_{key}" for key in self.spec.sets), *DIFFERENCES)}
         if self._kind.folds:
             out |= {name: self._of_records(self._detail, name) for name in ROWS}
-        if self._kind.curve:
-            stems = (self.spec.kind, "drop") if self._kind.full else (self.spec.kind,)
-            out |= {name: self._of_records(self._detail, name) for name in (f"{stem}{n}" for stem in stems for n in self.spec.grids)}
+        stems = (self.spec.kind, "drop") if self._kind.full else (self.spec.kind,)
+        names = [f"{stem}{end(key)}" for stem in stems for key in self.spec.points] + [EXTRA] * self._kind.hides
+        out |= {name: self._of_records(self._detail, name) for name in names}
         if self._kind.turns:
             out |= {name: self._of_records(self._detail, name) for name in TURNED}
         out["chance"] = self._of_records(self._detail, "chance")
@@ -236,8 +236,8 @@ class Aggregations:
     def _report_excluded(self) -> None:
         """Warn of docs that are left out of a grid or a set of boxes."""
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
-        what = "left out of its number" if self._kind.curve else what
-        for n in self.spec.sets or self.spec.grids:
+        what = "left out of its number" if self.spec.points else what
+        for n in self.spec.parts:
             reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
             where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:

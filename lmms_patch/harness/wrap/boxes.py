@@ -1,4 +1,4 @@
-"""The boxes of all docs of a ``_regions`` task, read once from its rows."""
+"""The boxes of all docs of a ``_regions`` or ``_hidden`` task, read once from its rows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.boxes import DocBoxes, read
+from lmms_patch.ask.boxes import DocBoxes, hide, read
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import REGIONS, WrapSpec
-from lmms_patch.ask.views import Region
+from lmms_patch.ask.spec import KINDS, REGIONS, WrapSpec
+from lmms_patch.ask.views import Region, Size, View
 from lmms_patch.errors import CannotWrapError
 
 _MANY = 5_000
 
 
 class BoxTable:
-    """The boxes of the docs of one ``_regions`` task, by doc id.
+    """The boxes of the docs of one task, by doc id.
 
     The boxes of all docs of the split are read, whatever ``--limit`` says, so that a ``ViewId`` means the same view in every run.
 
@@ -31,6 +31,7 @@ class BoxTable:
 
     def __init__(self, spec: WrapSpec, rows: Callable[[], Any]) -> None:
         self._spec, self._rows = spec, rows
+        self._hides = KINDS[spec.kind].hides
         self._lock = threading.Lock()
         self._known: list[DocBoxes] | None = None
 
@@ -55,10 +56,32 @@ class BoxTable:
         """Say why a doc's boxes cannot be used, as far as its row shows; "" where they can."""
         return self._of_docs[doc_id].fault
 
+    def views(self, doc_id: int, size: Size) -> tuple[View, ...]:
+        """Return the views that a doc's boxes make of its image: each box by itself, or each set hidden.
+
+        Args:
+            doc_id: the doc; its boxes fit the image.
+            size: of the image (pixels).
+        """
+        boxes = self.boxes(doc_id)
+        return tuple(one for name in REGIONS if not isinstance(one := hide(boxes, name, size), str)) if self._hides else boxes
+
+    def why_none(self, doc_id: int, name: str, size: Size) -> str:
+        """Say why the boxes of a set make no view of the image that they fit; "" where they make one."""
+        found = hide(self.boxes(doc_id), name, size) if self._hides else ""
+        return found if isinstance(found, str) else ""
+
+    def at_most(self, doc_id: int) -> int:
+        """Return how many views a doc's boxes make, if all can be cut."""
+        return self._count(self._of_docs[doc_id])
+
+    def _count(self, doc: DocBoxes) -> int:
+        return len({box.set for box in doc.boxes}) if self._hides else len(doc.boxes)
+
     @cached_property
     def most(self) -> int:
-        """The largest number of boxes that a doc has."""
-        return max((len(one.boxes) for one in self._of_docs), default=0)
+        """The largest number of views that a doc's boxes make."""
+        return max(map(self._count, self._of_docs), default=0)
 
     @cached_property
     def digest(self) -> str:
@@ -92,10 +115,12 @@ class BoxTable:
         )
 
     def counts(self, doc_ids: list[int]) -> str:
-        """Return, in words, how many boxes of each set the docs have."""
+        """Return, in words, how many boxes of each set the docs have, and how they are asked."""
         boxes = [box for i in doc_ids for box in self._of_docs[i].boxes]
         by_set = ", ".join(f"{sum(box.set == name for box in boxes)} {name}" for name in REGIONS)
-        return f"{len(doc_ids)} docs with {by_set} boxes, up to {max((len(self._of_docs[i].boxes) for i in doc_ids), default=0)} in one"
+        how = "all boxes of a set are hidden at once" if self._hides else "each is asked once"
+        most = max((len(self._of_docs[i].boxes) for i in doc_ids), default=0)
+        return f"{len(doc_ids)} docs with {by_set} boxes, up to {most} in one; {how}, beside the full images"
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:

@@ -21,7 +21,7 @@ from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import Region, Size, View, cut, is_usable, swapped
+from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, RecordError
 from lmms_patch.harness.compat import LONGEST_FAILURE
@@ -226,7 +226,7 @@ class VariantDocs:
             views: the views that each doc has, in request order.
             cutting: the options that change pixels.
             prompt: gives the text that the base puts after its visuals; None where its messages may hold more than that.
-            boxes: the docs' own boxes, one more view each.
+            boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
         """
         self._prompt, self._boxes, self._plain = prompt, boxes, plain
@@ -255,7 +255,7 @@ class VariantDocs:
         self._own_sizes: dict[int, frozenset[Size]] = {}
         self._problems: dict[int, str] = {}
         self._unreadable: set[int] = set()
-        self._left_out: dict[int, bool] = {}
+        self._own: dict[int, tuple[View, ...]] = {}
         self._stand_ins: dict[tuple[int, bool], str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
@@ -275,14 +275,16 @@ class VariantDocs:
         """
         if self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
-        boxes = () if self._boxes is None else self._boxes.boxes(doc_id)
-        if boxes and doc_id not in self._left_out:
-            self._left_out[doc_id] = bool(self._misfit(doc_id))  # decided once: a file that vanishes later must not change what is asked
-        return self.views if not boxes or self._left_out[doc_id] else (*self.views, *boxes)
+        if self._boxes is None or not self._boxes.boxes(doc_id):
+            return self.views
+        if doc_id not in self._own:  # decided once: a file that vanishes later must not change what is asked
+            cut = () if self._misfit(doc_id) else self._boxes.views(doc_id, self._boxed_size(doc_id))
+            self._own[doc_id] = (*self.views, *cut)
+        return self._own[doc_id]
 
     def asked_at_most(self, doc_id: int) -> int:
         """Return how many views of its own a doc has if all its boxes can be cut. Decodes nothing."""
-        return len(self.views) + (0 if self._boxes is None else len(self._boxes.boxes(doc_id)))
+        return len(self.views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's own in its swapped views; None where the doc has no such views."""
@@ -388,8 +390,9 @@ class VariantDocs:
             return walk(payload, lambda medium, _: medium.copy())
         if doc_id in self._problems:  # show it as the base would: the doc is left out of the index, and the run goes on
             return copy.copy(payload)
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else not isinstance(view, Region) or not self._misfit(doc_id)
-        only = self._boxed(images) if isinstance(view, Region) else 0 if self.cutting.first_only and view.n > 0 else None
+        of_boxes = isinstance(view, (Region, Hidden))
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else not of_boxes or not self._misfit(doc_id)
+        only = self._boxed(images) if of_boxes else 0 if self.cutting.first_only and view.n > 0 else None
         in_time = view.kind in _IN_TIME
         other = self._images_of_another(doc_id, show, walk) if view.swapped else None
         if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
@@ -621,7 +624,7 @@ class VariantDocs:
         boxes = self._boxes.boxes(doc_id)
         if not any(box.set == name for box in boxes):
             return f"no {name} box" if boxes else "no box"
-        return self._misfit(doc_id) or None
+        return self._misfit(doc_id) or self._boxes.why_none(doc_id, name, self._boxed_size(doc_id)) or None
 
     def _misfit(self, doc_id: int) -> str:
         """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
@@ -629,11 +632,16 @@ class VariantDocs:
         sizes, own = self.sizes(doc_id), self._own_sizes.get(doc_id, frozenset())
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
-        size = sizes[self._boxed(sizes)]
+        size = self._boxed_size(doc_id)
         if own and size not in own:
             shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
             return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
         return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
+
+    def _boxed_size(self, doc_id: int) -> Size:
+        """Return the size of the image that the boxes belong to."""
+        sizes = self.sizes(doc_id)
+        return sizes[self._boxed(sizes)]
 
     def _boxed(self, images: Sequence[Any]) -> int:
         """Return the place of the image that the boxes belong to."""

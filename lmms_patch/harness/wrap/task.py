@@ -91,7 +91,7 @@ class WrappedTask(Delegate):
         own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
         prompt = None if own_messages else base.doc_to_text
         self._own_messages = self._chat and own_messages
-        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].regions else None
+        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].own_boxes else None
         self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
         if KINDS[spec.kind].view == "segment":
             self._table.pointing = self._points_into_clip
@@ -298,7 +298,7 @@ class WrappedTask(Delegate):
             self._look_at_orders(everyone, list(native))
             self._look_at_wrong_images(everyone)
             if self.spec.leaves_out and everyone:
-                log().info(quick.check(self, predict_only=self._predict_only))
+                self._check_asking(everyone)
             if self.text_only is not None:
                 _ = self.text_only.folds  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
@@ -309,6 +309,21 @@ class WrappedTask(Delegate):
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
             views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
+
+    def _check_asking(self, everyone: Sequence[int]) -> None:
+        """Log what it costs to leave views out. Where that is not possible, refuse it if it was asked for; else ask all views, and say why.
+
+        Raises:
+            CannotWrapError, OptionError: it was asked for, and is not possible.
+        """
+        options, why = self.spec.options, quick.why_not(self, predict_only=self._predict_only)
+        if not why or options.quick or "exit" in options.given:
+            log().info(quick.check(self, why))
+            return
+        log().info(f"{self.spec.name}: all {KINDS[self.spec.kind].words.parts} of each doc are asked: {why}")
+        self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
+        self._wire()
+        self._references.evaluate(everyone)
 
     def _look_at_first_docs(self, doc_ids: Sequence[int]) -> None:
         """Refuse what only the data shows.
@@ -436,7 +451,7 @@ class WrappedTask(Delegate):
         """
         if self._boxes is not None and doc_ids:
             self._boxes.check(doc_ids)
-            log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}; each is asked once, beside the full images")
+            log().info(f"{self.spec.name}: {self._boxes.counts(doc_ids)}")
 
     def _look_at_orders(self, everyone: Sequence[int], doc_ids: Sequence[int]) -> None:
         """Refuse docs whose options cannot be moved. Log how many can, since that decides what the run costs.
@@ -641,9 +656,7 @@ class WrappedTask(Delegate):
         wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
-        excluded: dict[Key, str] = {
-            key: why for key in self.spec.sets or self.spec.grids if shown and (why := self._table.why_unusable(doc.doc_id, key))
-        }
+        excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
             excluded[TURNS] = fault

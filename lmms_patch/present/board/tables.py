@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import KINDS, REGIONS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.board.store import day
@@ -16,6 +16,7 @@ from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.index import band, span
 from lmms_patch.text import clean, harmless, markdown
 
@@ -133,6 +134,8 @@ def group_sheet(group: Group, several: bool) -> Sheet:
     return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
 
 
+_DROPS = (*(f"drop_{key}" for key in REGIONS), EXTRA)
+"""The numbers of a task that hides docs' own boxes."""
 _LAST = (
     Column("docs", "Docs"),
     Column("runs", "Runs", help="How many runs there are; the newest counts."),
@@ -206,6 +209,14 @@ def _other_columns(kind: str) -> tuple[Column, ...]:
             Column("score", "Every order", help="The native metric of each doc's worst order: right only where every order of the options is."),
             Column("drop", "Drop", signed=True, help="Asked once less every order, over the docs that were asked in every order, paired by doc."),
         ),
+        "hidden": (
+            Column("fip", "FIP", help="The native metric on full images."),
+            *(
+                Column(f"drop_{key}", f"Drop, {key}", signed=True, help=f"FIP less the score with the {key} boxes hidden, paired by doc.")
+                for key in REGIONS
+            ),
+            Column(EXTRA, "Extra drop", signed=True, help="The drop of the relevant boxes less that of the adversarial ones, over docs with both."),
+        ),
     }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
     return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
 
@@ -256,6 +267,8 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         row["drop"] = entry.number(f"drop{entry.grid}")
     if group.kind == "rotate":
         row["drop"] = entry.number("rotate_lost")
+    if group.kind == "hidden":
+        row |= {name: entry.number(name) for name in _DROPS}
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row
@@ -287,6 +300,7 @@ def flat_sheet(board: Board) -> Sheet:
             rows.append(_row(entry, place, "", group))
         for entry, reason in group.unranked:
             rows.append(_row(entry, None, reason, group))
+    words += "".join(f" {name}" for name in _DROPS if any(name in row for row in rows))
     words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
     return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)

@@ -310,6 +310,8 @@ def _name(found: Mapping[str, Any]) -> str:
         return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
     if found["turn"] is not None:
         return f"full image, options moved by {found['turn']}"
+    if found["relevant"] is not None:
+        return f"all {'relevant' if found['relevant'] else 'adversarial'} boxes hidden"
     if found["kind"] == "frames":
         return f"{found['n']} frame{'s' * (found['n'] != 1)}"
     if found["kind"] == "lowres":

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Kind, Words
+from lmms_patch.ask.spec import KINDS, REGIONS, Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
@@ -22,6 +22,7 @@ from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import from_json
 from lmms_patch.runs.measures import NO_INTERVAL
+from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
@@ -51,6 +52,11 @@ _PLAIN = {
 _WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden", "frames": "Score", "lowres": "Score"}
 _LESS = "FIP less the score"
 _PLACE = re.compile(r"^rotate_at(\d+)$")
+_HIDDEN = {
+    **{f"hidden_{key}": f"Score, {key} boxes hidden" for key in REGIONS},
+    **{f"drop_{key}": f"{_LESS}, {key} boxes hidden" for key in REGIONS},
+    EXTRA: "Drop of the relevant boxes less that of the adversarial ones",
+}
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -258,7 +264,7 @@ def label(name: str, entry: Entry) -> str:
     if name == "score":
         what = KINDS[entry.kind].shows
         return f"Score, {what}{' (FIP)' if what in ('full image', 'full clip') else ''}"
-    return _PLAIN.get(name, name)
+    return (_PLAIN | _HIDDEN).get(name, name)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
-from lmms_patch.runs.numbers import DIFFERENCES, metrics, sets_in
+from lmms_patch.runs.numbers import DIFFERENCES, EXTRA, metrics, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
@@ -72,6 +72,11 @@ class Shown:
         return self.kind.regions
 
     @property
+    def points(self) -> tuple[Key, ...]:
+        """What has a score of its own beside the first view (``Kind.points``)."""
+        return self.kind.points(self.described["grids"])
+
+    @property
     def refused(self) -> str:
         """Why the gate does not let the index be read, in a word or two; empty where it does."""
         if self.metrics.get("gate") != 0:
@@ -114,13 +119,15 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
         shown: the tasks.
         width: characters in a line; where the table is wider, it has a row per grid and fewer columns. None: any.
     """
-    of_boxes, curves = [s for s in shown if s.regions], [s for s in shown if s.kind.curve]
+    of_boxes, points = [s for s in shown if s.regions], [s for s in shown if s.points]
     turned = [s for s in shown if s.kind.turns]
-    of_grids = by_medium((s for s in shown if not (s.regions or s.kind.curve or s.kind.turns)), lambda s: s.words)
+    of_grids = by_medium((s for s in shown if not (s.regions or s.points or s.kind.turns)), lambda s: s.words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
-    for name in dict.fromkeys(s.kind.name for s in curves):
-        parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in curves if s.kind.name == name]).to_text(width))
+    for name in dict.fromkeys(s.kind.name for s in points):
+        parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in points if s.kind.name == name]).to_text(width))
+    hidden = [s for s in points if s.kind.hides]
+    parts += [_hidden_table(hidden).to_text(width)] if hidden else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
     return "\n\n".join(parts)
 
@@ -225,10 +232,10 @@ def _curve_table(shown: Sequence[Shown]) -> Sheet:
 
 
 def _loss_table(shown: Sequence[Shown]) -> Sheet:
-    """Return one row per task and point of its curve, with what is lost against the full image over the same docs."""
+    """Return one row per task and point, with what is lost against the full image over the same docs."""
     heads: list[str | Column] = [
         "task",
-        "shown at",
+        "boxes hidden" if shown[0].kind.hides else "shown at",
         "docs",
         "chance",
         "full",
@@ -237,13 +244,27 @@ def _loss_table(shown: Sequence[Shown]) -> Sheet:
     ]
     rows: list[list[Cell]] = []
     for s in shown:
-        for n in s.described["grids"]:
-            score, drop = (s.metrics.get(f"{stem}{n}") for stem in (s.kind.name, "drop"))
+        for key in s.points:
+            score, drop = (s.metrics.get(f"{stem}{end(key)}") for stem in (s.kind.name, "drop"))
             full = NOT_DEFINED if score is None or drop is None else number(score + drop)
-            left_out = int(s.metrics.get(f"n_excluded{n}") or 0)
+            left_out = int(s.metrics.get(f"n_excluded{end(key)}") or 0)
             docs = str(int(s.metrics.get("n_docs") or 0) - left_out) + (f" ({left_out} left out)" if left_out else "")
-            estimates = (_or_na(_estimate(s, f"{stem}{n}")) for stem in (s.kind.name, "drop"))
-            rows.append([s.name, s.words.size(n), docs, _or_na(s.metrics.get("chance")), full, *estimates])
+            estimates = (_or_na(_estimate(s, f"{stem}{end(key)}")) for stem in (s.kind.name, "drop"))
+            at = s.words.size(key) if isinstance(key, int) else key
+            rows.append([s.name, at, docs, _or_na(s.metrics.get("chance")), full, *estimates])
+    return sheets.table(heads, rows)
+
+
+def _hidden_table(shown: Sequence[Shown]) -> Sheet:
+    """Return one row per task that hides docs' own boxes: what the relevant ones cost beyond the adversarial ones, and how much each set hides."""
+    heads: list[str | Column] = ["task", "docs with both", Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True)]
+    heads += [f"image hidden, {key}" for key in REGIONS]
+    rows: list[list[Cell]] = []
+    for s in shown:
+        share = (s.analysis.get("hidden") or {}).get("share_of_both") or {}
+        docs = s.metrics.get("n_both")
+        shares = [f"{share[key]:.1%}" if key in share else NOT_DEFINED for key in REGIONS]
+        rows.append([s.name, NOT_DEFINED if docs is None else int(docs), _or_na(_estimate(s, EXTRA)), *shares])
     return sheets.table(heads, rows)
 
 
@@ -411,7 +432,8 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
 def _left_out(shown: Shown) -> list[str]:
     """Return of a task with boxes why docs are left out, and how many."""
     out = []
-    for key, reasons in ((shown.analysis.get("regions") or {}).get("left_out") or {}).items():
+    of_boxes: Mapping[str, Any] = shown.analysis.get("regions") or shown.analysis.get("hidden") or {}
+    for key, reasons in (of_boxes.get("left_out") or {}).items():
         told = ", ".join(f"{count} with {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1]))
         out += [f"docs left out of the numbers of {key} boxes: {told}"] if told else []
     return out

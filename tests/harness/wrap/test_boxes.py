@@ -14,6 +14,7 @@ from PIL import Image
 from lmms_patch.app import api, schemas
 from lmms_patch.app.commands.tasks import lines
 from lmms_patch.ask.spec import parse
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 from lmms_patch.harness.names import catalog, lookup
 from lmms_patch.present.terminal import rci
@@ -404,7 +405,10 @@ def test_options_say_where_the_boxes_are_and_what_they_are(folder):
     ("columns", "says"),
     [
         ({}, "the docs of toy have no boxes in their field 'boxes'; each needs a list of .left, top, right, bottom."),
-        ({"boxes": lambda i: [[0, 0, 9, 9]]}, "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant' .doc 0"),
+        (
+            {"boxes": lambda i: [[0, 0, 9, 9]]},
+            "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant', or set relevant: all .doc 0",
+        ),
         ({"boxes": lambda i: [[9, 0, 9, 9]], "relevant": lambda i: [True]}, "12 of 12 have a box without area: box 1 is .9, 0, 9, 9. .doc 0"),
         ({"boxes": lambda i: [[0.5, 0.5, 0.9, 1.0]], "relevant": lambda i: [True]}, "12 of 12 have boxes that are not in pixels"),
     ],
@@ -453,11 +457,15 @@ def test_wildcards_groups_and_the_catalogue(folder):
     assert set(result["results"]) == {"family_regions", "toy_regions", "toil_regions"}
     assert metrics(result, "family_regions") == {"exact_match": pytest.approx(1 / 12)}
     spec = parse("toy_regions")
-    assert catalog.requests_per_doc(spec) is None
+    assert asked_per_doc(spec) is None
     assert (catalog.entry(manager, "toy", spec).verdict, catalog.entry(manager, "toy", spec).reason) == ("data", "its docs must carry boxes (docs/regions.md)")  # fmt: skip
     said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "regions", None))
     assert said[0].startswith("toy_regions  [task] the data decides")
     assert said[-1].endswith("As regions, each doc is asked once, and once more per box of its own (times its choices, for multiple_choice).")
+    spec = parse("toy_hidden")
+    assert catalog.entry(manager, "toy", spec).verdict == "data"
+    said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "hidden", asked_per_doc(spec)))
+    assert said[-1].endswith("As hidden, each doc is asked at most 3x (times its choices, for multiple_choice).")
 
 
 def test_filters_that_pair_by_position_see_the_docs_of_exactly_those_answers(folder):

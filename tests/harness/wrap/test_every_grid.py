@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.errors import UnknownNameError
+from lmms_patch.errors import CannotWrapError, UnknownNameError
+from lmms_patch.harness.names import configs
 from tests.harness.toys import Model, metrics, run, write_task
 
 SIDE = 90
@@ -28,18 +29,20 @@ def fits(side, square, n):
     return not any(at in begins for start in (left, top) for at in range(start + 1, start + size))
 
 
+def rows(squares):
+    return [{"image": sheet(side, *square), "question": f"{square[2] ** 2} {i}?", "answer": f"word {i}"} for i, (side, square) in enumerate(squares)]
+
+
+def says(prompt, images):
+    red = int((np.asarray(images[0].convert("RGB")) == (255, 0, 0)).all(axis=2).sum())
+    size, word = prompt.rstrip("?").split()
+    return f"word {word}" if red == int(size) else "part"
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grids")
-    squares = [(SIDE, square) for square in SQUARES] + [(TINY, (3, 3, 1))]
-    rows = [{"image": sheet(side, *square), "question": f"{square[2] ** 2} {i}?", "answer": f"word {i}"} for i, (side, square) in enumerate(squares)]
-    write_task(folder, "square", rows)
-
-    def says(prompt, images):
-        red = int((np.asarray(images[0].convert("RGB")) == (255, 0, 0)).all(axis=2).sum())
-        size, word = prompt.rstrip("?").split()
-        return f"word {word}" if red == int(size) else "part"
-
+    write_task(folder, "square", rows([(SIDE, square) for square in SQUARES] + [(TINY, (3, 3, 1))]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_PATCH_JOURNAL", "off")
         return metrics(run(Model(says), "square_rcicurve", folder), "square_rcicurve")
@@ -62,3 +65,70 @@ def test_it_is_one_run_of_285_views():
     assert parse("gqa_rcicurve_quick").options.quick
     with pytest.raises(UnknownNameError, match="takes no grid size"):
         parse("gqa_rcicurve3")
+
+
+# --- early exit -----------------------------------------------------------------------------------
+
+EXIT = {"null": 0, "pilot": 10}
+WHOLE = "task: whole\nbase: square\nkind: rcicurve\nexit: false\nclass: !function lmms_patch.Wrap\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """30 docs, each with a square of a few pixels somewhere."""
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+    stream = np.random.default_rng(0)
+    squares = [(SIDE, (*stream.integers(0, 82, 2).tolist(), int(stream.integers(1, 9)))) for _ in range(30)]
+    (tmp_path / "whole.yaml").write_text(WHOLE)
+    write_task(tmp_path, "square", rows(squares), metadata={"lmms_patch": EXIT})
+    return tmp_path
+
+
+def test_a_name_alone_leaves_out_cells_and_no_number_changes(folder):
+    some, every = Model(says), Model(says)
+    part, whole = metrics(run(some, "square_rcicurve", folder), "square_rcicurve"), metrics(run(every, "whole", folder), "whole")
+    assert len(every.seen) == 30 * 285
+    assert len(some.seen) < 0.75 * len(every.seen)
+    names = ["exact_match", "chance", *(f"{name}{n}" for name in ("exact_match_mpp", "rci", "gap") for n in range(2, 10))]
+    assert {name: part[name] for name in names} == {name: whole[name] for name in names}
+    asked = part["patch"]["analysis"]["asked"]
+    assert (asked["calls"], asked["of"], asked["whole"], asked["estimated"]) == (len(some.seen), 30 * 285, 10, False)
+
+
+LOWER = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}]
+TWO_WAYS = [{"name": name, "filter": [{"function": "take_first"}]} for name in "ab"]
+
+
+def test_who_decides_whether_cells_are_left_out(tmp_path, monkeypatch):
+    """A name, a task's own file, a profile: what is written down wins."""
+
+    def exits(name, inline=None):
+        return configs.options_over({"lmms_patch": inline} if inline else None, parse(name), "square").exit
+
+    assert [exits(name) for name in ("square_rcicurve", "square_rci", "square_rcicurve_quick")] == [True, False, False]
+    assert (exits("square_rcicurve", {"exit": False}), exits("square_rci", {"exit": True})) == (False, True)
+    (tmp_path / "own.yaml").write_text("tasks: [square]\nexit: false\n")
+    monkeypatch.setenv("LMMS_PATCH_PROFILES", str(tmp_path))
+    assert exits("square_rcicurve") is False
+    assert exits("square_rcicurve", {"exit": True}) is True
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "why"),
+    [
+        ({"filter_list": TWO_WAYS}, {}, "scores each answer in 2 ways"),
+        ({"metric_list": LOWER}, {}, "lower exact_match is better"),
+        ({}, {"predict_only": True}, "--predict_only scores nothing"),
+    ],
+    ids=["two ways", "lower is better", "not scored"],
+)
+def test_where_cells_cannot_be_left_out_all_are_asked_unless_it_was_written_down(folder, config, options, why):
+    data = rows([(SIDE, (3 * i, 3, 5)) for i in range(12)])
+    write_task(folder, "square", data, metadata={"lmms_patch": EXIT}, **config)
+    model = Model(says)
+    records = run(model, "square_rcicurve", folder, **options)["samples"]["square_rcicurve"]
+    assert len(model.seen) == 12 * 285
+    assert all("asked" not in one["patch"] for one in records)
+    (folder / "whole.yaml").write_text(WHOLE.replace("false", "true"))
+    with pytest.raises(CannotWrapError, match=why):
+        run(Model(says), "whole", folder, **options)

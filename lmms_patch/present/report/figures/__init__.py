@@ -45,6 +45,7 @@ def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[
     yield from (made for entry in alone[:MOST_HEATMAPS] if (made := heatmaps.heatmap(entry, papers)))
     yield from chain(indices.maps(space), indices.matrices(space), heatmaps.overview(entries), heatmaps.boxes(entries))
     yield from curves.drawings(entries)
+    yield from scores.boxes_hidden(entries)
     yield from chain(models.drawings(space), models.drawings(time))
     yield from scores.without_image(entries)
     yield from regions.drawings(entries)

@@ -246,19 +246,11 @@ _LOOKS = (
 
 def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, name: str, part: str) -> Sketch:
     """Return the drawing of scores with and without the image, of some results."""
-    names = lettering.short(entry.model for entry in entries)
-    several = len(names) > 1
-    rows = [f"{line(e.base)}\n{names[e.model]}" if several else e.base for e in entries]
-
     known = [_four(entry, tst.get(entry.base) or entry.tst) for entry in entries]
-    looks = [look for look, *column in zip(_LOOKS, *known, strict=True) if any(e is not None and e.value is not None for e in column)]
 
     def draw(across: float) -> Any:
-        made = canvas.row_panels(across, rows, [f"{e.base} with {e.model}" for e in entries], 0.34, [""], looks)
+        made = _draw_rows(entries, known, _LOOKS, across, f"score, {_unit(scale)}")
         axes = made.axes[0]
-        for place, entry, four in zip(made.places, entries, known, strict=True):
-            _scores(axes, entry, four, place)
-        axes.set_xlabel(lettering.fit(f"score, {_unit(scale)}", made.plot, SIZE, 2))
         right = max(axes.get_xlim()[1], {"0 to 1": 1.0, "0 to 100": 100.0}.get(scale, 0.0))
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
         return made.drawing
@@ -269,7 +261,7 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
         "What is scored without looking, beside the full image. TsT: a text-only model, cross-validated on the test set's own questions; blind: the "
         f"model itself without image. {lines}What is scored without the image, above chance, the text gives away."
     )
-    caption += lettering.explained(names) if several else ""
+    caption += _explained(entries)
     told = listed(once(e.base for e in entries), 8)
     alt = f"Scores with and without the image of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
     return Sketch(name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.id for entry in entries))
@@ -281,16 +273,82 @@ def _four(entry: Entry, tst: Estimate | None) -> tuple[Estimate | None, ...]:
     return entry.whole.measures.get("chance"), tst, entry.blind, full
 
 
-def _scores(axes: Any, entry: Entry, four: Sequence[Estimate | None], place: float) -> None:
-    """Draw the scores of one result, one under the other."""
-    for k, (look, estimate) in enumerate(zip(_LOOKS, four, strict=True)):
+def _explained(entries: Sequence[Entry]) -> str:
+    """Return what the models' short names stand for, where there are several."""
+    names = lettering.short(entry.model for entry in entries)
+    return lettering.explained(names) if len(names) > 1 else ""
+
+
+def _draw_rows(entries: Sequence[Entry], known: Sequence[Sequence[Estimate | None]], looks: Sequence[Mark], across: float, axis: str) -> canvas.Rows:
+    """Draw a row for each result, with a mark for each of its numbers.
+
+    Args:
+        entries: the results.
+        known: of each, its numbers in the order of ``looks``.
+        looks: the marks; those without any number are left out of the legend.
+        across: inches.
+        axis: what the horizontal axis says.
+    """
+    names = lettering.short(entry.model for entry in entries)
+    rows = [f"{line(e.base)}\n{names[e.model]}" if len(names) > 1 else e.base for e in entries]
+    shown = [look for look, *column in zip(looks, *known, strict=True) if any(e is not None and e.value is not None for e in column)]
+    made = canvas.row_panels(across, rows, [f"{e.base} with {e.model}" for e in entries], 0.34, [""], shown)
+    for place, entry, numbers in zip(made.places, entries, known, strict=True):
+        _scores(made.axes[0], entry, numbers, looks, place)
+    made.axes[0].set_xlabel(lettering.fit(axis, made.plot, SIZE, 2))
+    return made
+
+
+def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: Sequence[Mark], place: float) -> None:
+    """Draw the numbers of one result, one under the other."""
+    points = [look for look in looks if look.shape != "|"]
+    for look, estimate in zip(looks, numbers, strict=True):
         if estimate is None or estimate.value is None:
             continue
         told = f"{entry.base} with {entry.model}, {look.label}: {_said(estimate)}"
         if look.shape == "|":
             canvas.span(axes, [estimate.value] * 2, [place - 0.13, place + 0.13], INK, told, linewidth=1.6)
             continue
-        at = place + (k - 2) * 0.09
+        at = place + (points.index(look) - (len(points) - 1) / 2) * 0.09
         if estimate.low is not None and estimate.high is not None:
             canvas.span(axes, [estimate.low, estimate.high], [at, at], look.colour, told)
         canvas.mark(axes, estimate.value, at, look, told)
+
+
+# --- with docs' own boxes hidden ------------------------------------------------------------------
+
+
+_HIDDEN = {
+    "drop_relevant": Mark("relevant boxes hidden", "D", palette.SERIES_LIGHT[0]),
+    "drop_adversarial": Mark("adversarial boxes hidden", "s", palette.SERIES_LIGHT[1]),
+}
+
+
+def boxes_hidden(entries: Sequence[Entry]) -> Iterator[Sketch]:
+    """Draw how far the score falls with each set of docs' own boxes hidden; one drawing per scale, split where there are many."""
+    groups = scales([entry for entry in entries if KINDS[entry.kind].hides and _HIDDEN.keys() <= entry.whole.measures.keys()])
+    for k, (scale, some) in enumerate(groups.items()):
+        parts = [some[i : i + ROWS] for i in range(0, len(some), ROWS)]
+        for j, part in enumerate(parts):
+            end = f"-{k + 1}" * (len(groups) > 1) + f"-{j + 1}" * (len(parts) > 1)
+            yield _boxes_hidden(part, scale, f"boxes-hidden{end}", f" ({j + 1} of {len(parts)})" if len(parts) > 1 else "")
+
+
+def _boxes_hidden(entries: Sequence[Entry], scale: str, name: str, part: str) -> Sketch:
+    """Return the drawing of the drops of some results."""
+    known = [[entry.whole.measures[drop] for drop in _HIDDEN] for entry in entries]
+
+    def draw(across: float) -> Any:
+        made = _draw_rows(entries, known, tuple(_HIDDEN.values()), across, f"full image less that with boxes hidden, {_unit(scale)}")
+        made.axes[0].axvline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
+        return made.drawing
+
+    level = levels(number for drops in known for number in drops)
+    caption = (
+        "How far the score falls with all relevant, or all adversarial, boxes of each doc hidden, each over the docs that have such boxes. "
+        f"{f'Lines: {level} intervals, over docs. ' if level else ''}Where the evidence is used, the relevant boxes cost more."
+    )
+    told = listed(once(e.base for e in entries), 8)
+    alt = f"Drops with boxes hidden of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
+    ids = tuple(entry.id for entry in entries)
+    return Sketch(name, f"Relevant and adversarial boxes hidden{part}", f"{caption}{_explained(entries)}", alt, "runs", draw, ids)
