@@ -1,5 +1,6 @@
 """Tests are offline, and keep the caches of datasets apart from the user's."""
 
+import contextlib
 import gc
 import os
 import tempfile
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
 from tests.places import ROOT
+
+with contextlib.suppress(ImportError):  # as loguru; not among the lowest versions
+    import nltk  # noqa: F401 - its downloader writes to the stderr of its first import
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
 settings.register_profile("same", derandomize=True)

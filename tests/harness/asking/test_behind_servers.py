@@ -3,6 +3,7 @@
 import base64
 import importlib
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -30,6 +31,12 @@ def adapter(name, url, **options):
     return getattr(loaded, made)(**shared, **arguments, **options)
 
 
+def run(*arguments):
+    """Run tasks in a thread of their own: ``async_openai`` starts an event loop, and a browser test leaves one running in the main thread."""
+    with ThreadPoolExecutor(1) as own:
+        return own.submit(toys.run, *arguments).result()
+
+
 def images_in(content):
     """Return the images of a message, in order."""
     urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
@@ -54,7 +61,7 @@ def test_each_view_of_an_image_is_answered_for_itself(name, tmp_path):
     data = toys.rows(docs, answer=gold, choices=lambda i: list(OPTIONS))
     toys.write_task(tmp_path, "toy", data, metadata={"lmms_patch": {"format": "mc", "choices": "choices", "null": 0}})
     with JudgeServer(says) as server:
-        results = toys.run(adapter(name, server.url), ["toy_rci2"], tmp_path)
+        results = run(adapter(name, server.url), ["toy_rci2"], tmp_path)
     fip, mpp = by_hand(range(docs), 2)
     found = toys.metrics(results, "toy_rci2")
     assert (found["exact_match"], found["exact_match_mpp2"]) == pytest.approx((fip, mpp))
@@ -79,7 +86,7 @@ def test_each_segment_of_a_clip_goes_over_the_wire(name, tmp_path):
     cinema.write(tmp_path, "toy", [make(tmp_path / "0.mp4", frames, (112, 84))])
     with JudgeServer(says) as server:
         model = adapter(name, server.url)
-        results = toys.run(model, ["toy_trci4"], tmp_path)
+        results = run(model, ["toy_trci4"], tmp_path)
     assert [[one] for one in "x" * (k + 1)] == results["samples"]["toy_trci4"][0]["resps"]
     most = model.max_frames_num if name == "openai" else model.nframes
     clip = uniform(frames, most)
@@ -94,7 +101,7 @@ def test_a_video_that_is_too_short_fails_as_in_the_base_task(tmp_path):
     """Our clips are cut to what they have; the video's own file is read as the base task reads it."""
     cinema.write(tmp_path, "toy", [make(tmp_path / "0.mp4", 20, (112, 84))])
     with JudgeServer(lambda content, number: Reply("x")) as server:
-        samples = toys.run(adapter("async_openai", server.url), ["toy", "toy_trci4"], tmp_path)["samples"]
+        samples = run(adapter("async_openai", server.url), ["toy", "toy_trci4"], tmp_path)["samples"]
     native, full = (str(samples[task][0]["resps"][0][0]) for task in ("toy", "toy_trci4"))
     assert native == full
     assert "REQUEST_FAILED" in native
