@@ -113,7 +113,7 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
 
 def boxes(frame: Frame) -> dict[str, tuple[int, int, int, int]]:
     """Return the left, top, right and bottom pixel of the red and of the blue box, of those that a frame shows."""
-    red, green, blue = np.moveaxis(frame.astype(int), 2, 0)
+    red, green, blue = np.moveaxis(frame, 2, 0).astype(np.int16)
     found = {}
     for colour, strength in (("red", red - np.maximum(green, blue)), ("blue", blue - np.maximum(red, green))):
         y, x = np.nonzero(strength > 50)
@@ -166,7 +166,9 @@ class Reader:
         return self._read[key]
 
     def _see(self, frame: Frame) -> list[Sighting]:
-        ink = ((195 - frame.max(2).astype(float)) / 165).clip(0, 1)  # the boxes are bright in their colour, so they are no ink
+        red, green, blue = np.moveaxis(frame, 2, 0)
+        brightest = np.maximum(np.maximum(red, green), blue)
+        ink = ((195 - brightest.astype(float)) / 165).clip(0, 1)  # the boxes are bright in their colour, so they are no ink
         around = boxes(frame)
         found = []
         for vector, x, y in shapes(ink):
