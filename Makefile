@@ -1,6 +1,6 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, says what that found, writes a page
 # make demo-video  the same for video: the embedded clips, and which moment of them is needed (2 minutes)
-# make test   sets everything up, runs the tests: three at a time, since some wait for a server or a process
+# make test   sets everything up, runs the tests
 # make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
@@ -33,7 +33,7 @@ demo-video: setup
 	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --video --output $(OUT)-video
 
 test: setup
-	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 SLOW := $(addprefix --ignore tests/,$(shell cat tests/slow.txt))
 quick: setup

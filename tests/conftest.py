@@ -16,7 +16,7 @@ with contextlib.suppress(ImportError):  # as loguru; not among the lowest versio
     import nltk  # noqa: F401 - its downloader writes to the stderr of its first import
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
-settings.register_profile("same", derandomize=True)
+settings.register_profile("same", derandomize=True, max_examples=50)
 if not os.environ.get("LMMS_PATCH_RANDOM"):
     settings.load_profile("same")
 
