@@ -1,5 +1,5 @@
 # make demo   sets everything up, runs the embedded benchmark with the embedded model, says what that found, writes a page
-# make demo-video  the same for video: the embedded clips, and which moment of them is needed (2 minutes)
+# make demo-video  the same for video: the embedded clips, and which moment of them is needed (a minute and a half)
 # make test   sets everything up, runs the tests
 # make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)

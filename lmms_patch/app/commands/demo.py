@@ -14,7 +14,7 @@ from lmms_patch.app.commands.common import Quiet, Verbose, examples, folded, say
 @examples(
     "# what the tool finds on a benchmark whose truth is known; a page to open",
     "lmms-patch demo",
-    "# the same for video: which moment does it need? (two minutes)",
+    "# the same for video: which moment does it need? (a minute and a half)",
     "lmms-patch demo --video",
     "# with all that lmms-eval prints",
     "lmms-patch demo --verbose --output out/demo",
