@@ -19,7 +19,7 @@ from lmms_patch.ask.views import Box, Hidden, Region, Size
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
 _FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
 ALL = "all"
-"""In place of a field that says which boxes are relevant: each of them is."""
+"""The value of the option ``relevant`` that makes every box relevant, whatever the doc says."""
 _NOISE = 1e-6
 
 

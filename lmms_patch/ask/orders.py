@@ -81,7 +81,7 @@ class _NotMovedError(Exception):
 
 
 def orders(row: Row, base: Base, answer: Answer, named: str | None = None) -> Orders:
-    """Return a doc with its options in each of the k cyclic orders.
+    """Return the k rows of a doc whose k options are moved in a circle, each with its gold and prompt; or why there are none.
 
     Turn t shows at place p, from 0, the option of place (p + t) mod k. So the gold comes to each place once.
 
@@ -263,9 +263,9 @@ def _together(changes: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _holders(row: Row) -> Iterator[_Holder]:
-    """Yield the parts of a row that may hold option texts."""
+    """Yield the places in a row, such as a list or columns by letter, where the texts of the options may stand."""
     for name, value in row.items():
-        yield from _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc]
+        yield from _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc] # a default binds the loop's value
     yield from _columns(row)
 
 
@@ -287,7 +287,7 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
             yield _Holder(name, tuple(value[key] for key in keys), lambda new: put({**value, **dict(zip(keys, new, strict=True))}))
         for key, inner in value.items():
             if isinstance(inner, list):
-                yield from _within(name, inner, lambda new, key=key: put({**value, key: new}))  # type: ignore[misc]
+                yield from _within(name, inner, lambda new, key=key: put({**value, key: new}))  # type: ignore[misc] # the same
     elif isinstance(value, str):
         yield from _in_text(name, value, put)
 
@@ -300,7 +300,7 @@ def _in_text(name: str, text: str, put: Callable[[Any], dict[str, Any]]) -> Iter
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 continue
             if isinstance(inside, (list, dict)):
-                yield from _within(name, inside, lambda new, written=written: put(written(new)))  # type: ignore[misc]
+                yield from _within(name, inside, lambda new, written=written: put(written(new)))  # type: ignore[misc] # the same
             return
     spans = option_spans(text)
     bodies = [text[start:end] for start, end in spans]
@@ -325,7 +325,8 @@ def _columns(row: Row) -> Iterator[_Holder]:
             ends = sorted(family)[:count]
             names = [family[one] for one in ends]
             if _are_labels(ends) and _are_options([row[name] for name in names]):
-                yield _Holder(names[0], tuple(row[name] for name in names), lambda new, names=names: dict(zip(names, new, strict=True)))  # type: ignore[misc]
+                bodies = tuple(row[name] for name in names)
+                yield _Holder(names[0], bodies, lambda new, names=names: dict(zip(names, new, strict=True)))  # type: ignore[misc] # the same
 
 
 def _nothing(value: Any) -> bool:
@@ -351,7 +352,7 @@ _LABEL = re.compile(r"^\W*(?:([A-Za-z])\s*[.:)\]、．]|(\d{1,2})\s*[.:)\]](?=\s
 
 
 def _without_labels(values: Sequence[Any]) -> tuple[list[str], list[Any]]:
-    """Return the labels of options ("A. "), and the options without them.
+    """Split the label, such as "A. ", off each option: return the labels, and the options without them.
 
     Where some begin like a label, but not each with the next one, there are no options: nobody knows whether the labels stay or move along.
     """

@@ -108,7 +108,7 @@ class Region(View):
 
 @dataclass(frozen=True)
 class Hidden(View):
-    """A view of one of a doc's images with all boxes of a set hidden.
+    """A view of a doc's image on which all relevant boxes, or all adversarial ones, are painted grey.
 
     Attributes:
         relevant: whether the relevant boxes are hidden; otherwise the adversarial ones.

@@ -526,7 +526,7 @@ class _Teller:
 
 
 def _places(case: Case) -> list[str]:
-    """Return how the place of the gold moves the score, where a permutation test shows that it does."""
+    """Say at which place the gold is found most and least often; say nothing where a permutation test shows no difference."""
     placed = reading.most_placed(case.analysis.get("turned") or {"places": {}})
     if placed is None or placed[1]["p"] is None or placed[1]["p"] >= reading.UNEVEN:
         return []

@@ -33,7 +33,7 @@ def always_first(doc, order, gold, stream):
 
 
 def same_text(doc, order, gold, stream):
-    """Takes a text by the doc alone: the right one in a quarter of the docs, wherever it stands."""
+    """Answer each doc with one text, wherever it stands; in a quarter of the docs it is the right one."""
     return order.index((gold + doc // 4) % 4)
 
 

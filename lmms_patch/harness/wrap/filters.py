@@ -138,7 +138,7 @@ class _Rows:
         return self._as_shown(LazyRow(row, self._with_media, doc_id), doc_id, view) if isinstance(row, Mapping) else row
 
 
-class LazyRow(dict):  # type: ignore[type-arg]
+class LazyRow(dict[str, Any]):
     """A row without media that fetches the row with media when a missing field is asked for."""
 
     def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:

@@ -161,7 +161,7 @@ class OrderTable:
 
 
 def _words(content: Any) -> str:
-    """Return the words of a message's content."""
+    """Return the text of a message's content, with a mark in place of each image."""
     if isinstance(content, str) or content is None:
         return content or ""
     return "\n".join(_IMAGE if part.get("type") != "text" else str(part.get("text")) for part in content if isinstance(part, Mapping))

@@ -117,7 +117,7 @@ def test_an_answer_is_kept_under_its_order(tmp_path):
         def note(requests, ask=model.generate_until, seen=seen):
             for request in requests:
                 table = request.arguments[3].table
-                owner = getattr(request.arguments[2 if adapter is Model else 1], "__self__")  # noqa: B009, B023 - the bound task
+                owner = getattr(request.arguments[2 if adapter is Model else 1], "__self__")  # noqa: B009, B023 - __self__ is the task of the bound method; called within its turn of the loop
                 key = of_request("model", request, seen.setdefault("digests", Digests(owner)))
                 assert table is owner.table
                 seen.setdefault("keys", []).append(key)
