@@ -163,7 +163,7 @@ class Kind:
         hides: whether the doc's own boxes are hidden instead, all of a set at once.
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
-        turns: whether the doc is asked once in each cyclic order of its options.
+        turns: whether each view is asked once in each cyclic order of the doc's options.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
         exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
@@ -216,6 +216,16 @@ class Kind:
     def own_boxes(self) -> bool:
         """Whether docs must carry boxes of their own."""
         return self.regions or self.hides
+
+    @property
+    def every_order(self) -> bool:
+        """Whether the index is of what is right in every order of the options: a view counts as it was answered in its worst order."""
+        return self.turns and self.has_index
+
+    @property
+    def may_leave_out(self) -> bool:
+        """Whether a run may leave cells out (``Options.exit``, ``Options.quick``): each cell must be one request."""
+        return self.index is not None and not self.turns
 
     @property
     def takes_null(self) -> bool:
@@ -343,6 +353,16 @@ KINDS: dict[str, Kind] = {
             turns=True,
             heading="In every order of the options",
         ),
+        dataclasses.replace(
+            _RCI,
+            name="crci",
+            summary="RCI of what is right in every order of the options: full image and each cell, once in each order",
+            index="crci",
+            turns=True,
+            heading="RCI in every order of the options",
+            shows="full image, every order",
+            where="on the full image, in every order of the options",
+        ),
         Kind(
             "regions",
             "full image and each of the doc's own boxes: relevant against adversarial",
@@ -437,6 +457,10 @@ def of_index(name: str) -> Kind:
     ('trci', 'pcri', 'rci')
     """
     return next((kind for kind in KINDS.values() if kind.index and re.match(rf"{kind.index}\d", name)), KINDS["rci"])
+
+
+ANY_INDEX = "|".join(dict.fromkeys(kind.index for kind in KINDS.values() if kind.index))
+"""The pattern of the name of an index: ``rci``, ``pcri``, ``crci`` or ``trci``."""
 
 
 SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
@@ -680,7 +704,7 @@ class WrapSpec:
     @property
     def leaves_out(self) -> bool:
         """Whether the run may leave requests out: some cells (``exit``), or some cells and some docs (``quick``)."""
-        return bool(KINDS[self.kind].index) and (self.options.exit or self.options.quick)
+        return KINDS[self.kind].may_leave_out and (self.options.exit or self.options.quick)
 
     def of(self, base: str) -> WrapSpec:
         """Return the same wrapping of another base, for the members of a group.
@@ -714,8 +738,11 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
     """
     row = KINDS[kind]
     least, most = row.sizes
-    if row.turns and grids:
-        raise UnknownNameError(f"{name}: '{kind}' asks the full image alone; its cells are not asked in every order; type '..._{kind}'")
+    if row.turns and grids and not row.per_cell:
+        cells = next(one.name for one in KINDS.values() if one.every_order)
+        raise UnknownNameError(
+            f"{name}: '{kind}' asks the full image alone, so it takes no {row.words.number}; type '..._{kind}', or with cells '..._{cells}{grids[0]}'"
+        )
     if row.grid == "none" and grids:
         raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
     if row.grid == "required" and not grids:
@@ -776,10 +803,11 @@ def check_exit(kind: str, options: Options, name: str) -> None:
     Raises:
         OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
     """
-    ways = [one.name for one in KINDS.values() if one.index]
+    ways = [one.name for one in KINDS.values() if one.may_leave_out]
+    why = "asks each cell several times" if KINDS[kind].every_order else "has no cells to leave out"
     for way in (QUICK, "exit"):
         if getattr(options, way) and kind not in ways:
-            raise OptionError(f"{name}: '{kind}' has no cells to leave out, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}")
+            raise OptionError(f"{name}: '{kind}' {why}, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}")
 
 
 def from_file(config: Mapping[str, Any]) -> WrapSpec:

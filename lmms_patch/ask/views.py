@@ -66,6 +66,11 @@ class View:
         """The set of views among which the doc's best is chosen; None where the view is in no set."""
         return self.n if self.cell is not None else None
 
+    @property
+    def place(self) -> tuple[str, int, int, int]:
+        """What the view shows of the doc's image, in whatever order the doc's options stand."""
+        return self.kind, self.n, self.row, self.col
+
 
 @dataclass(frozen=True)
 class Region(View):
@@ -139,7 +144,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     if kind.swapped:
         return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
     views = [View("full")] if kind.full else []
-    if kind.own_boxes or kind.turns:
+    if kind.own_boxes or (kind.turns and not kind.per_cell):
         return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:

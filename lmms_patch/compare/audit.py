@@ -30,12 +30,11 @@ from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, sets_of, table_of
-from lmms_patch.runs import failures
+from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
-from lmms_patch.runs.record import Record, View, hashed, hashed_text, in_set, log_digest
+from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
 from lmms_patch.runs.results import objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
@@ -240,7 +239,7 @@ def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
     out = {"chance": analysis["chance"]["value"], "ceiling": analysis["ceiling"], "n_docs": analysis.get("n_docs")}
     if "failed" in analysis:
         out["n_failed"] = failed["docs"] if failed else 0
-    if not failed or not failed["first"]:  # else the harness's own number is also of failed calls
+    if not (failed and failed["first"]) and not result.kind.every_order:  # else the harness's own number is also of failed calls, or of one order
         out[metric] = analysis["fip"]["value"]
     points = outcome.point_estimates(analysis, result.kind)
     for name, one in points.items():
@@ -392,12 +391,16 @@ class _Log:
                 item = view.items.get(metric)
                 if isinstance(item, (int, float)) and not _same(scalar(item), score):
                     raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
+        if self.kind.turns:
+            self._check_orders(record, where)
         metric = self.described["metric"]
         for key in self.kind.sets(self.described["grids"]):
             self._check_set(record, key, metric, where)
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""
+        if self.kind.every_order:
+            record = in_worst_order(record, metric, self.higher.get(metric, True))
         views = record.views
         places = [i for i, view in enumerate(views) if in_set(view, key)]
         kept = record.best.get(str(key))
@@ -412,6 +415,18 @@ class _Log:
         own = best([views[i].scores.get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
         if own is not None and kept != places[own]:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
+
+    def _check_orders(self, record: Record, where: str) -> None:
+        """Check that each view of a doc was asked once in each order of its options; a doc whose options cannot be moved has one view."""
+        of_views: dict[Any, list[tuple[int, int]]] = {}
+        for view in record.views:
+            of_views.setdefault((view.n, view.cell), []).append((view.turn or 0, view.gold_at or 0))
+        options = 0 if TURNS in record.excluded else record.answer.options
+        for (n, cell), own in of_views.items():
+            golds = sorted(gold for _, gold in own)
+            if [turn for turn, _ in sorted(own)] != list(range(max(1, options))) or (options and golds != list(range(1, options + 1))):
+                told = "the full image" if cell is None else f"cell {cell} of grid {n}"
+                raise _refuse(where, f"orders of {told}", len(own), max(1, options), "the number of its options")
 
     def _check_cells(self, record: Record, n: int, cells: Sequence[int], where: str) -> None:
         """Check that all cells of a grid are there, or as many as the doc's record says were asked."""
@@ -466,7 +481,7 @@ class _Log:
         metrics = {m: None for record in self.run.records for m in record.views[0].items}
         for metric in metrics:
             table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
-            failed = any(map(failures.unanswered, table.asked_records))
+            failed = not is_native(table)
             wanted = [] if metric == primary or failed else [(metric, table.full)]
             for n in self.described["grids"] if not self.kind.has_index else ():
                 wanted.append((f"{metric}_drop{n}", self._worst(table, n)))

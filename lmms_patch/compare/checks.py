@@ -50,12 +50,6 @@ def check_result(result: Result) -> None:
 # --- docs -----------------------------------------------------------------------------------------
 
 
-def of_docs(table: Table, ids: Sequence[int]) -> Table:
-    """Return the table of the docs with these ids, in this order."""
-    records = [table.records[table.place[doc_id]] for doc_id in ids]
-    return Table(records, table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
-
-
 def tst_score(record: Record) -> float:
     """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``); nan where a fold seed has no score."""
     scores = [] if record.tst is None else record.tst.scores[record.tst.grouping]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.ask.spec import ANY_INDEX, REGIONS, Key, Kind, end
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
@@ -25,7 +25,6 @@ from lmms_patch.compare.checks import (
     failed,
     in_words,
     load,
-    of_docs,
     options_apart,
     sources,
     tst_score,
@@ -58,7 +57,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
-_OF_GRID = re.compile(r"^(mpp|rci|pcri|trci|gap|drop)(\d+)(_adj|_adj_blind)?$")
+_OF_GRID = re.compile(rf"^(mpp|{ANY_INDEX}|gap|drop)(\d+)(_adj|_adj_blind)?$")
 
 Bools = NDArray[np.bool_]
 
@@ -198,7 +197,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     compared = [doc_id for doc_id in common if doc_id in scored]
     if not compared:
         raise RecordError(f"{first.result.task}: no doc is scored in both runs")
-    tables = of_docs(sides[0].table, compared), of_docs(sides[1].table, compared)
+    tables = sides[0].table.of(compared), sides[1].table.of(compared)
     kinds = [(table.categories, table.merged) for table in tables]
     if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
         raise RecordError(f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories")
@@ -343,9 +342,10 @@ class Pair:
 
     def _of_orders(self, form: Form, options: Mapping[str, Any]) -> dict[str, Difference]:
         """Return the differences in every order of the options, over the docs that both runs asked so, and by the place of the gold."""
-        ours, theirs = (turn_sets(table, form, options["seed"]) for table in self.tables)
+        tables = [table.in_orders for table in self.tables]
+        ours, theirs = (turn_sets(table, form, options["seed"]) for table in tables)
         ends = {key: (ours[f"turns_{key}"][0], theirs[f"turns_{key}"][0]) for key in ("once", "mean", "every")}
-        counts = [np.array([len(own) for own in table.turned]) for table in self.tables]
+        counts = [np.array([len(own) for own in table.turned]) for table in tables]
         used = (counts[0] == counts[1]) & (counts[0] > 0)
         if not used.any():
             return {}
@@ -455,7 +455,8 @@ class Pair:
             "fip",
             "mpp",
             "gap",
-            *((self.kind.name, "drop") if self.kind.curve or self.kind.turns or self.kind.hides else ()),
+            *((self.kind.name, "drop") if self.kind.curve or self.kind.hides else ()),
+            *(("rotate",) if self.kind.turns else ()),
             plain_name(self.kind.index) if self.kind.index else "tst",
         )
         shared = [name for name in ours if name in theirs and name.startswith(starts)]
@@ -487,7 +488,7 @@ class Pair:
         valid, stored = result.metrics.get("gate"), (result.details.get("analysis") or {}).get("gate") or {}
         if valid == 0 or int(used.sum()) == len(side.table):
             return None if valid is None else bool(valid), stored.get("reason", "")
-        part = of_docs(side.table, [doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep])
+        part = side.table.of(doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep)
         if not len(part) or self.form is None:
             return None, "no doc is compared"
         gate = analyse(part, Logged(side.run, part, self.form, whole=False), side.settings).gate
@@ -516,7 +517,7 @@ class Pair:
             return False
         if self.kind.folds:
             return np.array_equal(self.firsts[0].scores, self.firsts[1].scores)
-        ours, theirs = ([[view.scores for view in record.views] for record in table.records] for table in self.tables)
+        ours, theirs = ([[view.scores for view in record.views] for record in table.in_orders.records] for table in self.tables)
         return ours == theirs
 
     def unchanged(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import ANY_INDEX, KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
@@ -25,7 +25,7 @@ from lmms_patch.runs.measures import matching
 from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-_OF_GRID = re.compile(r"^(?:rci|pcri|trci)(\d+)")
+_OF_GRID = re.compile(rf"^(?:{ANY_INDEX})(\d+)")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lmms_patch import __version__
+from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
 from lmms_patch.runs import reading
@@ -23,7 +24,7 @@ from lmms_patch.text import clean
 EVERY_EVAL_EVER = "0.3.0"
 """The version of Every Eval Ever's schema that is written."""
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
-_INDEX = re.compile(r"(rci|pcri|trci)(\d+|_relevant|_adversarial)(_adj(_blind)?)?")
+_INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj(_blind)?)?")
 
 
 def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lmms_patch.ask.spec import REGIONS, Key, end
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.necessity import necessity
-from lmms_patch.rci.orders import turn_sets, turned
+from lmms_patch.rci.orders import guessed, turn_sets, turned
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
@@ -78,7 +78,7 @@ class _Task:
         self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
         form, self.warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
-        self.failed = failures.count(table.asked_records)
+        self.failed = failures.count(table.logged)
         hidden = REGIONS if table.kind.hides else ()
         self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *hidden)}
         if self.failed and self.failed.many:
@@ -96,7 +96,8 @@ class _Task:
         below = self._gold_below()
         by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
         grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
-        orders = turned(self.table, self.draws) if self.table.kind.turns else None
+        answered = [record for record in self.table.logged if not failures.unanswered(record)]
+        orders = turned(self.table.in_orders, answered, self.draws) if self.table.kind.turns else None
         self.warnings += [] if orders is None else reading.not_turned(orders.left_out)
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
@@ -289,7 +290,7 @@ class _Task:
         if kind.hides and (both := self._in_both()).any():
             sets |= {f"both_{key}": [points[key].where(both)] for key in REGIONS}
         if kind.turns:
-            sets |= turn_sets(self.table, self.form, self.settings.seed)
+            sets |= turn_sets(self.table.in_orders, self.form, self.settings.seed)
         if self.cells:
             sets |= self._without_the_image()
         if self.boxes:
@@ -328,6 +329,9 @@ class _Task:
         asked = self.table.asked
         if name == "uniform" and not any(doc.of("option") for doc in asked):
             return []
+        if name == "uniform" and self.table.kind.every_order:
+            scores = self.table.marks * guessed(np.array([doc.options for doc in asked]))
+            return [Chosen(self.table.full.items, scores)] if self.form is not None and self.form.linear else []
         of_doc = {id(doc): pick(doc, name, self.constants) for doc in failures.different(asked)}
         picks = [of_doc[id(doc)] for doc in asked]
         if not picks or not all(picks):
@@ -363,9 +367,9 @@ class _Task:
         return Chance(floor.value, floor.se, name, floors, rule, self.constants)
 
     def _rule(self) -> float | None:
-        """Return the published chance rule on the metric's own scale; None where the metric is not a mean."""
+        """Return the published chance rule on the metric's own scale; None where the metric is not a mean, or the rule is of one order."""
         asked = self.table.asked
-        if not asked or self.form is None or not self.form.plain:
+        if not asked or self.form is None or not self.form.plain or self.table.kind.every_order:
             return None
         factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scores to the metric
         full = self.settings.scale or self._ceiling()
@@ -594,7 +598,7 @@ class _Task:
         if len(options) != len(self.table) or not len(options):
             return None
         if isinstance(n, int):
-            return luck.luck_ceiling(1 / options, self.table.kind.cells(n))
+            return luck.luck_ceiling(guessed(options) if self.table.kind.every_order else 1 / options, self.table.kind.cells(n))
         tries = np.array([len(places) for places in self.table.set_places(n)])
         used = self.used[n]
         return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None

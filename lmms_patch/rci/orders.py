@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from lmms_patch.rci.draws import Draws
 from lmms_patch.rci.region_sets import drawn
 from lmms_patch.runs import failures
 from lmms_patch.runs.numbers import Placed, Turned
-from lmms_patch.runs.record import TURNS
+from lmms_patch.runs.record import TURNS, Record
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import spatial
 from lmms_patch.stats.forms import Form
@@ -66,19 +66,21 @@ def _with_gold_at(table: Table, doc: int, place: int) -> int:
     return next(i for i in table.turned[doc] if table.records[doc].views[i].gold_at == place)
 
 
-def turned(table: Table, draws: Draws) -> Turned:
+def turned(table: Table, everyone: Sequence[Record], draws: Draws) -> Turned:
     """Return the numbers of a task that asks docs in every order of their options.
 
     Args:
-        table: the records.
+        table: the records, with the views in all their orders.
+        everyone: the docs that were asked; those that the table lacks, or cannot use, are counted with the reason.
         draws: M of ``turn_sets`` on each draw.
     """
     counts = np.array([len(own) for own in table.turned])
     used = counts > 0
+    kept = {record.doc_id for record, one in zip(table.records, used, strict=True) if one}
     reasons = Counter(
         record.excluded.get(TURNS) or (failures.REASON if any(map(failures.has_failed, record.views)) else _UNSCORED)
-        for record, one in zip(table.records, used, strict=True)
-        if not one
+        for record in everyone
+        if record.doc_id not in kept
     )
 
     def estimate(statistic: Callable[..., Any], *names: str, of: Any = used) -> Estimate:
@@ -123,9 +125,18 @@ def evenness(table: Table, count: int, seed: Seed) -> float | None:
 
 
 def _guess(table: Table, form: Form | None, counts: Any) -> float | None:
-    """Return what independent guesses earn in the worst order: (1/k)^k of a doc's full marks; None where M is not linear in scores."""
+    """Return what independent guesses earn in the worst order; None where M is not linear in scores."""
     used = counts > 0
     if form is None or not form.linear or not used.any() or not table.higher:
         return None
-    expected = table.marks * np.where(used, 1.0 / np.maximum(counts, 1), 0.0) ** np.maximum(counts, 1)
-    return float(table.value(form, Chosen(table.full.items, expected), used))
+    return float(table.value(form, Chosen(table.full.items, table.marks * guessed(counts)), used))
+
+
+def guessed(counts: Any) -> Any:
+    """Return the probability that guesses, drawn anew for each of k orders of k options, are right in all of them: (1/k)^k; 0 without options.
+
+    Args:
+        counts: how many options docs have.
+    """
+    several = np.maximum(counts, 1)
+    return np.where(np.asarray(counts) > 0, 1.0 / several, 0.0) ** several

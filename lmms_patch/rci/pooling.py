@@ -244,4 +244,4 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
 def alike(tables: Sequence[Table]) -> list[Table]:
     """Return tables of the docs that all runs have; a doc whose first call failed in one run is left out of all."""
     ids = sorted(set.intersection(*(set(table.place) for table in tables)))
-    return [Table([t.records[t.place[i]] for i in ids], t.metric, higher=t.higher, cluster=t.cluster, whole=t.whole) for t in tables]
+    return [table.of(ids) for table in tables]

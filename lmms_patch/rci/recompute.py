@@ -105,7 +105,8 @@ class Analyzed:
         if self.analysis is None:
             return own
         metric, of_sets = self.analysis.metric, {end(key): grid.mpp.value for key, grid in self.analysis.sets.items()}
-        found = {metric: self.analysis.fip.value, **{f"{metric}_mpp{stem}": value for stem, value in of_sets.items()}}
+        own_fip = {} if own.kind.every_order else {metric: self.analysis.fip.value}
+        found = {**own_fip, **{f"{metric}_mpp{stem}": value for stem, value in of_sets.items()}}
         return dataclasses.replace(
             own,
             described={**own.described, "metric": metric},
@@ -250,17 +251,22 @@ def check_number(where: str, name: str, form: forms.Form, value: float, own: flo
 
 
 def has_fip(result: Result, table: Table) -> bool:
-    """Return whether a run reported FIP of a table's docs: where calls failed, only of its primary metric."""
+    """Return whether a run reported FIP of a table's docs: where it is not the harness's own number, only of its primary metric."""
     stored = (result.details.get("analysis") or {}).get("metric")
-    return stored == table.metric or not any(map(failures.unanswered, table.asked_records))
+    return stored == table.metric or is_native(table)
+
+
+def is_native(table: Table) -> bool:
+    """Return whether FIP of a table is the harness's own number: not where calls failed, nor where it is of every order of the options."""
+    return not (table.kind.every_order or any(map(failures.unanswered, table.asked_records)))
 
 
 def fip_of(result: Result, table: Table) -> float | None:
     """Return FIP of a table's docs as the run reported it; None where it did not.
 
-    Where calls failed, the number under the metric's own name is the harness's, over all docs.
+    The number under the metric's own name is the harness's: over all docs, in their own order.
     """
-    if not any(map(failures.unanswered, table.asked_records)):
+    if is_native(table):
         return result.metrics.get(table.metric)
     return result.details["analysis"]["fip"]["value"] if has_fip(result, table) else None
 
@@ -326,7 +332,7 @@ def category_names(table: Table) -> list[str]:
 
 def _part(table: Table, category: str) -> Table:
     """Return the docs of one category as a table of their own, with the metric, direction and clusters of the whole."""
-    return Table(only(table.asked_records, category), table.metric, higher=table.higher, cluster=table.cluster, whole=table.whole)
+    return table.of(record.doc_id for record in only(table.logged, category))
 
 
 def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:

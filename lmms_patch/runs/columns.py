@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.runs.results import by_filter
 from lmms_patch.runs.run import OBJECTS, Result
 from lmms_patch.stats import bounds
@@ -18,7 +19,7 @@ from lmms_patch.stats.resample import Estimate
 
 MOST = 20
 """How many numbers of a task go to an experiment tracker."""
-_INDEX = re.compile(r"(rci|pcri|trci)(\d+|_relevant|_adversarial)(_adj)?")
+_INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj)?")
 _PART = re.compile(r"_(mpp|drop)(\d+|_relevant|_adversarial)$")
 _ERROR = re.compile(r"(?P<metric>.+)_stderr(_clt|_clustered)?,(?P<filter>.*)")
 

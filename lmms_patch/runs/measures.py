@@ -33,6 +33,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import point_estimates, region_estimates, sets_in, turned_estimates
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 _OURS = re.compile(
-    r"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|(rci|pcri|trci|frames|lowres|gap|drop)\d+\w*|tst\w*|rotate_\w+|n_rotated|\w+_(mpp|drop)\d+)$"
+    rf"^(records|patch|chance|ceiling|gate|n_docs|n_failed|n_null|fip0|n_excluded\d+|({ANY_INDEX}|frames|lowres|gap|drop)\d+\w*|tst\w*|rotate_\w+|n_rotated|\w+_(mpp|drop)\d+)$"
 )
 _OF_HIDDEN = re.compile(r"^((hidden|drop|n_excluded)_(relevant|adversarial)|drop_extra)(_low|_high)?$|^n_both$")
 _OF_BOXES = re.compile(r"^(\w+_mpp|rci|gap|mean|n_excluded)_(relevant|adversarial)|^regions_(best|even|mean)(_low|_high)?$|^n_both$")

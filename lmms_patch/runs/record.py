@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, field
 
 from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.scoring import plain
+from lmms_patch.runs.scoring import plain, worst_orders
 from lmms_patch.runs.typed import Digest, read_as
 from lmms_patch.stats.bounds import MOST, Number, Parts, Share, Some, one_of
 
@@ -297,6 +297,39 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 def in_set(view: View, key: Key) -> bool:
     """Return whether a view is one of a set: a cell of a grid, a segment of a clip, a relevant or adversarial box, or all of these hidden."""
     return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
+
+
+def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
+    """Return a record whose views were asked in every order of the options with one view in place of its orders: the worst by a metric.
+
+    Args:
+        record: of a task with cells in every order.
+        metric: the metric.
+        higher: whether higher is better.
+    """
+
+    def chosen(views: Sequence[View]) -> list[int]:
+        return worst_orders(views, _place, lambda view: view.scores.get(metric), higher)
+
+    places = chosen(record.views)
+    numbers = {_place(record.views[place]): number for number, place in enumerate(places)}
+    wrong = record.wrong_image
+    if wrong is not None:
+        said: dict[Any, list[str]] = {}
+        for view in wrong.views:
+            said.setdefault(_place(view), []).append(view.said or "")
+        kept = [wrong.views[place] for place in chosen(wrong.views)]
+        wrong = msgspec.structs.replace(wrong, views=[msgspec.structs.replace(view, said=" | ".join(said[_place(view)])) for view in kept])
+    return msgspec.structs.replace(
+        record,
+        views=[record.views[place] for place in places],
+        best={key: numbers[_place(record.views[place])] for key, place in record.best.items()},
+        wrong_image=wrong,
+    )
+
+
+def _place(view: View) -> tuple[str, int | None, int | None]:
+    return view.kind, view.n, view.cell
 
 
 def record_of(patch: Mapping[str, Any]) -> Record:

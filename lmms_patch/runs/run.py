@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.details import wrong
@@ -194,7 +194,7 @@ class Result:
         return (line.record for line in self.lines(lean=lean))
 
 
-_INDEX = re.compile(r"(?:rci|pcri|trci)(\d+|_relevant|_adversarial)")
+_INDEX = re.compile(rf"(?:{ANY_INDEX})(\d+|_relevant|_adversarial)")
 
 
 def _shown(estimate: Estimate) -> str:

@@ -13,7 +13,7 @@ from lmms_patch.ask.spec import Key, WrapSpec
 from lmms_patch.ask.views import Hidden, Region, Size, View
 from lmms_patch.runs import record
 from lmms_patch.runs.record import SCHEMA
-from lmms_patch.runs.scoring import Scalar, best, plain
+from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
 from lmms_patch.runs.typed import convert
 
 
@@ -216,12 +216,26 @@ def cells_of(views: Sequence[View], key: Key) -> list[int]:
     return [i for i, view in enumerate(views) if view.set == key]
 
 
-def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True) -> int | None:
+def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True, *, every_order: bool = False) -> int | None:
     """Return the index into ``views`` of the best view of a set for a metric; ties go to the first.
+
+    Args:
+        views: all views of a doc.
+        key: the set.
+        metric: the metric.
+        higher_is_better: whether the highest is the best.
+        every_order: whether each view was asked in every order of the options, and counts as its worst order.
 
     Returns:
         None where none is scored.
     """
     cells = cells_of([v.view for v in views], key)
+    if every_order:
+        cells = [cells[i] for i in decisive([views[i] for i in cells], metric, higher_is_better)]
     place = best([views[i].scores.get(metric) for i in cells], higher_is_better)
     return None if place is None else cells[place]
+
+
+def decisive(views: Sequence[ScoredView], metric: str, higher_is_better: bool = True) -> list[int]:
+    """Return the places of the orders that views of one doc count as (``scoring.worst_orders``)."""
+    return worst_orders(views, lambda one: one.view.place, lambda one: one.scores.get(metric), higher_is_better)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 _PLAIN = frozenset({bool, int, str, type(None)})
 
+V = TypeVar("V")
 Scalar = float | None
 """A score on the metric's own scale, or None where the item is unscored."""
 
@@ -55,6 +56,32 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
     """
     scored = [(s if higher_is_better else -s, -i) for i, s in enumerate(scores) if s is not None]
     return -max(scored)[1] if scored else None
+
+
+def worst_orders(views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True) -> list[int]:
+    """Return, for each view that was asked in several orders of the options, the place of the order that it counts as: its worst.
+
+    A view is right only if every order of it is. One that lacks a score in some order has none: that order decides. Ties go to the first order.
+
+    Args:
+        views: views of one doc, each once for each order.
+        of: tells which view it is, whatever the order.
+        score: its score in that order.
+        higher_is_better: of the metric.
+
+    >>> worst_orders([("full", 1.0), ("cell", 0.0), ("full", 0.0), ("cell", 0.0)], lambda one: one[0], lambda one: one[1])
+    [2, 1]
+    """
+    places: dict[Hashable, list[int]] = {}
+    for place, view in enumerate(views):
+        places.setdefault(of(view), []).append(place)
+    return [_worst([(place, score(views[place])) for place in own], higher_is_better) for own in places.values()]
+
+
+def _worst(scored: Sequence[tuple[int, Scalar]], higher_is_better: bool) -> int:
+    unscored = [place for place, score in scored if score is None]
+    known = [((score if higher_is_better else -score), place) for place, score in scored if score is not None]
+    return unscored[0] if unscored else min(known)[1]
 
 
 def plain(value: Any) -> Any:

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS, Key, Kind
+from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.failures import different
-from lmms_patch.runs.record import Asked, Baseline, Record, View, full_marks, in_set
+from lmms_patch.runs.record import TURNS, Asked, Baseline, Record, View, full_marks, in_set, in_worst_order
 from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
@@ -52,9 +52,13 @@ class Chosen:
 class Table:
     """The docs of one task that have one metric, and an answer to their first view.
 
+    Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the metric, and docs whose
+    options cannot be moved are no docs of the table.
+
     Attributes:
         records: those docs.
         asked_records: also the docs whose first call failed.
+        logged: the docs that have the metric, as the log has them.
 
     Args:
         records: ``patch`` objects, one per doc.
@@ -62,11 +66,26 @@ class Table:
         higher: whether higher is better.
         cluster: a key of ``fields`` in the records, or None: docs are independent.
         whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
+        in_orders: whether views stand in all their orders, also where the index is of every order.
     """
 
-    def __init__(self, records: Sequence[Record], metric: str, *, higher: bool = True, cluster: str | None = "cluster", whole: bool = False) -> None:
+    def __init__(
+        self,
+        records: Sequence[Record],
+        metric: str,
+        *,
+        higher: bool = True,
+        cluster: str | None = "cluster",
+        whole: bool = False,
+        in_orders: bool = False,
+    ) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
-        self.asked_records = [record for record in records if _has(record, metric)]
+        self.logged = [record for record in records if _has(record, metric)]
+        self.kind = KINDS[self.logged[0].kind if self.logged else "rci"]
+        """The kind of task that the records are of; that of images without records."""
+        self.asked_records = self.logged
+        if self.kind.every_order and not in_orders:
+            self.asked_records = [in_worst_order(record, metric, higher) for record in self.logged if TURNS not in record.excluded]
         lost = [record for record in self.asked_records if failures.unanswered(record)]
         halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
         self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
@@ -83,10 +102,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.records)
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of task that the records are of; that of images without records."""
-        return KINDS[self.asked_records[0].kind if self.asked_records else "rci"]
+    def of(self, doc_ids: Iterable[int], *, in_orders: bool = False) -> Table:
+        """Return the table of some of the docs that have the metric, in the order of their ids; ``in_orders`` as above."""
+        by_id = {record.doc_id: record for record in self.logged}
+        records = [by_id[doc_id] for doc_id in doc_ids]
+        return Table(records, self.metric, higher=self.higher, cluster=self.cluster, whole=self.whole, in_orders=in_orders)
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -247,11 +267,18 @@ class Table:
         return out
 
     @cached_property
+    def in_orders(self) -> Table:
+        """The same docs with the views in all orders of their options that they were asked in; the table itself where it has these already."""
+        if not self.kind.every_order:
+            return self
+        return self.of(list(self.place), in_orders=True)
+
+    @cached_property
     def turned(self) -> list[list[int]]:
-        """The views of each doc that is asked in every order of its options; none where it is asked in one order, or a view has no score."""
+        """The full views of each doc that is asked in every order of its options; none where it is asked in one order, or a view has no score."""
         if not self.kind.turns:
             return [[] for _ in self.records]
-        every = [[i for i, view in enumerate(record.views) if view.gold_at is not None] for record in self.records]
+        every = [[i for i, view in enumerate(record.views) if view.gold_at is not None and view.cell is None] for record in self.records]
         known = (all(record.views[i].scores.get(self.metric) is not None for i in own) for record, own in zip(self.records, every, strict=True))
         return [own if scored else [] for own, scored in zip(every, known, strict=True)]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.runs import reading
 from lmms_patch.runs.packed import SHARED_TEXT
 from lmms_patch.runs.rows import texts
@@ -37,7 +38,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "reason": pa.string(),
     "path": pa.string(),
 }
-_GRID = re.compile(r"(?:mpp|rci|pcri|trci|gap|drop|frames|lowres)([1-9]\d?)(?:_|$)")
+_GRID = re.compile(rf"(?:mpp|{ANY_INDEX}|gap|drop|frames|lowres)([1-9]\d?)(?:_|$)")
 
 
 def numbers_of(runs: Iterable[Run]) -> pa.Table:

@@ -26,7 +26,7 @@ from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
 from lmms_patch.runs.numbers import DIFFERENCES, EXTRA, TURNED, none_used
-from lmms_patch.runs.record import Record, in_set
+from lmms_patch.runs.record import Record, View, in_set, in_worst_order
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import MEAN, Form, is_whole
@@ -40,21 +40,23 @@ class PatchItem(dict):  # type: ignore[type-arg]
     Attributes:
         record: the same as a record.
         full: the native items of the first view (the full image) by metric.
+        whole: the native items that FIP is made of, by metric: those of ``full``, or of its worst order.
         chosen: the native items of the cells that the doc keeps, by the name of the metric over them.
         from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
     """
 
     record: Record
     full: dict[str, Any]
+    whole: dict[str, Any]
     chosen: dict[str, Any]
     from_m: str | None
 
-    def __init__(self, record: Record, full: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
+    def __init__(self, record: Record, full: dict[str, Any], whole: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
         super().__init__(msgspec.to_builtins(record))
-        self.record, self.full, self.chosen, self.from_m = record, full, chosen, from_m
+        self.record, self.full, self.whole, self.chosen, self.from_m = record, full, whole, chosen, from_m
 
     def __reduce__(self) -> Any:
-        return PatchItem, (self.record, self.full, self.chosen, self.from_m)
+        return PatchItem, (self.record, self.full, self.whole, self.chosen, self.from_m)
 
 
 @dataclass
@@ -360,16 +362,16 @@ class Aggregations:
 
     def _whole(self, metric: str) -> float | None:
         """Return FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
-        if not any(map(failures.unanswered, self._run.records)):
+        if not (self._kind.every_order or any(map(failures.unanswered, self._run.records))):
             return scalar(self._native_value(metric))
         if metric not in self._run.whole:
-            self._run.whole[metric] = self._aside(metric, [item.full[metric] for item in self._answered(metric)])
+            self._run.whole[metric] = self._aside(metric, [item.whole[metric] for item in self._answered(metric)])
         return self._run.whole[metric]
 
     def _answered(self, metric: str) -> list[PatchItem]:
         """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
         failed = [item for item in self._run.items if failures.unanswered(item.record)]
-        answered = [item for item in self._run.items if metric in item.full and not failures.unanswered(item.record)]
+        answered = [item for item in self._run.items if metric in item.whole and not failures.unanswered(item.record)]
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
@@ -404,7 +406,7 @@ class Aggregations:
             if self._why_none(metric, n):
                 run.cells[metric, n] = None, None
             else:
-                full = self._whole(metric) if everyone else self._aside(metric, [item.full[metric] for item in used])
+                full = self._whole(metric) if everyone else self._aside(metric, [item.whole[metric] for item in used])
                 run.cells[metric, n] = full, self._best(metric, n)
         return run.cells[metric, n]
 
@@ -442,8 +444,8 @@ class Aggregations:
 
         They do not where best cells were chosen by M on single items, but M is not made up of single items (F1, CIDEr).
         """
-        items = [item for item in self._run.items if metric in item.full]
-        full = [score for item in items if (score := item.record.views[0].scores.get(metric)) is not None]
+        items = [item for item in self._run.items if metric in item.whole]
+        full = [score for item in items if (score := self._counted(item, metric)[0].scores.get(metric)) is not None]
         if metric != self.primary and len(full) < len(items) and (reason := self._why_none(self.primary, n)):
             return reason  # some docs have no scalar of this metric, so they followed the primary metric's choice
         if not any(item.from_m == metric for item in items):
@@ -459,10 +461,15 @@ class Aggregations:
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
         """Return the scalar of the cell that a doc keeps."""
-        cells = [view.scores.get(metric) for view in item.record.views if in_set(view, n)]
+        cells = [view.scores.get(metric) for view in self._counted(item, metric) if in_set(view, n)]
         known = [score for score in cells if score is not None]
         highest = self.higher.get(metric, True) == self._kind.keeps_best
         return (max if highest else min)(known) if known else None
+
+    def _counted(self, item: PatchItem, metric: str) -> list[View]:
+        """Return the views of a doc as they count: each in its worst order, where the index is of every order of the options."""
+        record = item.record
+        return (in_worst_order(record, metric, self.higher.get(metric, True)) if self._kind.every_order else record).views
 
     def _mpp(self, metric: str, n: Key) -> float | None:
         """Return MPP: M over best-cell items."""

@@ -284,7 +284,8 @@ class VariantDocs:
 
     def asked_at_most(self, doc_id: int) -> int:
         """Return how many views of its own a doc has if all its boxes can be cut. Decodes nothing."""
-        return len(self.views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
+        views = self.views if self.orders is None else self.orders.views_of(doc_id, self.views)
+        return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's own in its swapped views; None where the doc has no such views."""

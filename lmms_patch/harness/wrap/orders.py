@@ -92,10 +92,10 @@ class OrderTable:
         return "\n".join(_words(message.get("content")) for message in payload)
 
     def views_of(self, doc_id: int, views: Sequence[View]) -> tuple[View, ...]:
-        """Return some views of a doc in each order of its options; as they are where these cannot be moved."""
+        """Return some views of a doc in each order of its options; where these cannot be moved, the first view alone, since cells would not count."""
         found = self.of(doc_id).orders
         if not found:
-            return tuple(views)
+            return tuple(views[:1])
         return tuple(View(view.kind, view.n, view.row, view.col, turn=turn, gold=order.gold) for turn, order in enumerate(found) for view in views)
 
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:

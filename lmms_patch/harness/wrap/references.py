@@ -25,7 +25,7 @@ from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
-from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of, decisive
 from lmms_patch.runs.scoring import Scalar, best, plain
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
@@ -70,6 +70,8 @@ class References:
         self._ids: Sequence[int] | None = None
         self._known: dict[int, Asked] = {}
         self.plainly = plainly
+        self.moved: Callable[[int], Sequence[Any]] | None = None
+        """Gives the rows of a doc with its options in each other order, where answers count by their worst order; None elsewhere."""
         self._plan: Plan | None = None
         self._failed = False
         self._lock = threading.RLock()
@@ -100,7 +102,7 @@ class References:
             self.docs,
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
-            lend=kind.takes_null and not options.null and not self._silent and not self._spec.leaves_out,
+            lend=kind.takes_null and not options.null and not self._silent and not self._spec.leaves_out and not kind.turns,
             seed=options.seed,
         )
 
@@ -229,15 +231,25 @@ class References:
             for one, got in zip(scored, answers, strict=True):
                 if not apart and one.error is None and not one.failed and not one.view.turn:
                     self._keep((doc_id, repr(list(got))), one)
-            out["baselines"] = tuple(self._baseline(doc_id, text, roles, len(answer.options)) for text, roles in made.baselines[doc_id].items())
+            told_so = made.baselines[doc_id].items()
+            out["baselines"] = tuple(one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options)))
             cells = {key: cells_of([one.view for one in scored], key) for key in used}
             told = [None if any(isinstance(one, Unanswered) for one in answer) else repr(list(answer)) for answer in answers]
             out["lent"] = tuple(self._lent(doc_id, loan, answers, told, cells) for loan in made.loans.get(doc_id, ()))
         return out
 
-    def _baseline(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> Baseline:
-        scored, _ = self._on(doc_id, self._as_results(text, options))
-        return Baseline(text, tuple(roles), scored.items, scored.scores)
+    def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
+        """Return an uninformed answer, scored: as gold in the doc's own order, in other roles by its worst order where orders count."""
+        answers = self._as_results(text, options)
+        own, _ = self._on(doc_id, answers)
+        if self.moved is None:
+            return [Baseline(text, tuple(roles), own.items, own.scores)]
+        out = [Baseline(text, ("gold",), own.items, own.scores)] if "gold" in roles else []
+        if others := tuple(role for role in roles if role != "gold"):
+            scored = [own, *(self._score(row, doc_id, answers, f"order {turn}/{text}")[0] for turn, row in enumerate(self.moved(doc_id), 1))]
+            worst = scored[decisive(scored, self._primary)[0]]
+            out.append(Baseline(text, others, worst.items, worst.scores))
+        return out
 
     def _as_results(self, text: str, options: int) -> list[Any]:
         """Return an answer in the form that the scorer takes.

@@ -18,7 +18,8 @@ from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
-from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell
+from lmms_patch.runs.record import TURNS
+from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, decisive
 from lmms_patch.runs.scoring import Scalar, scalar
 
 _T = TypeVar("_T")
@@ -190,13 +191,29 @@ class Scorer:
         if metric is None:
             return None
         higher = self._aggregations.higher.get(metric, True)
-        return best_cell(scored, key, metric, higher if self._keeps_best else not higher)
+        return best_cell(scored, key, metric, higher if self._keeps_best else not higher, every_order=KINDS[self._spec.kind].every_order)
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
         """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
         best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
         return {key: place for key, place in best.items() if place is not None}
+
+    def whole(self, record: SampleRecord) -> dict[str, Any]:
+        """Return the native items that FIP is made of, by metric: of the full image, in its worst order where the index is of every order.
+
+        Of a doc whose options cannot be moved there are none then.
+        """
+        if not KINDS[self._spec.kind].every_order:
+            return dict(record.views[0].items)
+        full = [one for one in record.views if one.view.set is None]
+        if TURNS in record.excluded:
+            return {}
+        places = {m: decisive(full, m, self._aggregations.higher.get(m, True))[0] for m in full[0].items}
+        primary = self.primary_among(full[0].items)
+        if primary is not None:  # a metric without scalars follows the primary metric's choice
+            places |= {m: places[primary] for m in places if full[0].scores.get(m) is None}
+        return {m: full[place].items[m] for m, place in places.items() if m in full[place].items}
 
     def chosen(self, record: SampleRecord) -> dict[str, Any]:
         """Return the native items that the doc keeps for each metric and set, by the name of the metric over them.

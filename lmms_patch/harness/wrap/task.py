@@ -157,6 +157,8 @@ class WrappedTask(Delegate):
                 judged=judged,
             )
             self._scorer.as_shown = lambda doc, view: self._as_shown(doc, view)
+            if KINDS[self.spec.kind].every_order:
+                self._references.moved = self._in_other_orders
         if KINDS[self.spec.kind].folds:
             if higher.get(primary) is False:
                 told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
@@ -166,6 +168,12 @@ class WrappedTask(Delegate):
     def _as_shown(self, doc: Any, view: View) -> Any:
         """Return a doc with its options in the order of a view."""
         return doc if self._table.orders is None else self._table.orders.as_shown(doc, doc.doc_id, view.turn)
+
+    def _in_other_orders(self, doc_id: int) -> list[Any]:
+        """Return a doc's row, as scorers take it, with its options in each order but its own; none where they cannot be moved."""
+        assert self._table.orders is not None
+        row = self._scored_rows()[doc_id]
+        return [self._table.orders.as_shown(row, doc_id, turn) for turn in range(1, len(self._table.orders.of(doc_id).orders))]
 
     def _rows_without_media(self) -> Any:
         return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
@@ -466,6 +474,8 @@ class WrappedTask(Delegate):
             raise CannotWrapError(f"{self.spec.name}: --predict_only scores nothing, and only the scorer shows whether options can be moved")
         if everyone:
             self._table.orders.check(everyone)
+            if self._table.wrong is not None:  # the null is of docs that count
+                self._table.wrong.evaluate([doc_id for doc_id in everyone if self._table.orders.of(doc_id).orders])
             part = " of this process" if len(doc_ids) < len(everyone) else ""
             log().info(f"{self.spec.name}: {self._table.orders.counts(doc_ids, part)}")
             if judge := calls_judge(self._base):
@@ -659,8 +669,8 @@ class WrappedTask(Delegate):
         excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
-            excluded[TURNS] = fault
-        excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and (scored[0].failed or key in failed)}
+            excluded |= dict.fromkeys((TURNS, *self.spec.sets), fault)
+        excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and failed & {None, key}}  # None: the full image
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
@@ -692,7 +702,7 @@ class WrappedTask(Delegate):
         """Return what ``process_results`` returns for a record."""
         full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
-        patch = PatchItem(record.record(), full, chosen, from_m)
+        patch = PatchItem(record.record(), full, self._scorer.whole(record), chosen, from_m)
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Kind, Words
+from lmms_patch.ask.spec import ANY_INDEX, KINDS, REGIONS, Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, names
 from lmms_patch.present.report.data import Entry, Part, Report
@@ -31,7 +31,7 @@ FEW = 8
 """So many results are named where a finding or a drawing is about several."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(r"^(?P<index>rci|pcri|trci)(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
+_INDEX = re.compile(rf"^(?P<index>{ANY_INDEX})(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
 _GRID = re.compile(r"^(?P<what>mpp|gap|drop|frames|lowres)(?P<n>\d+)$")
 _PLAIN = {
     "chance": "Chance",

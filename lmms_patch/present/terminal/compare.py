@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
-from lmms_patch.ask.spec import KINDS, of_index
+from lmms_patch.ask.spec import ANY_INDEX, KINDS, of_index
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
@@ -31,7 +31,7 @@ _MAGIC = (
 FIRST = 3
 """Tasks that the first line gives numbers of; the others are counted."""
 _SCORES = ("fip", "score", "tst")
-_INDEX = re.compile(r"(rci|pcri|trci)\d+(_adj)?$")
+_INDEX = re.compile(rf"({ANY_INDEX})\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
