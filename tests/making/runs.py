@@ -386,3 +386,60 @@ def write_magic(
         start_time=next(STARTS),
         config={"model": "hf", "model_args": "", "limit": None, **config},
     )
+
+
+def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=(), failed=(), null=None, cluster=1):
+    """Records of a task whose cells are asked in every order of a doc's options, by the definition; its specs, and no plan.
+
+    Args:
+        choose: the model: takes a doc, the view ("full" or a cell's number; negative and "wrong" on another image), the numbers of the options in
+            the order shown, the number of the gold, and a generator; returns a place from 0.
+        n: docs.
+        options: how many options docs have: a number, or a function of the doc.
+        grid: of the cells.
+        base: the benchmark.
+        seed: of the generator.
+        left_out: docs whose options cannot be moved.
+        failed: (doc, view, turn) of calls that failed.
+        null: how many docs are asked on another image too; all if left out.
+        cluster: docs in a cluster.
+    """
+    spec, stream, records = WrapSpec(base, "crci", (grid,)), np.random.default_rng(seed), []
+    cells = [("full", View("full")), *((1 + row * grid + col, View("cell", grid, row, col)) for row in range(grid) for col in range(grid))]
+    for i in range(n):
+        k = options(i) if callable(options) else options
+        gold = i % k
+
+        def asked(wrong, i=i, k=k, gold=gold):
+            out, said = [], []
+            for turn in range(1 if i in left_out else k):
+                order = [(place + turn) % k for place in range(k)]
+                for name, view in cells[:1] if i in left_out else cells:
+                    at = choose(i, ("wrong" if name == "full" else -name) if wrong else name, order, gold, stream)
+                    item = {} if (lost := not wrong and (i, name, turn) in failed) else {"acc": float(order[at] == gold)}
+                    shown = dataclasses.replace(view, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong)
+                    out.append(ScoredView(shown, item, item, failed="no answer" if lost else ""))
+                    said.append(LETTERS[at] if at < 4 else str(at))
+            return tuple(out), tuple(said)
+
+        views = asked(False)[0]
+        right = {name: [one.scores.get("acc") for one in views if one.view.place == view.place] for name, view in cells}
+        excluded = dict.fromkeys(("turns", grid), "two of its options are the same") if i in left_out else {}
+        if any(None in scores for scores in right.values()):
+            excluded[grid] = "a call failed"
+        best = {}
+        if not excluded:
+            cell = max(range(1, grid * grid + 1), key=lambda name: min(right[name]))
+            places = [place for place, one in enumerate(views) if one.view.place == dict(cells)[cell].place]
+            best = {grid: min(places, key=lambda place: views[place].scores["acc"])}
+        worst = tuple(Baseline(letter, ("option", "constant"), {"acc": 0.0}, {"acc": 0.0}) for letter in "ABCDEFGH"[:k])
+        own = (Baseline("ABCDEFGH"[gold], ("gold",), {"acc": 1.0}, {"acc": 1.0}), *worst)
+        about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
+        fields = {"cluster": i // cluster} if cluster > 1 else {}
+        source = (i + cluster) % n
+        wrong = WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
+        record = SampleRecord(
+            spec.name, spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, wrong_image=wrong, images=f"{i:016x}"
+        )
+        records.append(record.to_json())
+    return spec, records, None

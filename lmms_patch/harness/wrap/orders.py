@@ -149,11 +149,17 @@ class OrderTable:
             f"in its fields ({fields}): {FORMS}; to name the field, write 'choices: FIELD' in a task file or a profile (docs/rotate.md)"
         )
 
-    def counts(self, doc_ids: Sequence[int], part: str = "") -> str:
-        """Return, in words, how many docs are asked in every order, and why others are not; ``part`` stands behind their number."""
+    def counts(self, doc_ids: Sequence[int], views: Sequence[View], part: str = "") -> str:
+        """Return, in words, how many docs are asked in every order, and why others are not.
+
+        Args:
+            doc_ids: the docs.
+            views: what each of them is asked on, in one order.
+            part: stands behind the number of docs.
+        """
         bar = tqdm(doc_ids, desc=f"{self._spec.name}: orders of options", disable=len(doc_ids) < _MANY)
         known = [self.of(doc_id) for doc_id in bar]
-        asked = sum(len(one.orders) for one in known)
+        asked = sum(len(self.views_of(doc_id, views)) for doc_id in doc_ids)
         moved = sum(bool(one.orders) for one in known)
         faults = Counter(one.fault for one in known if one.fault)
         told = "".join(f"; {count} once ({why})" for why, count in faults.most_common())

@@ -25,8 +25,8 @@ from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
-from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of, decisive
-from lmms_patch.runs.scoring import Scalar, best, plain
+from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
 
@@ -247,7 +247,7 @@ class References:
         out = [Baseline(text, ("gold",), own.items, own.scores)] if "gold" in roles else []
         if others := tuple(role for role in roles if role != "gold"):
             scored = [own, *(self._score(row, doc_id, answers, f"order {turn}/{text}")[0] for turn, row in enumerate(self.moved(doc_id), 1))]
-            worst = scored[decisive(scored, self._primary)[0]]
+            (worst,) = (scored[place] for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary)))
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
 

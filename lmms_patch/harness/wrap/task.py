@@ -477,7 +477,7 @@ class WrappedTask(Delegate):
             if self._table.wrong is not None:  # the null is of docs that count
                 self._table.wrong.evaluate([doc_id for doc_id in everyone if self._table.orders.of(doc_id).orders])
             part = " of this process" if len(doc_ids) < len(everyone) else ""
-            log().info(f"{self.spec.name}: {self._table.orders.counts(doc_ids, part)}")
+            log().info(f"{self.spec.name}: {self._table.orders.counts(doc_ids, self._table.views, part)}")
             if judge := calls_judge(self._base):
                 told = "its prompts and targets follow the order of the options, but whether its scorer does was not tried"
                 log().warning(f"{self.spec.name}: {told}, since it calls a judge or the network ({judge})")

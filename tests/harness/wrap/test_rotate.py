@@ -33,11 +33,11 @@ def gold(doc):
     return doc % len(options(doc))
 
 
-def task(place, name="toy", **config):
+def task(place, name="toy", count=COUNT, **config):
     """A task whose docs have two, three or four options in the field ``choices``, and a letter in brackets for gold."""
     columns = {"question": lambda i: f"Which is {i}?", "choices": options, "answer": lambda i: f"({'ABCD'[gold(i)]})"}
     columns |= config.pop("columns", {})
-    return write_task(place, name, rows(COUNT, **columns), **{"doc_to_text": LISTED, **config})
+    return write_task(place, name, rows(count, **columns), **{"doc_to_text": LISTED, **config})
 
 
 def knows(prompt, images):
@@ -202,7 +202,7 @@ def test_the_catalogue_says_that_the_options_decide_what_it_costs(tmp_path):
 
 
 def test_cells_in_every_order_are_refused_before_anything_is_loaded(tmp_path):
-    with pytest.raises(Exception, match="asks the full image alone; its cells are not asked in every order"):
+    with pytest.raises(Exception, match="asks the full image alone, so it takes no grid size; type '..._rotate', or with cells '..._crci"):
         run(Model(knows), "toy_rotate3", task(tmp_path))
 
 
