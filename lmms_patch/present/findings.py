@@ -81,6 +81,11 @@ class Case:
     subtitled: bool = False
 
     @property
+    def score(self) -> str:
+        """What FIP and MPP are called: the metric, and whether it is of every order of the options."""
+        return f"{self.metric}{' in every order of the options' * KINDS[self.kind].every_order}"
+
+    @property
     def grids(self) -> list[int]:
         """The grids with an index, the finest first."""
         stem = KINDS[self.kind].index
@@ -100,6 +105,8 @@ class Case:
 def case(result: Result, model: str = "", key: str = "") -> Case:
     """Return a result of a finished run as a case; its key is the task's label unless another is given."""
     size = (result.run.about.get("n-samples", {}).get(result.task) or {}).get("original")
+    if result.kind.every_order:  # nobody knows how many more docs have options that can be moved
+        size = None
     return Case(
         key or result.label,
         model or result.run.model,
@@ -408,13 +415,13 @@ class _Teller:
             return self._index(case, _telling(case, rule))
         if rule == "mislead":  # an index above 1 is not a number that people should carry away
             best = measures.get(f"mpp{case.grids[0]}")
-            return f"{case.metric} {number(measures['fip'].value)}, with each doc's best cell {number(best.value if best else None)}"
+            return f"{case.score} {number(measures['fip'].value)}, with each doc's best cell {number(best.value if best else None)}"
         if rule == "mixed":
             return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
         if rule == "no image":
             looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
             other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
-            return f"{case.metric} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
+            return f"{case.score} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
         if rule in ("not without", "subtitled"):
             return ""
         if rule == "not learned":
@@ -599,7 +606,7 @@ def _why_unread(case: Case) -> str:
         return "only full images were asked"
     if gate.get("valid") is False:
         if reading.gate_word(gate) == reading.NEAR_CHANCE:
-            return f"{case.metric} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"
+            return f"{case.score} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"
         return _short(str(gate.get("reason") or ""))
     reasons: Iterable[str] = (str(case.grid(n).get("reason") or case.index(n).reason) for n in case.grids)
     return _short(next(filter(None, reasons), case.measures["score"].reason or "nothing was scored"))

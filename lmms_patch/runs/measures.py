@@ -79,7 +79,7 @@ def measures(result: Result) -> dict[str, Estimate]:
         of_boxes = (kind.regions and _OF_BOXES.match(name)) or (kind.hides and _OF_HIDDEN.match(name))
         if of_boxes or (kind.name == "magic" and _is_end(name, numbers)):
             continue
-        if name == metric:
+        if name == metric and not kind.every_order:
             out[name] = out["score"]
         elif name.startswith(f"{metric}_drop"):
             out[name.removeprefix(f"{metric}_")] = _bare(value, result.docs)

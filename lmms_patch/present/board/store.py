@@ -106,7 +106,7 @@ class Result:
 
     @property
     def index(self) -> str | None:
-        """``rci``, ``pcri`` or ``trci``; None for a kind without an index."""
+        """``rci``, ``pcri``, ``crci`` or ``trci``; None for a kind without an index."""
         return self.asked.index
 
     @property

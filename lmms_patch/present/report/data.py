@@ -49,7 +49,7 @@ class Entry:
         base: the benchmark.
         task: the wrapped task's name, with its filter where it has several.
         kind: ``spec.KINDS``.
-        index: ``rci``, ``pcri``, ``trci`` or None.
+        index: ``rci``, ``pcri``, ``crci``, ``trci`` or None.
         grids: those with an index.
         metric: the primary metric.
         higher: whether higher is better.

@@ -58,7 +58,7 @@ class Shown:
 
     @property
     def index(self) -> str | None:
-        """``rci``, ``pcri`` or ``trci``; None for a kind without an index."""
+        """``rci``, ``pcri``, ``crci`` or ``trci``; None for a kind without an index."""
         return self.kind.index
 
     @property
@@ -121,7 +121,8 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
     """
     of_boxes, points = [s for s in shown if s.regions], [s for s in shown if s.points]
     turned = [s for s in shown if s.kind.turns]
-    of_grids = by_medium((s for s in shown if not (s.regions or s.points or s.kind.turns)), lambda s: s.words)
+    others = [s for s in shown if not (s.regions or s.points or s.kind.turns)]
+    of_grids = by_medium(others, lambda s: s.words) + by_medium((s for s in turned if s.index), lambda s: s.words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
     for name in dict.fromkeys(s.kind.name for s in points):
@@ -195,8 +196,8 @@ def _heads(shown: Sequence[Shown]) -> tuple[Words, str]:
 
 
 def _name(kind: Kind) -> str:
-    """Return what the column of an index is called, where all tasks of a table are of the kind's medium."""
-    return "TRCI" if kind.needs_video else "RCI"
+    """Return what the column of an index is called, where all tasks of a table are of the kind's medium; PCRI has that of RCI."""
+    return "TRCI" if kind.needs_video else str(kind.index).upper() if kind.every_order else "RCI"
 
 
 def _names_above(sheet: Sheet) -> str:
@@ -273,7 +274,8 @@ def _order_table(shown: Sequence[Shown]) -> Sheet:
     heads: list[str | Column] = ["task", "docs", "once", "mean", f"every order {_level(shown)}", Column("", "once - every", signed=True), "guesses"]
     rows: list[list[Cell]] = []
     for s in shown:
-        used, docs = (int(s.metrics.get(name) or 0) for name in ("n_rotated", "n_docs"))
+        used = int(s.metrics.get("n_rotated") or 0)
+        docs = used + sum((s.analysis.get("turned") or {}).get("left_out", {}).values())
         once, mean, guess = (_or_na(s.metrics.get(f"rotate_{name}")) for name in ("once", "mean", "guess"))
         every, lost = (_or_na(_estimate(s, f"rotate_{name}")) for name in ("every", "lost"))
         rows.append([s.name, f"{used} of {docs}" if used < docs else str(used), once, mean, every, lost, guess])
@@ -334,9 +336,12 @@ def _grid_table(shown: Sequence[Shown]) -> Sheet:
 
 
 def _fip(shown: Shown) -> float | None:
-    """Return FIP as the harness printed it, but where calls failed over the answered docs alone; None of a run that scored nothing."""
+    """Return FIP as the harness printed it, but where calls failed over the answered docs alone; None of a run that scored nothing.
+
+    Where the index is of every order of the options, FIP is too, and what the harness printed is of one order.
+    """
     metric = shown.described["metric"]
-    if shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
+    if shown.kind.every_order or shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
         return (shown.analysis.get("fip") or {}).get("value")
     return None if metric == "bypass" else shown.metrics.get(metric)  # the host's mark of --predict_only
 
