@@ -223,6 +223,11 @@ class Kind:
         return self.turns and self.has_index
 
     @property
+    def way(self) -> str:
+        """The name that results share which may stand in one table: ``index`` for RCI and PCRI over cells, else the kind's own."""
+        return "index" if self.index in ("rci", "pcri") else self.name
+
+    @property
     def may_leave_out(self) -> bool:
         """Whether a run may leave cells out (``Options.exit``, ``Options.quick``): each cell must be one request."""
         return self.index is not None and not self.turns

@@ -364,7 +364,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
     magic = result.details.get("magic") or {}
     return {
         "benchmark": described["base"],
-        "kind": "index" if kind.index and not kind.needs_video else kind.name,
+        "kind": kind.way,
         "metric": described["metric"],
         "filter": result.filter,
         "docs": made.get("docs"),

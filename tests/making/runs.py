@@ -305,18 +305,21 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
-        part = any("asked" in r for r in records)  # then what would have been scored is estimated
+        orders = KINDS[spec.kind].every_order
+        part = orders or any("asked" in r for r in records)  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]
         full = [r["views"][0]["items"]["acc"] for r in scored]
         grids = spec.grids if KINDS[spec.kind].index else ()
-        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored] for n in grids}
+        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored if str(n) in r["best"]] for n in grids}
         native = Native(
             lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
         )
+        if orders:
+            native = in_worst_orders(records, aggregate)
         found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
-        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "trci", "gap", "chance", "gate", "frames", "rotate"))}
+        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate"))}
         mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in grids}
-        values = {"acc": found["analysis"]["fip"]["value"] if part else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
+        values = {"acc": found["analysis"]["fip"]["value"] if part and not orders else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
         tasks[name] = values, {**DATA, **described(spec)}, lines
     said = {
@@ -327,6 +330,22 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
         **about,
     }
     return write_files(folder, tasks, date=date, group_subtasks=groups or {}, **said)
+
+
+def in_worst_orders(records, aggregate):
+    """The native aggregation of a task whose cells are asked in every order: by hand, of docs with orders and of the worst of each view."""
+    used = [record for record in records if "turns" not in record["excluded"]]
+
+    def worst(record, cell):
+        return min(view["scores"].get("acc", float("-inf")) for view in record["views"] if view.get("cell") == cell)
+
+    def over_cells(n):
+        mine = [record for record in used if str(n) not in record["excluded"]]
+        full = [worst(record, None) for record in mine]
+        return aggregate(full), aggregate([max(worst(record, cell) for cell in range(1, n * n + 1)) for record in mine]), ""
+
+    whole = [score for record in used if (score := worst(record, None)) > float("-inf")]
+    return Native(lambda: aggregate(whole), over_cells, aggregate, "", False)
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------

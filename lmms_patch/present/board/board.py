@@ -21,8 +21,8 @@ from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
-INDICES = ("index", "trci")
-"""The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), and that of segments."""
+INDICES = ("index", "crci", "trci")
+"""The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), that of cells in every order, and that of segments."""
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
 TOLD = runs.RECORDED
@@ -243,8 +243,8 @@ def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
 
 
 def kind_of(result: Result) -> str:
-    """Return ``index`` for kinds with an index over cells, else the kind."""
-    return "index" if result.index and not result.asked.needs_video else result.kind
+    """Return the name that results share which may stand in one table (``Kind.way``)."""
+    return result.asked.way
 
 
 def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:

@@ -27,7 +27,8 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
     made = {"runs": run_sheets.runs(entries)}
     for end, in_time in (("", False), ("_time", True)):
         some = of_medium(once, in_time)
-        made[f"benchmarks{end}"] = benchmarks.sheets([one for one in entries if one.asked.needs_video == in_time], some)
+        mine = [one for one in entries if one.asked.needs_video == in_time and not one.asked.every_order]
+        made[f"benchmarks{end}"] = benchmarks.sheets(mine, some)
         made[f"models{end}"] = models.sheets(some)
     made["tst"] = run_sheets.tst(entries)
     return {section: tuple(tables) for section, tables in made.items() if tables}

@@ -83,8 +83,9 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     """Return the indices of some results, in their order.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
-    benchmark is named with the task.
+    benchmark is named with the task. Indices of what is right in every order of the options are not among them: they are no RCI.
     """
+    entries = [entry for entry in entries if not entry.asked.every_order]
     seen = Counter((entry.base, entry.model, n, entry.asked.needs_video) for entry in entries if entry.index for n in entry.grids)
     several = {(base, in_time) for (base, _, _, in_time), count in seen.items() if count > 1}
     out = []
