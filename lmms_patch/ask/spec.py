@@ -745,9 +745,8 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
     least, most = row.sizes
     if row.turns and grids and not row.per_cell:
         cells = next(one.name for one in KINDS.values() if one.every_order)
-        raise UnknownNameError(
-            f"{name}: '{kind}' asks the full image alone, so it takes no {row.words.number}; type '..._{kind}', or with cells '..._{cells}{grids[0]}'"
-        )
+        told = f"takes no {row.words.number}; type '..._{kind}', or to ask its cells so too, '..._{cells}{max(grids[0], least)}'"
+        raise UnknownNameError(f"{name}: '{kind}' asks the full image alone, so it {told}")
     if row.grid == "none" and grids:
         raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
     if row.grid == "required" and not grids:

@@ -457,8 +457,6 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
         fields = {"cluster": i // cluster} if cluster > 1 else {}
         source = (i + cluster) % n
         wrong = WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
-        record = SampleRecord(
-            spec.name, spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, wrong_image=wrong, images=f"{i:016x}"
-        )
+        record = SampleRecord(spec.name, spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, wrong_image=wrong, images=f"{i:016x}")
         records.append(record.to_json())
     return spec, records, None

@@ -100,6 +100,11 @@ class Entry:
         return KINDS[self.kind]
 
     @property
+    def name(self) -> str:
+        """What the benchmark is called in figures, where results of cells in every order stand beside others."""
+        return f"{self.base}, every order" if self.asked.every_order else self.base
+
+    @property
     def words(self) -> Words:
         """What its parts are called."""
         return self.asked.words

@@ -158,7 +158,9 @@ def test_a_constant_text_is_right_in_every_order(tmp_path):
 def test_no_cell_is_left_out(tmp_path, way):
     here = task(tmp_path)
     (here / "mine.yaml").write_text(f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: crci, grids: 2, {way}: true}}")
-    with pytest.raises(OptionError, match=f"'crci' asks each cell several times, so it cannot be asked with '{way}'; allowed: rci, pcri, rcicurve, trci"):
+    with pytest.raises(
+        OptionError, match=f"'crci' asks each cell several times, so it cannot be asked with '{way}'; allowed: rci, pcri, rcicurve, trci"
+    ):
         run(Model(), "mine", here)
 
 

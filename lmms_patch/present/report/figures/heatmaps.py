@@ -168,7 +168,7 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     known = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
     if not known:
         return None
-    who = f"{entry.base} with {entry.model}"
+    who = f"{entry.name} with {entry.model}"
     say, kind = entry.words.say, entry.asked
     grids = [one for n, shares in known for one in _pair(n, shares, who, kind)]
     near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
@@ -233,10 +233,10 @@ def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str
 
     def grid(entry: Entry, room: float) -> Grid:
         shares = entry.shares(n) or {}
-        title = lettering.fit(entry.base, room, SMALL, 1 if several else 2) + (
+        title = lettering.fit(entry.name, room, SMALL, 1 if several else 2) + (
             f"\n{lettering.fit(names[entry.model], room, SMALL, 1)}" if several else ""
         )
-        return Grid(n, kind, shares["score"], title, f"{entry.base} with {entry.model}", shares.get("p_cells") or ())
+        return Grid(n, kind, shares["score"], title, f"{entry.name} with {entry.model}", shares.get("p_cells") or ())
 
     def draw(across: float) -> Any:
         return lay([grid(entry, 1.35) for entry in entries], across, 4 if across >= TWO else 2, axes_named=False)
@@ -244,7 +244,7 @@ def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str
     size = kind.words.size(n)
     caption = f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation, {size}. {_read(kind)} Outlined: Holm-corrected p < {ALPHA}. "
     caption += f"Without results that the gate refuses, or few scores.{lettering.explained(names) if several else ''}"
-    told = ", ".join(once(entry.base for entry in entries)[:8])
+    told = ", ".join(once(entry.name for entry in entries)[:8])
     alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
     return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, _section(kind), draw, tuple(e.id for e in entries))
 
@@ -252,7 +252,7 @@ def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for kind, n in _grids(entries):
-        shown = readable(entries, n, kind)
+        shown = [entry for entry in readable(entries, n, kind) if not entry.asked.every_order]
         if len(shown) > 2 and kind.cells(n) <= MOST_BOXES**2:
             yield _boxes(shown, n, kind)
 
@@ -328,7 +328,7 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
         for i, value in enumerate(row):
-            told = f"{entry.base} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
+            told = f"{entry.name} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
             look = Mark("", shape(entry.model), colour(entry.model), size=2.8)
             canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
     axes.axhline(100 / cells, color=INK, linewidth=0.8, linestyle=":", zorder=1)

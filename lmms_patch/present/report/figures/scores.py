@@ -96,7 +96,7 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
     panels = dict(list(grids.items())[:PANELS])
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
-    bases = once(one.entry.base for one in everything)
+    bases = once(one.entry.name for one in everything)
     rest = f" Not drawn: {', '.join(words.size(n) for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
     hollow = " Hollow: refused by the gate." if any(one.entry.whole.gate == 0 for one in everything) else ""
     several = (
@@ -164,9 +164,9 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
     colour, shape = model_looks(models)
     lines: list[labels.Box] = []
     names = []
-    bases = once(one.entry.base for one in rows)
+    bases = once(one.entry.name for one in rows)
     for base in bases:
-        mine = [one for one in rows if one.entry.base == base]
+        mine = [one for one in rows if one.entry.name == base]
         middle = _middle(mine)
         for one in mine:
             told = f"{base} with {one.entry.model}, {size}: FIP {_said(one.full)}, MPP {_said(one.best)}"

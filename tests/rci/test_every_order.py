@@ -1,0 +1,266 @@
+"""RCI of what is right in every order of the options: by definition, in worlds whose truth is known, and in worlds that break what it hopes for."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.app.commands.show import text
+from lmms_patch.ask.spec import parse
+from lmms_patch.compare import audit
+from lmms_patch.compare.tasks import compare
+from lmms_patch.errors import RecordError, UnknownNameError
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.recompute import Changes, TaskRun, recompute
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.record import in_worst_order
+from lmms_patch.runs.run import read
+from lmms_patch.runs.scoring import worst_orders
+from tests.making.recordings import table
+from tests.making.runs import as_record, crci_run, in_worst_orders, world_run, write_run
+
+
+def numbers(choose, draws=400, grid=3, **more):
+    records = crci_run(choose, grid=grid, **more)[1]
+    return analyse(table(records), in_worst_orders(records, lambda items: float(np.mean(items))), Settings(draws=draws), (grid,)), records
+
+
+def guesses(doc, view, order, gold, stream):
+    return int(stream.integers(len(order)))
+
+
+def knows(full, cell, otherwise=guesses):
+    """Right on a share of the docs on their full image, and on a share of them on cell 5, wherever the gold stands; else by another rule."""
+
+    def choose(doc, view, order, gold, stream):
+        share = {"full": full, 5: cell}.get(view, 0)
+        return order.index(gold) if doc % 100 < 100 * share else otherwise(doc, view, order, gold, stream)
+
+    return choose
+
+
+# --- by definition --------------------------------------------------------------------------------
+
+
+def test_every_number_by_its_definition():
+    """Of each doc, each view and each order, counted by hand; two docs whose options stay, one with a failed call on a cell, one on its image."""
+    found, records = numbers(knows(0.6, 0.3), n=90, options=lambda doc: 2 + doc % 3, left_out=(3, 4), failed=((7, 2, 1), (9, "full", 1)), draws=50)
+    full, best = [], []
+    for record in records:
+        scores = {}
+        for view in record["views"]:
+            scores.setdefault(view.get("cell"), []).append(view["scores"].get("acc"))
+        if record["doc_id"] in (3, 4, 9):
+            continue
+        full.append(min(scores[None]))
+        if record["doc_id"] != 7:
+            best.append((min(scores[None]), max(min(scores[cell]) for cell in range(1, 10))))
+    grid = found.grids[3]
+    assert (found.fip.value, found.n_docs) == (pytest.approx(np.mean(full)), 87)
+    assert (grid.fip, grid.mpp.value) == (pytest.approx(np.mean([one for one, _ in best])), pytest.approx(np.mean([two for _, two in best])))
+    assert (grid.mpp.n, grid.excluded) == (86, 1)
+    assert grid.index.value == pytest.approx(1 - grid.mpp.value / grid.fip)
+    assert found.turned.every.value == pytest.approx(np.mean(full))
+    assert found.turned.left_out == {"two of its options are the same": 2, "a call failed": 1}
+    wrong = [[view for view in record["wrong_image"]["views"] if "cell" not in view] for record in records if record["doc_id"] not in (3, 4, 9)]
+    (looked,) = found.gate.looks
+    assert looked.other == pytest.approx(np.mean([min(view["scores"]["acc"] for view in views) for views in wrong]))
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_the_worst_order_decides_and_an_order_without_a_score_does(higher):
+    views = [("a", 1.0), ("b", 0.5), ("c", None), ("a", 0.0), ("b", 0.5), ("c", 1.0)]
+    assert worst_orders(views, lambda one: one[0], lambda one: one[1], higher) == [3 if higher else 0, 1, 2]
+
+
+def test_a_record_in_its_worst_orders_keeps_its_best_cell():
+    for record in crci_run(knows(0.5, 0.5), n=30, grid=2)[1]:
+        whole, short = as_record(record), in_worst_order(as_record(record), "acc")
+        assert [view.cell for view in short.views] == [None, 1, 2, 3, 4]
+        assert short.views[short.best["2"]].cell == whole.views[whole.best["2"]].cell
+        assert len(short.wrong_views) == 5
+        assert all(len(view.said.split(" | ")) == 4 for view in short.wrong_views)
+
+
+# --- known worlds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [2, 3, 4])
+def test_independent_guesses_on_nine_cells(options):
+    """MPP is 1 − (1 − k^−k)^9, within 4 standard errors; one order alone has 1 − (1 − 1/k)^9: 1.00, 0.97 and 0.92."""
+    found = numbers(knows(1.0, 0.0), n=1200, options=options, null=0, draws=20)[0].grids[3]
+    expected = 1 - (1 - options**-options) ** 9
+    assert found.mpp.value == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / 1200))
+    assert found.luck_ceiling == pytest.approx(expected)
+
+
+def test_the_luck_that_hides_the_truth_in_one_order_is_gone():
+    """The full image is known on 90 of 100 docs, cell 5 on 60: RCI is 1/3. In one order the best of nine guesses makes it about 0."""
+    every = numbers(knows(0.9, 0.6), n=600)[0].grids[3].index
+    assert every.low < 1 / 3 < every.high
+    assert every.high - every.low < 0.2
+
+    def say(stream, gold):
+        def one(share):
+            return gold if stream.random() < share else "ABCD"[stream.integers(4)]
+
+        return [one(0.9), *[one(0.6) if cell == 5 else one(0) for cell in range(1, 10)]], None
+
+    _, records, _ = world_run(say, n=600, grid=3)
+    scores = [[view["scores"]["acc"] for view in record["views"]] for record in records]
+    once = 1 - np.mean([max(one[1:]) for one in scores]) / np.mean([one[0] for one in scores])
+    assert abs(once) < 0.1
+
+
+def test_places_earn_nothing():
+    """Who answers A on every cell is right in one order of four, and never in all."""
+    found = numbers(knows(0.8, 0.0, otherwise=lambda *_: 0), n=200, draws=50)[0].grids[3]
+    assert (found.mpp.value, found.index.value) == (0, 1)
+
+
+# --- worlds that break it -----------------------------------------------------------------------------
+
+
+def by_text(doc, view, order, gold, stream):
+    """An option's text drawn for each cell, the same in every order."""
+    drawn = np.random.default_rng([doc, 9 + sum(map(ord, str(view)))]).integers(len(order))
+    return order.index(int(drawn))
+
+
+def test_guesses_of_texts_keep_their_luck_and_the_null_takes_it_off():
+    """A model that takes one text per cell in every order keeps the luck of nine guesses: MPP is .92 again, and the index as published is wrong
+    (truth 1). Wrong images show as much luck, so the corrected index covers the truth, with a wide interval."""
+    found = numbers(knows(0.8, 0.0, otherwise=by_text), n=600)[0].grids[3]
+    assert found.mpp.value == pytest.approx(1 - 0.75**9, abs=0.05)
+    assert found.index.value < 0.1
+    assert found.adj.estimate.low < 1 < found.adj.estimate.high
+    assert found.adj.estimate.low > found.index.high
+
+
+def test_who_knows_by_the_question_alone_is_refused():
+    """Right on every view and in every order, also on wrong images: text, not sight."""
+    found = numbers(lambda doc, view, order, gold, stream: order.index(gold) if doc % 2 else 0, n=200)[0]
+    assert found.gate.valid is False
+    assert "do not depend on the image" in found.gate.reason
+    assert found.grids[3].index.value is None
+
+
+@pytest.mark.parametrize(("full", "cell"), [(0.9, 0.0), (0.9, 0.45), (0.7, 0.7)])
+def test_the_corrected_index_finds_the_truth(full, cell):
+    """Truth 1 − cell/full; guesses elsewhere. The measured null is one order's luck to the fourth power, so the correction is small."""
+    found = numbers(knows(full, cell), n=800, null=300)[0].grids[3].adj.estimate
+    assert found.low - 0.02 <= 1 - cell / full <= found.high + 0.02
+    assert found.value == pytest.approx(1 - cell / full, abs=0.06)
+
+
+def test_intervals_cover_the_truth():
+    """20 runs on other docs, with other docs that the image and the cell know: 95 % intervals miss the truth more than 4 times with p = 0.003."""
+
+    def drawn(seed):
+        stream = np.random.default_rng(seed)
+        full = stream.random(100) < 0.8
+        cell = full & (stream.random(100) < 0.5)
+
+        def choose(doc, view, order, gold, stream):
+            known = full[doc] if view == "full" else view == 5 and cell[doc]
+            return order.index(gold) if known else guesses(doc, view, order, gold, stream)
+
+        return numbers(choose, n=100, seed=seed, null=0, draws=200)[0].grids[3].index
+
+    found = [drawn(seed) for seed in range(20)]
+    # what an endless run would show: guesses lift FIP by a 256th of the docs that nobody knows, and MPP by up to nine
+    truth = 1 - (0.4 + 0.6 * (1 - (1 - 4**-4) ** 9)) / (0.8 + 0.2 * 4**-4)
+    assert sum(not one.low <= truth <= one.high for one in found) <= 4
+
+
+# --- a finished run -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crci")
+    for name, (full, cell) in {"a": (0.9, 0.6), "b": (0.7, 0.2)}.items():
+        tasks = {
+            "sheet_crci3": crci_run(knows(full, cell), n=100, left_out=(99,), failed=((7, 2, 1),)),
+            "sheet_rci3": world_run(lambda stream, gold: ([gold] * 10, ["A"] * 10), n=100, grid=3, base="sheet"),
+        }
+        write_run(folder / name, tasks, model_name=f"org/{name}")
+    return folder
+
+
+def of(folder, name):
+    return next(one for one in read(next(folder.glob("*_results.json"))).results if one.task == name)
+
+
+def test_the_audit_accepts_the_run_and_finds_changes(runs, tmp_path):
+    audit.check(of(runs / "a", "sheet_crci3"))
+    for change in ("fip", "views", "best"):
+        place = tmp_path / change
+        shutil.copytree(runs / "a", place)
+        (path,), (log,) = place.glob("*_results.json"), place.glob("*_samples_sheet_crci3.jsonl")
+        if change == "fip":
+            whole = json.loads(path.read_text())
+            whole["results"]["sheet_crci3"]["patch,none"]["analysis"]["fip"]["value"] = 0.5
+            path.write_text(json.dumps(whole))
+        else:
+            first, *rest = log.read_text().splitlines()
+            line = json.loads(first)
+            if change == "views":
+                del line["patch"]["views"][12]
+            else:
+                line["patch"]["best"]["3"] = next(i for i, view in enumerate(line["patch"]["views"]) if view.get("cell") == 9)
+            log.write_text("\n".join([json.dumps(line), *rest]) + "\n")
+        with pytest.raises(RecordError, match=r"fip|orders of|best 3"):
+            audit.check(of(place, "sheet_crci3"))
+
+
+def test_recomputed_numbers_are_those_of_the_run(runs):
+    result = of(runs / "a", "sheet_crci3")
+    run = TaskRun(result, [line.record for line in result.lines()])
+    again = recompute(run)
+    assert json.loads(json.dumps(to_json(again.analysis))) == result.details["analysis"]
+    assert again.metrics["crci3"] == result.metrics["crci3"]
+    wider = recompute(run, Changes(level=0.99)).analysis.grids[3].index
+    assert wider.low < again.analysis.grids[3].index.low < again.analysis.grids[3].index.high < wider.high
+
+
+def test_people_see_that_scores_are_of_every_order(runs):
+    """The harness's own number is of one order: the table shows the one that the index is made of."""
+    result, shown = of(runs / "a", "sheet_crci3"), api.show(runs / "a")
+    lines = text(shown).splitlines()
+    head = next(i for i, line in enumerate(lines) if "CRCI" in line and line.startswith("task"))
+    row = next(line.split() for line in lines[head:] if line.startswith("sheet_crci3"))
+    grid = result.details["analysis"]["grids"]["3"]
+    assert result.metrics["acc"] > result.measures["fip"].value
+    assert f"{grid['fip']:.3f}" in row
+    assert f"{grid['mpp']['value']:.3f}" in row
+    assert any("sheet (CRCI" in one.text for one in shown.findings)
+
+
+def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path):
+    api.leaderboard([runs], tmp_path / "board")
+    with (tmp_path / "board" / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["kind"], row["model"]) for row in rows} == {(kind, f"org/{name}") for kind in ("index", "crci") for name in "ab"}
+    assert [row["rank_first"] for row in rows if row["kind"] == "crci"] == ["1", "2"]
+    api.report([runs], tmp_path / "report")
+    told = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "RCI / PCRI / CRCI" in told
+    assert "sheet, every order" in told
+
+
+def test_two_models_are_compared(runs):
+    one, two = (of(runs / name, "sheet_crci3") for name in "ab")
+    (found,) = (one.compared.differences for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.compared.differences)
+    for name in ("fip", "mpp3", "crci3", "rotate_every"):
+        assert found[name].estimate.value == pytest.approx(two.measures[name].value - one.measures[name].value, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["gqa_crci1", "gqa_crci10"])
+def test_grids_that_are_not_possible(name):
+    with pytest.raises(UnknownNameError, match=r"allowed: 2 to 9; type '\.\.\._crci3'"):
+        parse(name)
