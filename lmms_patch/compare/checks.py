@@ -66,10 +66,11 @@ def sources(table: Table) -> list[Hashable] | None:
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:
-    """Return the views of a doc by the set that they are of: "" for the first view, a grid, or one of ``REGIONS``."""
+    """Return the views of a doc by the set that they are of: "" for the first view, in all its orders; a grid, or one of ``REGIONS``."""
     sets: dict[str, list[View]] = {"": record.views[:1]}
     for view in record.views[1:]:
-        sets.setdefault(str(view.n or REGIONS[0 if view.relevant else 1]), []).append(view)
+        key = "" if view.n is None and view.relevant is None else str(view.n or REGIONS[0 if view.relevant else 1])
+        sets.setdefault(key, []).append(view)
     return sets
 
 

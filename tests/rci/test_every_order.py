@@ -13,8 +13,11 @@ from lmms_patch.ask.spec import parse
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError
+from lmms_patch.present.explore.docs import COLUMNS, Docs
+from lmms_patch.present.report.examples import example, rule_of
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, TaskRun, recompute
+from lmms_patch.runs import samples
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.record import in_worst_order
@@ -264,3 +267,34 @@ def test_two_models_are_compared(runs):
 def test_grids_that_are_not_possible(name):
     with pytest.raises(UnknownNameError, match=r"allowed: 2 to 9; type '\.\.\._crci3'"):
         parse(name)
+
+
+def test_the_explorer_counts_views_by_their_worst_order(runs):
+    """By hand, of each doc: right on its image in every order, and on how many cells in every order."""
+    result = of(runs / "a", "sheet_crci3")
+    docs = Docs(samples.table(result, COLUMNS))
+    for place, record in enumerate(line.record for line in result.lines()):
+        scores = {}
+        for view in record.views:
+            scores.setdefault(view.cell, []).append(view.scores.get("acc"))
+        known = None not in scores[None]
+        assert (docs.first_right[place] == 1) == (known and min(scores[None]) == 1)
+        assert docs.right_cells[place] == sum(None not in one and min(one) == 1 for cell, one in scores.items() if cell)
+        views = docs.answers(place)["views"]
+        assert sum(view["counts"] for view in views) == len(scores)
+    stored = result.details["analysis"]["necessity"][0]["counts"]
+    assert {name: docs.found().needs.count(name) for name in stored} == stored
+
+
+def test_examples_show_the_order_that_counts(runs):
+    result = of(runs / "a", "sheet_crci3")
+    for line in result.lines():
+        rule, record = rule_of(line, "acc"), line.record
+        full = [view.scores.get("acc") for view in record.views if view.cell is None]
+        if record.excluded:
+            assert rule is None
+        elif rule == "global only":
+            assert min(full) == 1
+            shown = example("x", rule, line, "acc")
+            assert len(shown.grids[3]) == 9
+            assert not any(cell.right for cell in shown.grids[3])

@@ -11,7 +11,8 @@ import typer
 from lmms_patch import files
 from lmms_patch.app import api
 from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.views import views_of
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
@@ -76,8 +77,12 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
-    by_doc = "once in each order of its options" if catalogue.kind == "rotate" else "once, and once more per box of its own"
-    at_most = (kind := KINDS.get(catalogue.kind)) is not None and (kind.exits or kind.hides)
+    spec = parse(f"x_{catalogue.kind}")
+    kind = None if spec is None else KINDS[spec.kind]
+    by_doc = "once, and once more per box of its own"
+    if spec is not None and kind is not None and kind.turns:
+        by_doc = f"{'once' if (views := len(views_of(spec))) == 1 else f'{views}x'} in each order of its options"
+    at_most = kind is not None and (kind.exits or kind.hides)
     often = by_doc if catalogue.asked is None else f"{'at most ' * at_most}{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, f"{tally(catalogue.entries)}. {asked}"]

@@ -219,7 +219,7 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     if spec is None:
         raise UnknownNameError(
             f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, "
-            "regions, hidden, lowres, rotate, trci4, trci, frame, frames, tshuffle4, treverse"
+            "regions, hidden, lowres, rotate, crci3, trci4, trci, frame, frames, tshuffle4, treverse"
         )
     return spec
 

@@ -62,6 +62,7 @@ class Docs:
         self._in_time = bool(kinds["segment"].any())
         self._is_full, self._is_crop = kinds["full"], kinds["cell"] | kinds["segment"]
         self._is_cell = self._is_crop | kinds["occlude"]
+        self._in_orders = bool((self._is_crop & pc.is_valid(self._views.column("turn")).to_numpy()).any())
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -70,6 +71,19 @@ class Docs:
     def places(self) -> dict[int, int]:
         """The place of each doc by its id."""
         return {doc_id: place for place, doc_id in enumerate(self.ids.tolist())}
+
+    @cached_property
+    def _counts(self) -> Bools:
+        """Whether a row counts: of each view that was asked in every order of the options, its worst order (``runs.scoring.worst_orders``)."""
+        if not self._in_orders:
+            return np.ones(len(self._is_cell), bool)
+        score, n, cell = (self._numbers[name] for name in ("score", "n", "cell"))
+        docs = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        places = np.stack([docs, self._swapped, np.nan_to_num(n), np.nan_to_num(cell)])
+        order = np.lexsort((np.arange(len(docs)), np.where(np.isnan(score), -np.inf, score), *places[::-1]))
+        out = np.zeros(len(docs), bool)
+        out[order[np.r_[True, (np.diff(places[:, order]) != 0).any(axis=0)]]] = True
+        return out
 
     # --- what each doc is -------------------------------------------------------------------------
 
@@ -90,13 +104,18 @@ class Docs:
     @cached_property
     def first(self) -> NDArray[np.str_]:
         """What the answer to each doc's first view is (``STATES``): the full image, where it is shown."""
-        return np.asarray(self._states[self.starts[:-1]])
+        return np.asarray(self._states[self._firsts])
+
+    @cached_property
+    def _firsts(self) -> Ints:
+        """The row of each doc's first view; where it was asked in every order of the options, that of the order that counts."""
+        return np.flatnonzero(self._counts & self._is_full & ~self._swapped) if self._in_orders else np.asarray(self.starts[:-1])
 
     @cached_property
     def _own_cells(self) -> Bools:
         """Whether a row is a cell of the finest grid, cut from the doc's own image."""
         finest = self._numbers["n"] == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
-        return np.asarray(self._is_cell & finest & ~self._swapped)
+        return np.asarray(self._is_cell & finest & ~self._swapped & self._counts)
 
     @cached_property
     def right_cells(self) -> Ints:
@@ -138,7 +157,7 @@ class Docs:
     @cached_property
     def on_wrong_image(self) -> NDArray[np.float64]:
         """Whether each doc is right on the whole of another doc's image that was asked beside its own: 1, 0, or nan where it has no score there."""
-        rows = np.flatnonzero(self._swapped & self._is_full)
+        rows = np.flatnonzero(self._swapped & self._is_full & self._counts)
         out = np.full(len(self), np.nan)
         out[np.searchsorted(self.starts, rows, side="right") - 1] = self._numbers["right"][rows]
         return out
@@ -146,7 +165,7 @@ class Docs:
     @cached_property
     def first_right(self) -> NDArray[np.float64]:
         """Whether the first view of each doc is right: 1, 0, or nan."""
-        return np.asarray(self._numbers["right"][self.starts[:-1]])
+        return np.asarray(self._numbers["right"][self._firsts])
 
     def found(self, blind: NDArray[np.float64] | None = None) -> Found:
         """Return what the answers say of each doc, for a run that asked all docs. Docs whose call on the full image failed have no class.
@@ -230,7 +249,7 @@ class Docs:
             ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None; ``wrong``: those that were asked on
             another doc's image beside them; ``wrong_from``: that doc's id; ``excluded``: why the doc is left out. Of a view: ``name``, ``state``
             (``STATES``), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``, ``col`` and ``box`` (left, top, width, height
-            in percent of the image).
+            in percent of the image). Where views are asked in every order of the options, ``counts``: whether it is the order that counts.
         """
         start, stop = self.starts[place], self.starts[place + 1]
         found, states = self._views.slice(start, stop - start).to_pylist(), self._states[start:stop]
@@ -240,6 +259,8 @@ class Docs:
         words = OF_CLIPS if self._in_time else OF_IMAGES
         made = [_view(one, state, size, words, other) for one, state in zip(found, states.tolist(), strict=True)]
         beside = self._swapped[start:stop].tolist()
+        if self._in_orders:
+            made = [{**view, "counts": counts} for view, counts in zip(made, self._counts[start:stop].tolist(), strict=True)]
         own, wrong = ([view for view, apart in zip(made, beside, strict=True) if apart == wanted] for wanted in (False, True))
         source = None if self._swap else about["wrong_from"]
         return {"views": own, "seen": seen and seen.doc_id, "wrong": wrong, "wrong_from": source, "excluded": _text(about["excluded"])}
@@ -302,14 +323,15 @@ def _place(found: Mapping[str, Any]) -> str:
 
 def _name(found: Mapping[str, Any]) -> str:
     """Return the name of a view on the page, such as ``3×3, row 2, column 1``. Views of one doc have different names."""
+    moved = "" if found["turn"] is None else f", options moved by {found['turn']}"
     if found["cell"] is not None:
         hidden = "all but " if found["kind"] == "occlude" else ""
         words = OF_CLIPS if found["kind"] == "segment" else OF_IMAGES
-        return f"{hidden}{words.size(found['n'])}, {_place(found)}"
+        return f"{hidden}{words.size(found['n'])}, {_place(found)}{moved}"
     if found["region"] is not None:
         return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
-    if found["turn"] is not None:
-        return f"full image, options moved by {found['turn']}"
+    if moved:
+        return f"full image{moved}"
     if found["relevant"] is not None:
         return f"all {'relevant' if found['relevant'] else 'adversarial'} boxes hidden"
     if found["kind"] == "frames":

@@ -11,8 +11,9 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
 from lmms_patch.runs import logs
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import first_box, full_marks
+from lmms_patch.runs.record import Record, View, first_box, full_marks
 from lmms_patch.runs.run import Result
+from lmms_patch.runs.scoring import worst_orders
 from lmms_patch.text import cut
 
 RULES = {
@@ -78,7 +79,7 @@ def rule_of(line: Line, metric: str) -> str | None:
         metric: the primary metric.
     """
     record = line.record
-    views = record.views
+    views, answers = _counted(line.record, line, metric)
     need = full_marks(record, metric) / 2
     scores = [view.scores.get(metric) for view in views]
     cells = [i for i, view in enumerate(views) if view.cell is not None]
@@ -92,7 +93,7 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    if _like_guesses(answers_of(line), right, cells):
+    if not KINDS[record.kind].every_order and _like_guesses(answers, right, cells):  # letters of several orders do not tell the same
         return "luck-like"
     return "local" if right[0] else "distracted"
 
@@ -105,6 +106,16 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
     wrong = Counter(answers[i].strip().lower() for i in cells if not right[i])
     often = max(wrong.values(), default=0)
     return sum(right[i] for i in cells) <= often <= len(cells) / 2
+
+
+def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[str]]:
+    """Return the views of a doc with the answers; where each was asked in every order of the options, in its worst order, which it counts as."""
+    answers = answers_of(line)
+    if not KINDS[record.kind].every_order:
+        return record.views, answers
+    places = worst_orders(record.views, lambda view: (view.n, view.cell), lambda view: view.scores.get(metric))
+    told = [f"{answers[place]} (options moved by {turn})" if (turn := record.views[place].turn) else answers[place] for place in places]
+    return [record.views[place] for place in places], told
 
 
 def answers_of(line: Line) -> list[str]:
@@ -123,7 +134,7 @@ def example(entry: str, rule: str, line: Line, metric: str, image: str | None = 
         image: its first image as a ``data:`` URI.
     """
     record = line.whole()
-    views, answers, need = record.views, answers_of(line), full_marks(record, metric) / 2
+    (views, answers), need = _counted(record, line, metric), full_marks(record, metric) / 2
     sizes = record.image_sizes or [[1, 1]]
     width, height = int(sizes[0][0]), int(sizes[0][1])
     grids: dict[int, list[CellAnswer]] = {}

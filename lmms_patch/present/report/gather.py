@@ -236,7 +236,9 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
     for line in lines:
         record = line.record
         picker.see(line)
-        for n, reason in record.excluded.items() if not (out.result.kind.regions or out.result.kind.turns) else ():
+        for n, reason in record.excluded.items():
+            if not n.isdigit():  # a set of boxes, or the orders of the options
+                continue
             out.excluded.setdefault(int(n), Counter())[str(reason)] += 1
         if not record.is_asked:
             yield record

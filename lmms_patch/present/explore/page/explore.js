@@ -509,7 +509,7 @@ function gridButtons(grids, grid) {
 function figure(doc, side, model, grid) {
   const [width, height] = doc.size || [1, 1];
   const under = make("p", { class: "under muted", text: "Point at a cell, or step to it, to read its answer." });
-  const cells = side.views.filter((one) => one.n === grid);
+  const cells = side.views.filter((one) => one.n === grid && one.counts !== false);
   const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
   fitFrame(frame, width, height);
   cells.forEach((cell, place) => {
