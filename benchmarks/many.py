@@ -5,7 +5,8 @@
 Makes runs of one task each (``tests/making/runs.py``: 4 options, full image and 3×3 cells), each with its sample log and the Parquet file beside it.
 They are of 20 benchmarks; 10 models or more are asked each on 10 days, so the board reads all runs, and the report shows the newest of each model
 and benchmark. A few runs of each benchmark are made, and copied under the names of other models and days. Times and peak memory are those of
-whole commands, imports included. See benchmarks/README.md.
+whole commands, imports included. At the end the Parquet files are removed, and the board is made once more, from the logs: its numbers must be the same.
+See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def main() -> int:
     if args.make:  # in a process of its own: a child's peak memory starts from its parent's
         make(args.make, args.runs, args.docs)
         return 0
-    missed = False
+    missed, took = False, dict[str, float]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = folder / "runs"
@@ -96,6 +97,15 @@ def main() -> int:
             said = f"{seconds:.1f} s ({worked:.1f} s of processor time), {memory:.0f} MiB, page of {page:.1f} MB"
             print(f"{what}: {said} (targets {target})", flush=True)
             missed |= worked > target[0] or memory > target[1] or page > target[2]
+            took[what] = worked
+        for table in runs.rglob("*.parquet"):
+            table.unlink()
+        out = folder / "from-logs"
+        _, worked, _ = timed("-m", "lmms_patch.app.cli", "leaderboard", str(runs), "--output", str(out), "--quiet")
+        one, two = ((folder / name / "leaderboard.csv").read_bytes() for name in ("leaderboard", "from-logs"))
+        same = "the same numbers" if one == two else "OTHER numbers"
+        print(f"leaderboard from the logs: {worked:.1f} s of processor time, {worked / took['leaderboard']:.2f} times as long; {same}")
+        missed |= one != two
     print(f"targets: {'MISSED' if missed else 'met'}")
     return int(missed)
 

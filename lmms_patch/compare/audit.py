@@ -32,6 +32,7 @@ from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import numbers as outcome
+from lmms_patch.runs import samples
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import sets_in
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
@@ -60,12 +61,14 @@ _WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state",
 """Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
 
 
-def check(result: Result, *, intervals: bool = True) -> tuple[str, ...]:
+def check(result: Result, *, intervals: bool = True, stored: bool = False) -> tuple[str, ...]:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
         result: the result.
         intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP and MPP.
+        stored: take the records from the Parquet file beside the log, where that was compared with the results file when it was written, and the log
+            is still the same file (``samples.checked``). Not for a gate: who changes a results file may change its Parquet file too.
 
     Returns:
         What could not be checked, in words; empty where everything was.
@@ -84,7 +87,7 @@ def check(result: Result, *, intervals: bool = True) -> tuple[str, ...]:
             return (NO_LOG,)
         if result.kind.name == "magic":
             return _check_magic(result, where, intervals)
-        return _Log(result, where).check(intervals)
+        return _Log(result, where, stored).check(intervals)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
     except OSError as error:
@@ -339,7 +342,7 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
 class _Log:
     """The records of a result, and what follows from them."""
 
-    def __init__(self, result: Result, where: str) -> None:
+    def __init__(self, result: Result, where: str, stored: bool) -> None:
         self.where, self.result, self.described = where, result, result.described
         self.kind = result.kind
         self.higher = result.details.get("higher_is_better") or {}
@@ -347,11 +350,24 @@ class _Log:
         self.hashes: list[bytes] = []
         self._views: dict[int, View] = {}
         """Views that were checked, by their id: docs share the objects of equal views."""
-        self.run = TaskRun(result, self._records(result.pipelines))
+        known = samples.checked(result) if stored and result.pipelines == 1 else None
+        self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
         made = result.details.get("made") or {}
         self.current = made.get("numbers") == outcome.NUMBERS
         """Whether this version's way of computing made the numbers."""
-        self.unchecked = _check_digest(result, self.path, self.hashes)
+        self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
+
+    def _of_table(self, records: list[Record]) -> list[Record]:
+        """Return the records of the Parquet file, each checked by itself."""
+        for record in records:
+            self._check_record(record, None)
+        self._check_docs([record.doc_id for record in records])
+        return records
+
+    def _check_docs(self, doc_ids: Sequence[int]) -> None:
+        """Check that no rank's part of the docs is missing."""
+        if not self.kind.regions and (gap := missing_rank(list(doc_ids))):
+            raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -369,8 +385,7 @@ class _Log:
         if wrong := [doc for doc, count in times.items() if count != pipelines]:
             said = f"doc {wrong[0]} has {times[wrong[0]]} lines, but the task has {pipelines} filter{'s' * (pipelines > 1)}"
             raise RecordError(f"{self.path}: {said}; each doc has one line per filter: two runs in one file?")
-        if not self.kind.regions and (gap := missing_rank(list(times))):
-            raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
+        self._check_docs(list(times))
         return out
 
     def _check_record(self, record: Record, doc_id: Any) -> None:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError, unknown
 from lmms_patch.runs import packed
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.record import Record, log_digest
 from lmms_patch.runs.results import sample_log
 from lmms_patch.runs.rows import BATCH, batches, schema_of
 from lmms_patch.runs.run import Result, Run
@@ -82,6 +82,23 @@ def records(result: Result) -> list[Record]:
     return list(result.records())
 
 
+def checked(result: Result) -> list[Record] | None:
+    """Return the records of a task from the Parquet file beside its log, where that shows that they are those of the results file.
+
+    When the file was written, the digest of the log's records was found to be the one in the results file; and the log is still the same file.
+
+    Returns:
+        The records, as ``records`` gives them; None where the file is missing, must not be used, or is of a version that did not compare.
+    """
+    path = None if result.log is None else result.log.with_suffix(".parquet")
+    if path is None or not path.is_file():
+        return None
+    with contextlib.suppress(_UnfitError, OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        found = packed.unpack(_read(path, result, list(packed.COLUMNS), checked=True))
+        return found if len(found) == result.docs else None
+    return None
+
+
 def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the docs of a run's tasks as one table; a column that only some of the tasks have is null elsewhere.
 
@@ -119,7 +136,7 @@ def write(results: Sequence[Result]) -> Path:
     log = sample_log(first.run.path, first.task)
     groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
     filters = [
-        {"name": result.filter, "docs": result.docs, "log": _digest_in(result), "groups": [start, end]}
+        {"name": result.filter, "docs": result.docs, "log": _digest_in(result), "groups": [start, end], "checked": _digest_in(result) is not None}
         for result, (start, end) in zip(results, itertools.pairwise(groups), strict=True)
     ]
     about = {"schema": SCHEMA, "task": first.task, "sample_log": _state_of(log), "filters": filters}
@@ -127,8 +144,12 @@ def write(results: Sequence[Result]) -> Path:
     path = log.with_suffix(".parquet")
     with files.replacing(path) as part:
         with pq.ParquetWriter(part, schema, compression="zstd", dictionary_pagesize_limit=_DICTIONARY) as out:
-            for batch in (one for result in results for one in batches(result, packed=True)):
-                out.write_batch(batch, row_group_size=batch.num_rows)
+            for result in results:
+                hashes: list[bytes] = []
+                for batch in batches(result, packed=True, hashes=hashes):
+                    out.write_batch(batch, row_group_size=batch.num_rows)
+                if (told := _digest_in(result)) is not None and log_digest(hashes) != told:
+                    raise RecordError(f"{log}: its records are not those that the results file was made of")
         _seal(part)
     return path
 
@@ -211,8 +232,14 @@ def _stored(result: Result, columns: Sequence[str]) -> pa.Table | None:
     return None
 
 
-def _read(path: Path, result: Result, columns: Sequence[str]) -> pa.Table:
+def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool = False) -> pa.Table:
     """Return columns of a result from a Parquet file.
+
+    Args:
+        path: the file.
+        result: the result.
+        columns: their names.
+        checked: take only a file whose records were compared with the results file when it was written.
 
     Raises:
         _UnfitError: it is not whole, or not of this log.
@@ -230,6 +257,8 @@ def _read(path: Path, result: Result, columns: Sequence[str]) -> pa.Table:
     own = [one for one in about["filters"][result.place : result.place + 1] if one["name"] == result.filter and one["docs"] == result.docs]
     if not own or own[0]["log"] != _digest_in(result):
         raise _UnfitError("it is of another run than the results file")
+    if checked and own[0].get("checked") is not True:
+        raise _UnfitError("its records were not compared with the results file")
     if not file.schema_arrow.equals(schema_of(result, packed=True)):
         raise _UnfitError("its columns are not those of this version of lmms-patch")
     return file.read_row_groups(range(*own[0]["groups"]), columns=list(columns)).select(columns).replace_schema_metadata(None)

@@ -206,7 +206,7 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
             raise RecordError(
                 f"{run.path}: {result.task} is not as lmms-patch writes it ({type(error).__name__}: {error}); was the file changed?"
             ) from None
-        audit.check(result, intervals=False)
+        audit.check(result, intervals=False, stored=True)
     return tuple(out)
 
 

@@ -196,7 +196,7 @@ class _Read:
 
 def _read(result: Result, examples: int, categories: bool) -> _Read:
     """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
-    audit.check(result, intervals=False)
+    audit.check(result, intervals=False, stored=True)
     if result.kind.name == "magic":
         return _read_magic(result, examples, categories)
     stored = result.details.get("analysis") or {}

@@ -1,0 +1,128 @@
+"""Boards and reports read the Parquet file beside a log: the same numbers, and nothing that the log would refuse."""
+
+import json
+import shutil
+
+import pytest
+
+from lmms_patch.app import api
+from lmms_patch.compare import audit
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import samples
+from lmms_patch.runs.run import read
+from tests.making.runs import crci_run, knows, world_run, write_run
+
+
+def of(folder):
+    return read(next(folder.glob("*_results.json"))).results[0]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Two models on one benchmark, each with its Parquet file."""
+    folder = tmp_path_factory.mktemp("tables")
+    for name, full in {"a": 0.9, "b": 0.6}.items():
+        path = write_run(folder / name, {"toy_rci2": world_run(knows(full, 0.4), n=80)}, model_name=f"org/{name}")
+        samples.write(read(path).results)
+    return folder
+
+
+@pytest.fixture
+def runs(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def test_board_and_report_are_those_of_the_logs(runs, tmp_path, monkeypatch):
+    """Every file of both, byte for byte; and from Parquet no line of a log is read by the audit."""
+    lines = []
+    monkeypatch.setattr(audit, "read_lines", lambda *given, ask=audit.read_lines, **more: lines.append(given) or ask(*given, **more))
+    api.leaderboard([runs], tmp_path / "board_tables")
+    assert not lines
+    for path in runs.rglob("*.parquet"):
+        path.unlink()
+    api.leaderboard([runs], tmp_path / "board_logs")
+    assert len(lines) == 2
+    made = sorted(path.relative_to(tmp_path / "board_logs") for path in (tmp_path / "board_logs").rglob("*") if path.is_file())
+    assert made
+    for name in made:
+        one, two = ((tmp_path / folder / name).read_bytes() for folder in ("board_tables", "board_logs"))
+        assert one == two or name.suffix in (".sqlite", ".db")
+
+
+def test_the_records_are_those_of_the_log(runs):
+    for name in "ab":
+        result = of(runs / name)
+        assert samples.checked(result) == list(result.records())
+
+
+def test_a_changed_log_is_read_and_refused(runs):
+    (log,) = (runs / "a").glob("*.jsonl")
+    first, *rest = log.read_text().splitlines()
+    line = json.loads(first)
+    for name in ("scores", "items"):
+        line["patch"]["views"][0][name]["acc"] = 1 - line["patch"]["views"][0][name]["acc"]
+    log.write_text("\n".join([json.dumps(line), *rest]) + "\n")
+    assert samples.checked(of(runs / "a")) is None
+    with pytest.raises(RecordError):
+        audit.check(of(runs / "a"), intervals=False, stored=True)
+
+
+def test_a_changed_result_is_refused_by_the_table(runs):
+    (path,) = (runs / "a").glob("*_results.json")
+    data = json.loads(path.read_text())
+    numbers = data["results"]["toy_rci2"]
+    key = next(name for name in numbers if name.startswith("acc_mpp2"))
+    numbers[key] += 0.1
+    path.write_text(json.dumps(data))
+    with pytest.raises(RecordError, match="acc_mpp2"):
+        audit.check(of(runs / "a"), intervals=False, stored=True)
+
+
+def test_a_table_of_another_run_or_of_an_earlier_version_is_not_taken(runs, monkeypatch):
+    ours, theirs = (next((runs / name).glob("*.parquet")) for name in "ab")
+    mine = ours.read_bytes()
+    ours.write_bytes(theirs.read_bytes())
+    assert samples.checked(of(runs / "a")) is None
+    ours.write_bytes(mine[:-100])
+    assert samples.checked(of(runs / "a")) is None
+    result = of(runs / "a")
+    monkeypatch.setattr(samples, "json", Without())
+    samples.write([result])
+    monkeypatch.undo()
+    assert samples.checked(result) is None
+    audit.check(result, intervals=False, stored=True)
+
+
+class Without:
+    """The module json, as a version wrote what a file says of itself that did not compare records."""
+
+    loads = staticmethod(json.loads)
+
+    @staticmethod
+    def dumps(about):
+        for one in about["filters"]:
+            del one["checked"]
+        return json.dumps(about)
+
+
+def test_a_table_is_not_written_where_the_log_is_of_another_run(runs):
+    """The run's own digest decides: then there is no file at all, and the log is read."""
+    logs = [next((runs / name).glob("*.jsonl")) for name in "ab"]
+    result = of(runs / "a")
+    logs[0].write_bytes(logs[1].read_bytes())
+    result.log.with_suffix(".parquet").unlink()
+    with pytest.raises(RecordError, match="its records are not those that the results file was made of"):
+        samples.write([result])
+    assert not result.log.with_suffix(".parquet").exists()
+
+
+def test_cells_in_every_order_come_back_from_the_table(tmp_path):
+    def choose(doc, view, order, gold, stream):
+        return order.index(gold) if doc % 3 else int(stream.integers(len(order)))
+
+    path = write_run(tmp_path, {"sheet_crci2": crci_run(choose, n=30, grid=2, left_out=(3,), failed=((7, 2, 1),))})
+    result = read(path).results[0]
+    samples.write([result])
+    assert samples.checked(result) == list(result.records())
+    audit.check(result, stored=True)
