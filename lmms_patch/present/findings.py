@@ -496,11 +496,22 @@ class _Teller:
         return [*known, *self._chance(case)]
 
     def _curve(self, case: Case) -> list[str]:
-        """Return the scores along a curve, in its order; first that of the full image, where it is asked."""
+        """Return the scores along a curve, in its order; first that of the full image, where it is asked.
+
+        A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked with the number of its docs.
+        """
         kind, measures = KINDS[case.kind], case.measures
-        full = [f"full image {number(measures['fip'].value)}"] if kind.full else []
-        known = {name: one for name, one in measures.items() if name.startswith(kind.name) and one.value is not None}
-        return [*full, *(f"{kind.words.size(name.removeprefix(kind.name))} {number(one.value)}" for name, one in known.items())]
+        whole = number(measures["fip"].value) if kind.full else ""
+        known = {name.removeprefix(kind.name): one for name, one in measures.items() if name.startswith(kind.name) and one.value is not None}
+        most = max((one.n for one in known.values()), default=0)
+        out = [f"full image {whole}"] if kind.full else []
+        for size, one in known.items():
+            full = number(reading.full_of_the_same(measures, kind, size)) if kind.full else ""
+            beside = (
+                f" (full image of the same docs {full})" if full != whole else f" ({one.n} of {most} docs)" if one.n < most and not kind.full else ""
+            )
+            out.append(f"{kind.words.size(size)} {number(one.value)}{beside}")
+        return out
 
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""

@@ -126,6 +126,25 @@ def test_people_see_the_scores_and_what_is_lost(runs):
     assert [row[8] for row in rows[:3]] == ["+0.100", "+0.400", "+0.600"]
 
 
+def test_fewer_docs_are_held_against_the_full_image_of_the_same_docs(tmp_path):
+    """Docs 0 to 39 are too small for 1/8 and right in every view; of the other 40 half are, whatever the detail. Nothing is lost at 1/8."""
+    spec, records, extra = views_run("lowres", KNOWN, n=80, grids=(2, 4, 8), base="sheet", short=range(40))
+    for record in records:
+        score = {"acc": float(record["doc_id"] < 40 or record["doc_id"] % 2)}
+        for view in record["views"]:
+            view |= {"scores": score, "items": score}
+    write_run(tmp_path, {"sheet_lowres": (spec, records, extra)})
+    (said,) = (one.text for one in api.show(tmp_path).findings)
+    assert "(full image 0.750, 1/2 0.750, 1/4 0.750, 1/8 0.500 (full image of the same docs 0.500), chance 0.250)" in said
+
+
+def test_scores_on_frames_name_their_docs_where_these_are_fewer(tmp_path):
+    write_run(tmp_path, {"film_frames": views_run("frames", [0.5] * 4, n=40, grids=(1, 2, 4, 8), base="film", short=range(30))})
+    (said,) = (one.text for one in api.show(tmp_path).findings)
+    assert "1 frame " in said
+    assert " (10 of 40 docs)" in said
+
+
 def test_two_models_are_compared_at_each_reduction(runs):
     one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
     (task,) = compare(one.path, two.path).tasks
