@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from PIL import Image
@@ -26,6 +26,8 @@ CELLS = ("cell", "occlude", "segment")
 """The kinds of views that are of one cell of a grid."""
 PIXELS = 1
 """The version of the pixels of views. Raise it when a view's pixels change, so that the harness's response cache asks again."""
+PIXELS_RESAMPLED = 2
+"""The same for views that are resampled (``pixels``). In version 1 what is transparent became black in them."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,16 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     return tuple(views)
 
 
+def pixels(spec: WrapSpec) -> int:
+    """Return the version of the pixels of a task's views.
+
+    Views that are resampled have a version of their own, so that answers to all other views stay known to response caches.
+    """
+    view = KINDS[spec.kind].view
+    resampled = view in ("lowres", "shuffle") or (view in ("cell", "swap", "region") and spec.options.min_cell > 0)
+    return PIXELS_RESAMPLED if resampled else PIXELS
+
+
 def asked_per_doc(spec: WrapSpec) -> int | None:
     """Return how often a doc is asked at most on its own images, once more per choice in log-likelihood tasks.
 
@@ -222,7 +234,26 @@ def _upsample(image: Image.Image, min_cell: int) -> Image.Image:
     if short >= min_cell:
         return image
     scale = min_cell / short
-    return _paintable(image).resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
+    return _resized(_paintable(image), (round(image.width * scale), round(image.height * scale)))
+
+
+def _resized(image: Image.Image, size: Size) -> Image.Image:
+    """Return the image at another size (bicubic)."""
+    return _by_bands(image, lambda bands: bands.resize(size, Image.Resampling.BICUBIC))
+
+
+def _by_bands(image: Image.Image, change: Callable[[Image.Image], Image.Image]) -> Image.Image:
+    """Return the image with its colours and its alpha changed apart.
+
+    Pillow weighs colours by alpha where it resamples, which makes black of all that is transparent. Most models are shown the colours without alpha
+    (``convert("RGB")``): in the full image they see the colours that the file has there.
+    """
+    colours = {"RGBA": "RGB", "LA": "L"}.get(image.mode)
+    if colours is None:
+        return change(image)
+    out = change(image.convert(colours))
+    out.putalpha(change(image.getchannel("A")))
+    return out
 
 
 def _paintable(image: Image.Image) -> Image.Image:
@@ -248,7 +279,8 @@ def lowres(image: Image.Image, k: int) -> Image.Image:
     modes = (out.mode, *_AVERAGED_AS.get(out.mode, ()))
     for mode in modes[1:]:
         out = out.convert(mode)
-    out = out.reduce(k).resize(out.size, Image.Resampling.BICUBIC, box=(0, 0, out.width / k, out.height / k))
+    box = (0, 0, out.width / k, out.height / k)
+    out = _by_bands(out, lambda bands: bands.reduce(k).resize(bands.size, Image.Resampling.BICUBIC, box=box))
     for mode in modes[-2::-1]:
         out = out.convert(mode)
     return out
@@ -314,6 +346,6 @@ def shuffle(image: Image.Image, n: int, seed: str) -> Image.Image:
         piece = source.crop(boxes[index])
         size = (target[2] - target[0], target[3] - target[1])
         if piece.size != size:
-            piece = piece.resize(size, Image.Resampling.BICUBIC)
+            piece = _resized(piece, size)
         out.paste(piece, target[:2])
     return out

@@ -332,6 +332,7 @@ class Pair:
             changes |= self._over_common({key: self._at(key) for key in REGIONS}, {EXTRA: Number(REGIONS[::-1], np.subtract)}, options)
         if self.kind.turns:
             changes |= self._of_orders(self.form, options)
+        self._withhold_refused(changes)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
             if ours != theirs:
@@ -464,6 +465,18 @@ class Pair:
         return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
     # --- what may be read -------------------------------------------------------------------------
+
+    def _withhold_refused(self, changes: dict[str, Difference]) -> None:
+        """Take out numbers of curves, hidden boxes and orders that a run itself has no value of, as where too many calls failed."""
+        known = [side.run.result.measures for side in self.sides]
+        for name, change in changes.items():
+            if name in ("fip", "score", "tst"):
+                continue
+            refused = [one.reason if (one := of_run.get(name)) is not None and one.value is None else "" for of_run in known]
+            for which, why in zip(WHICH, refused, strict=True):
+                if why:
+                    changes[name] = _without(change, [not one for one in refused], f"in the {which} run: {why}")
+                    break
 
     def _withhold(self, changes: dict[str, Difference], n: int, used: Bools) -> None:
         """Take out index and gap where a gate does not let them be read, and the index where it has no meaning."""

@@ -240,7 +240,7 @@ def _rules_of(case: Case) -> list[str]:
         return _of_index(case)
     if kind.turns:
         every = case.measures.get("rotate_every")
-        return ["orders" if every is not None and every.value is not None else "other"]
+        return ["orders" if every is not None and every.value is not None else "unread" if every is not None and every.reason else "other"]
     if kind.folds:
         return [_of_tst(case)]
     if kind.view in ("blind", "blank", "swap") and case.higher:
@@ -496,11 +496,25 @@ class _Teller:
         return [*known, *self._chance(case)]
 
     def _curve(self, case: Case) -> list[str]:
-        """Return the scores along a curve, in its order; first that of the full image, where it is asked."""
+        """Return the scores along a curve, in its order; first that of the full image, where it is asked.
+
+        A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked with the number of its docs.
+        """
         kind, measures = KINDS[case.kind], case.measures
-        full = [f"full image {number(measures['fip'].value)}"] if kind.full else []
-        known = {name: one for name, one in measures.items() if name.startswith(kind.name) and one.value is not None}
-        return [*full, *(f"{kind.words.size(name.removeprefix(kind.name))} {number(one.value)}" for name, one in known.items())]
+        whole = number(measures["fip"].value) if kind.full else ""
+        known = {name.removeprefix(kind.name): one for name, one in measures.items() if name.startswith(kind.name)}
+        most = max((one.n for one in known.values()), default=0)
+        out = [f"full image {whole}"] if kind.full else []
+        for size, one in known.items():
+            if one.value is None:
+                out.append(f"{kind.words.size(size)} not known: {_short(one.reason)}")
+                continue
+            full = number(reading.full_of_the_same(measures, kind, size)) if kind.full else ""
+            beside = (
+                f" (full image of the same docs {full})" if full != whole else f" ({one.n} of {most} docs)" if one.n < most and not kind.full else ""
+            )
+            out.append(f"{kind.words.size(size)} {number(one.value)}{beside}")
+        return out
 
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""
@@ -602,6 +616,8 @@ def _why_unread(case: Case) -> str:
     gate = reading.gate_of(case.analysis)
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
+    if (every := case.measures.get("rotate_every")) is not None and not KINDS[case.kind].index:
+        return _short(every.reason)
     if not case.grids and not KINDS[case.kind].hides and case.measures["score"].value is not None:
         return "only full images were asked"
     if gate.get("valid") is False:

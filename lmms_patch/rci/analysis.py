@@ -24,6 +24,7 @@ from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis, Grid, Hidden, Regions, asked_part, none_used
 from lmms_patch.runs.reading import NOT_CHECKED
+from lmms_patch.runs.record import TURNS
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
@@ -79,8 +80,8 @@ class _Task:
         form, self.warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
         self.failed = failures.count(table.logged)
-        hidden = REGIONS if table.kind.hides else ()
-        self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *hidden)}
+        self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)}
+        self.no_turns = failures.too_many(table.logged, TURNS) if self.failed and table.kind.turns else ""
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
         self.constants = constants(table.asked)
@@ -97,7 +98,8 @@ class _Task:
         by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
         grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
         answered = [record for record in self.table.logged if not failures.unanswered(record)]
-        orders = turned(self.table.in_orders, answered, self.draws) if self.table.kind.turns else None
+        orders = turned(self.table.in_orders, answered, self.draws, self.no_turns) if self.table.kind.turns else None
+        self.warnings += self._refused()
         self.warnings += [] if orders is None else reading.not_turned(orders.left_out)
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
@@ -142,6 +144,15 @@ class _Task:
             return self._nothing(why)
         own = f"{kind.name}{end(key)}"
         return self.draws.estimate_of(_minus, (f"{own}_full", own), None, used) if drop else self.draws.estimate(own, None, used)
+
+    def _refused(self) -> list[str]:
+        """Return which numbers of a curve and of orders too many failed calls leave without a value, a sentence for each reason."""
+        by_reason: dict[str, list[str]] = {}
+        for key in self.table.points if self.table.kind.curve else ():
+            by_reason.setdefault(self.too_many[key], []).append(f"{self.table.kind.name}{end(key)}")
+        if self.table.kind.turns:
+            by_reason.setdefault(self.no_turns, []).append("score in every order of the options")
+        return [f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why]
 
     def _nothing(self, why: str) -> Estimate:
         return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)

@@ -66,13 +66,14 @@ def _with_gold_at(table: Table, doc: int, place: int) -> int:
     return next(i for i in table.turned[doc] if table.records[doc].views[i].gold_at == place)
 
 
-def turned(table: Table, everyone: Sequence[Record], draws: Draws) -> Turned:
+def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str = "") -> Turned:
     """Return the numbers of a task that asks docs in every order of their options.
 
     Args:
         table: the records, with the views in all their orders.
         everyone: the docs that were asked; those that the table lacks, or cannot use, are counted with the reason.
         draws: M of ``turn_sets`` on each draw.
+        refused: why no number may be read, such as too many failed calls; empty where they may.
     """
     counts = np.array([len(own) for own in table.turned])
     used = counts > 0
@@ -85,6 +86,8 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws) -> Turned:
 
     def estimate(statistic: Callable[..., Any], *names: str, of: Any = used) -> Estimate:
         found = draws.estimate_of(statistic, names, None, of)
+        if refused:
+            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=refused)
         if draws.form is None and not found.reason:
             return dataclasses.replace(found, reason=f"orders cannot be averaged: the aggregation of {table.metric} has no known form")
         return found
@@ -96,7 +99,7 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws) -> Turned:
     for count in sorted(set(counts[used].tolist())):
         mine = counts == count
         scores = tuple(estimate(same, f"turns_{count}_{place}", of=mine) for place in range(1, count + 1))
-        by_place[count] = Placed(int(mine.sum()), scores, evenness(table, count, draws.settings.seed))
+        by_place[count] = Placed(int(mine.sum()), scores, None if refused else evenness(table, count, draws.settings.seed))
     return Turned(
         docs=int(used.sum()),
         left_out=dict(reasons),
@@ -104,7 +107,7 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws) -> Turned:
         mean=estimate(same, "turns_mean"),
         every=estimate(same, "turns_every"),
         lost=estimate(same, "turns_lost") if "turns_lost" in draws.sets else estimate(lambda a, b: a - b, "turns_once", "turns_every"),
-        guess=_guess(table, draws.form, counts),
+        guess=None if refused else _guess(table, draws.form, counts),
         places=by_place,
     )
 

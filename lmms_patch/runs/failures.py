@@ -10,12 +10,12 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lmms_patch.ask.spec import KINDS, OF_IMAGES, Key
-from lmms_patch.runs.record import Record, View, in_set
+from lmms_patch.ask.spec import KINDS, Key, Kind
+from lmms_patch.runs.record import TURNS, Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
 
 T = TypeVar("T")
@@ -114,21 +114,24 @@ def count(records: Sequence[Record]) -> Failed | None:
 
 
 def too_many(records: Sequence[Record], key: Key) -> str:
-    """Say that too many calls failed for an index over a set of views; "" where they are few enough.
+    """Say that too many calls failed for the numbers of a set of views; "" where they are few enough.
 
     More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard errors by which the share
     of a server that fails exactly so many would vary.
 
     Args:
         records: ``patch`` objects of all docs that were asked.
-        key: the set.
+        key: the set, a point of a curve, or ``TURNS``: the full image in every order of the options.
     """
     records = [record for record in records if record.is_asked]
     most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
-    words = KINDS[records[0].kind].words if records else OF_IMAGES
+    if not records:
+        return ""
+    kind = KINDS[records[0].kind]
+    what, of = _calls(kind, key)
     parts = {
-        f"the full {words.medium}": [record.views[0] for record in records],
-        words.each(key) if isinstance(key, int) else f"{key} boxes": [view for record in records for view in record.views if in_set(view, key)],
+        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": [record.views[0] for record in records],
+        what: [view for record in records for view in record.views if of(view)],
     }
     for what, views in parts.items():
         failed, asked = sum(map(has_failed, views)), len(views)
@@ -136,3 +139,15 @@ def too_many(records: Sequence[Record], key: Key) -> str:
             share = f"{failed / asked:.0%}, more than {most:.0%}" if most == TOO_MANY else f"{failed / asked:.2%}, more than {most:.1%} of a part"
             return f"{failed} of {asked} calls for {what} failed ({share}); {_ASK_AGAIN}"
     return ""
+
+
+def _calls(kind: Kind, key: Key) -> tuple[str, Callable[[View], bool]]:
+    """Return in words which calls a set's numbers rest on, and whether a view is one of them."""
+    words = kind.words
+    if key == TURNS:
+        return f"the full {words.medium} in all orders", lambda view: view.gold_at is not None and view.cell is None
+    if isinstance(key, str):
+        return f"{key} boxes", lambda view: in_set(view, key)
+    if kind.curve:
+        return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(key), lambda view: view.n == key
+    return words.each(key), lambda view: in_set(view, key)

@@ -132,7 +132,7 @@ class Placed:
     Attributes:
         docs: number of docs.
         scores: M of the answers to the order that shows the gold at the first place, at the second, ...; all over the same docs.
-        p: permutation p-value of the hypothesis that the place changes nothing; None where nothing scores.
+        p: permutation p-value of the hypothesis that the place changes nothing; None where nothing scores, or too many calls failed.
     """
 
     docs: Count
@@ -151,7 +151,7 @@ class Turned:
         mean: M of one order of each doc drawn at random (expected): the mean over orders.
         every: M of each doc's worst order: of right and wrong answers, the share of docs that are right in every order.
         lost: once less every, paired by doc.
-        guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores.
+        guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores, or too many calls failed.
         places: by number of options, the score by the place of the gold.
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -216,6 +216,20 @@ def told(mark: str, null: str | None) -> str:
 def explained(mark: str, null: str | None) -> str:
     """Return the line that explains a mark; empty where there is none."""
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
+
+
+def full_of_the_same(measures: Mapping[str, Estimate], kind: Kind, size: str) -> float | None:
+    """Return M on the full image over the docs that have a score at a point of a curve; None where that is not known.
+
+    FIP is over all docs: docs whose image is too small for the point are only in that, and may be the easy ones.
+
+    Args:
+        measures: the numbers of a result by name.
+        kind: of the result.
+        size: the point, as numbers' names write it.
+    """
+    score, drop = measures.get(f"{kind.name}{size}"), measures.get(f"drop{size}")
+    return None if score is None or drop is None or score.value is None or drop.value is None else score.value + drop.value
 
 
 UNEVEN = 0.01

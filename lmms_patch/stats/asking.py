@@ -2,8 +2,9 @@
 
 RCI of a set of cells is 1 - sum(M) / sum(F), where F is what a doc's full image scores and M what its best cell scores. The docs stand in an order
 given by hashes. The first of them are asked whole (the pilot). The others are asked in blocks. In a block, each doc has two steps: its full image,
-and then its cells, until one of each set earns full marks. Each doc has one hash u in (0, 1); it takes a step exactly if u is no larger than the
-step's probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier blocks only. So
+and then its cells, until one of each set earns the most that any doc's gold earns. Each doc has one hash u in (0, 1); it takes a step exactly if u is
+no larger than the step's probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier
+blocks only. So
 
     F^ = f + R0 (F - f) / W0        M^ = m + R0 (m' - m) / W0 + R1 (M - m') / W1
 
@@ -226,7 +227,8 @@ class Docs:
         order: the docs in the order of their hashes, docs of one cluster side by side.
         u: shape (docs,), a hash of each in (0, 1).
         clusters: shape (docs,), cluster numbers.
-        marks: shape (docs,), full marks of each doc as a share of the scale; nan where unknown: then all its cells are asked.
+        marks: shape (docs,), what each doc's gold earns as a share of the scale, 1 where no gold earns more; nan where unknown. All cells are asked
+            of a doc whose gold earns less than 1, since a cell may earn more than that gold.
         cells: of each set, how many cells a doc has.
         pilot: how many docs are asked whole.
         earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
@@ -338,6 +340,8 @@ class Asking:
         self._places = [slice(1 + sum(docs.cells[:g]), 1 + sum(docs.cells[: g + 1])) for g in range(sets)]
         self._ratio = np.ones(sets)
         self._finished, self._before, self._left, self._each = 0, 0, len(docs.order), float(docs.views)
+        self._may_stop = docs.marks >= 1 - _TINY
+        """Shape (docs,), whether a cell that earns the gold's marks is surely the doc's best: no gold of another doc earns more."""
         self._fold = (FOLDS * ((docs.u * 2**20) % 1)).astype(int)
 
     # --- what is known ----------------------------------------------------------------------------
@@ -392,7 +396,7 @@ class Asking:
         if self.goal is None or (self.too_many_lost and self.goal.budget is None):  # of docs that were not asked nothing would be known
             self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
             yield from self._finish_all(np.concatenate(blocks))
-            if not self.exits:  # a later answer beats its gold: what was left out is asked after all
+            if not self.exits:  # a later answer beats all golds: what was left out is asked after all
                 yield from self._cells(np.concatenate(blocks))
             self._finished = len(self._blocks)
             self._look()
@@ -428,8 +432,11 @@ class Asking:
         self.steps[docs] = 2
         for g, place in enumerate(self._places):
             self.best[docs, g] = np.nan_to_num(self.answers[docs, place].max(axis=1))
-        # Where an answer beats its gold, a cell that earns the gold's marks need not be the best.
-        self.exits = not (np.nan_to_num(self.answers[docs]) > self.docs.marks[docs, None] + _TINY).any()
+        self.exits = not self._beats_golds(docs)
+
+    def _beats_golds(self, docs: Ints) -> bool:
+        """Return whether an answer to some docs earns more than every gold. Then a cell that earns a gold's marks need not be the best."""
+        return bool((np.nan_to_num(self.answers[docs]) > 1 + _TINY).any())
 
     def _finish_all(self, docs: Ints) -> Generator[Wanted, Array, None]:
         """Ask all docs, each until one of its cells earns full marks."""
@@ -441,13 +448,13 @@ class Asking:
     def _cells(self, docs: Ints) -> Generator[Wanted, Array, None]:
         """Ask the cells of some docs, set by set, of each the most promising first, until one of the set earns full marks."""
         best, count = np.full((len(docs), len(self._places)), -math.inf), np.zeros(len(docs))
-        marks = self.docs.marks[docs] - _TINY
+        may_stop = self._may_stop[docs]
         for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
             order, turn = self._order_of(g, docs), 0
-            while turn < cells and len(at := np.flatnonzero(~(self.exits & (best[:, g] >= marks)))):
+            while turn < cells and len(at := np.flatnonzero(~(self.exits & may_stop & (best[:, g] >= 1 - _TINY)))):
                 views = place.start + order[at, turn : turn + max(1, LEAST_ROUND // len(at))]
                 yield from self._ask(np.repeat(docs[at], views.shape[1]), views.ravel())
-                self.exits = self.exits and not (np.nan_to_num(self.answers[docs]) > marks[:, None] + 2 * _TINY).any()
+                self.exits = self.exits and not self._beats_golds(docs)
                 best[at, g] = np.fmax(best[at, g], np.fmax.reduce(self.answers[docs[at][:, None], views], axis=1))
                 count[at] += views.shape[1]
                 turn += views.shape[1]
@@ -535,7 +542,7 @@ class Asking:
         for g, place in enumerate(self._places):
             scores = np.take_along_axis(self.answers[whole, place], self._order[g][whole], axis=1)
             right = scores >= self.docs.marks[whole, None] - _TINY
-            cost += np.where(right.any(axis=1) & self.exits, right.argmax(axis=1) + 1, self.docs.cells[g])
+            cost += np.where(right.any(axis=1) & self.exits & self._may_stop[whole], right.argmax(axis=1) + 1, self.docs.cells[g])
         return cost
 
     def _plan(self, seen: Ints, docs: Ints) -> _Block:
@@ -633,7 +640,7 @@ class Asking:
         """Ask some more where the interval came out too wide. The same hashes decide, so no answer is lost."""
         assert self.goal is not None
         everyone, sets = np.arange(len(self.steps)), range(len(self._ratio))
-        if not self.exits and self.goal.budget is None:  # an answer beats its gold: no doc is finished before all its cells are asked
+        if not self.exits and self.goal.budget is None:  # an answer beats all golds: no doc is finished before all its cells are asked
             yield from self._run(*self.plans)
         for _ in range(MOST_TOP_UPS):
             half = max((self.interval(g).half for g in sets), default=0.0)

@@ -3,6 +3,7 @@
 import io
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from lmms_patch.ask.spec import WrapSpec, parse
-from lmms_patch.ask.views import View, cell_box, cut, derangement, is_usable, lowres, occlude, shuffle, views_of
+from lmms_patch.ask.spec import Options, WrapSpec, parse
+from lmms_patch.ask.views import (
+    PIXELS,
+    PIXELS_RESAMPLED,
+    Region,
+    View,
+    cell_box,
+    cut,
+    derangement,
+    is_usable,
+    lowres,
+    occlude,
+    pixels,
+    shuffle,
+    views_of,
+)
 
 GRIDS = range(2, 10)
 
@@ -429,16 +444,48 @@ def test_lowres_keeps_size_and_mode(make):
 def test_lowres_leaves_one_colour_as_it_is(name, size):
     pixel = noise(name, (1, 1))
     image = pixel.resize(size, Image.Resampling.NEAREST)
-    image, shown = (one.convert("RGBa") if name == "RGBA" else one for one in (image, lowres(image, 8)))  # the hardly visible has hardly a colour
-    np.testing.assert_allclose(colours(shown).astype(float), colours(image).astype(float), atol=2 if name in ("HSV", "RGBA") else 1, rtol=1e-6)
+    shown = lowres(image, 8)
+    np.testing.assert_allclose(colours(shown).astype(float), colours(image).astype(float), atol=2 if name == "HSV" else 1, rtol=1e-6)
 
 
-def test_lowres_mixes_no_colour_in_from_what_is_transparent():
-    """Red beside invisible green: what is seen stays red, fainter."""
-    image = Image.new("RGBA", (8, 8), (255, 0, 0, 255))
-    image.paste((0, 255, 0, 0), (0, 0, 4, 8))
-    shown = np.asarray(lowres(image, 8))
-    assert (shown == (255, 0, 0, 128)).all() or (shown == (255, 0, 0, 127)).all()
+@pytest.mark.parametrize("size", [(24, 16), (37, 29)])
+@pytest.mark.parametrize("name", ["RGBA", "LA", "P transparent", "P with alpha", "PA"])
+def test_a_model_that_is_shown_no_alpha_sees_means_of_what_it_sees_in_full(name, size):
+    """Adapters call ``convert("RGB")``: colours that a file has under alpha 0 are seen in the full image, so they are in the means."""
+    image = IMAGES[name]().resize(size, Image.Resampling.NEAREST)
+    assert image.has_transparency_data
+    full, seen = (np.asarray(one.convert("RGB"), float) for one in (image, lowres(image, 4)))
+    for band in range(3):
+        np.testing.assert_allclose(seen[..., band], enlarged(block_means(full[..., band], 4), size, 4).clip(0, 255), atol=1.5)
+    alpha = image.convert("RGBA").getchannel("A")
+    assert lowres(image, 4).convert("RGBA").getchannel("A").tobytes() == lowres(alpha, 4).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda image: lowres(image, 8),
+        lambda image: cut(image, View("cell", 3, 1, 1), min_cell=28),
+        lambda image: cut(image, Region(area=(3, 3, 12, 9)), min_cell=28),
+        lambda image: shuffle(image, 3, "0/17"),
+    ],
+    ids=["lowres", "cell", "box", "shuffle"],
+)
+def test_a_transparent_ground_keeps_its_colour_in_views_that_are_resampled(shown, mode):
+    """A white ground of alpha 0, as logos and diagrams have it, with nothing on it: white in every view."""
+    ground = Image.new("RGBA", (37, 29), (255, 255, 255, 0)).convert(mode)
+    assert shown(ground).mode == mode
+    assert shown(ground).convert("RGBA").getcolors() == [(shown(ground).width * shown(ground).height, (255, 255, 255, 0))]
+
+
+def test_views_that_are_resampled_have_pixels_of_their_own_version():
+    """Response caches ask these alone again: what is cut, painted or shown in full has the pixels that it had."""
+    other = Options(min_cell=28)
+    assert {pixels(parse(name)) for name in ("gqa_rci3", "gqa_occlude3", "gqa_swap3", "gqa_blank", "gqa_regions", "gqa_rotate")} == {PIXELS}
+    assert {pixels(parse(name)) for name in ("gqa_lowres", "gqa_lowres16", "gqa_shuffle3")} == {PIXELS_RESAMPLED}
+    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_rci3", "gqa_swap3", "gqa_regions")} == {PIXELS_RESAMPLED}
+    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_occlude3", "gqa_blank")} == {PIXELS}
 
 
 def test_stripes_as_fine_as_the_blocks_are_gone_and_coarser_ones_stay():

@@ -126,6 +126,82 @@ def test_people_see_the_scores_and_what_is_lost(runs):
     assert [row[8] for row in rows[:3]] == ["+0.100", "+0.400", "+0.600"]
 
 
+def test_fewer_docs_are_held_against_the_full_image_of_the_same_docs(tmp_path):
+    """Docs 0 to 39 are too small for 1/8 and right in every view; of the other 40 half are, whatever the detail. Nothing is lost at 1/8."""
+    spec, records, extra = views_run("lowres", KNOWN, n=80, grids=(2, 4, 8), base="sheet", short=range(40))
+    for record in records:
+        score = {"acc": float(record["doc_id"] < 40 or record["doc_id"] % 2)}
+        for view in record["views"]:
+            view |= {"scores": score, "items": score}
+    write_run(tmp_path, {"sheet_lowres": (spec, records, extra)})
+    (said,) = (one.text for one in api.show(tmp_path).findings)
+    assert "(full image 0.750, 1/2 0.750, 1/4 0.750, 1/8 0.500 (full image of the same docs 0.500), chance 0.250)" in said
+
+
+def fails(records, docs, view):
+    """The records with the call for one view failed, of some docs."""
+    for doc in docs:
+        records[doc]["views"][view] |= {"scores": {}, "items": {}, "failed": "no answer"}
+    return records
+
+
+@pytest.mark.parametrize(("lost", "refused"), [(16, False), (17, True)])
+def test_many_failed_calls_at_one_size_leave_no_score_there(lost, refused):
+    """By hand, of 200 calls: 5 % are 10, and two standard errors 2 · √(0.05 · 0.95 · 200) = 6.16 more."""
+    records = fails(docs(), range(lost), 3)
+    found = analyse(table(records), FakeNative(records), Settings(draws=50))
+    assert [found.curve[k].value is None for k in (2, 4, 8)] == [found.drops[k].value is None for k in (2, 4, 8)] == [False, False, refused]
+    assert found.fip.value == pytest.approx(0.9)
+    if refused:
+        why = "17 of 200 calls for the image at 1/8 failed (8%, more than 5%); run again with the same --use_cache: only the failed calls are asked"
+        assert found.curve[8].reason == found.drops[8].reason == why
+        assert f"no lowres8: {why}" in found.warnings
+        assert metrics(found, KINDS["lowres"])["drop8"] is None
+        assert sentences(found, KINDS["lowres"])[0][-1] == f"lowres8 n/a ({why})"
+    else:
+        assert found.curve[8].n == 184
+        assert not any("no lowres" in line for line in found.warnings)
+
+
+def test_many_failed_calls_for_the_full_image_leave_no_score_at_any_size():
+    records = fails(docs(), range(40), 0)
+    found = analyse(table(records), FakeNative(records[40:]), Settings(draws=50))
+    assert {one.value for one in (*found.curve.values(), *found.drops.values())} == {None}
+    told = [line for line in found.warnings if line.startswith("no ")]
+    assert len(told) == 1
+    assert told[0].startswith("no lowres2, lowres4, lowres8: 40 of 200 calls for the full image failed (20%, more than 5%)")
+
+
+@pytest.mark.parametrize(("view", "without", "said"), [(0, (1, 2, 4, 8), "the first view"), (3, (8,), "8 frames")])
+def test_many_failed_calls_on_frames(view, without, said):
+    records = fails(views_run("frames", KNOWN, n=100, grids=(1, 2, 4, 8))[1], range(30), view)
+    found = analyse(table(records), FakeNative([one for one in records if view or one["doc_id"] >= 30]), Settings(draws=50))
+    assert [n for n, one in found.curve.items() if one.value is None] == list(without)
+    assert found.curve[8].reason.startswith(f"30 of 100 calls for {said} failed (30%, more than 5%)")
+
+
+def test_a_refused_score_is_refused_where_people_look_and_in_comparisons(tmp_path):
+    for name, lost in (("a", 0), ("b", 30)):
+        spec, records, extra = views_run("lowres", KNOWN, n=80, grids=(2, 4, 8), base="sheet")
+        write_run(tmp_path / name, {"sheet_lowres": (spec, fails(records, range(lost), 3), extra)}, model_name=f"org/{name}")
+    (said,) = (one.text for one in api.show(tmp_path / "b").findings)
+    assert "1/4 0.500, 1/8 not known: 30 of 80 calls for the image at 1/8 failed (38%, more than 5%); " in said
+    one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
+    (task,) = compare(one, two).tasks
+    for name in ("lowres8", "drop8"):
+        change = task.compared.differences[name]
+        assert (change.first is None, change.second, change.estimate.value) == (False, None, None)
+        assert change.estimate.reason.startswith("in the second run: 30 of 80 calls for the image at 1/8 failed")
+    assert task.compared.differences["lowres4"].estimate.value is not None
+
+
+def test_scores_on_frames_name_their_docs_where_these_are_fewer(tmp_path):
+    write_run(tmp_path, {"film_frames": views_run("frames", [0.5] * 4, n=40, grids=(1, 2, 4, 8), base="film", short=range(30))})
+    (said,) = (one.text for one in api.show(tmp_path).findings)
+    assert "1 frame " in said
+    assert " (10 of 40 docs)" in said
+
+
 def test_two_models_are_compared_at_each_reduction(runs):
     one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
     (task,) = compare(one.path, two.path).tasks

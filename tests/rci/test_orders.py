@@ -20,7 +20,7 @@ from lmms_patch.runs.numbers import metrics, sentences
 from lmms_patch.runs.record import record_of
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
-from tests.making.runs import turned_run, write_run
+from tests.making.runs import crci_run, turned_run, write_run
 
 
 def numbers(choose, draws=400, settings=None, **more):
@@ -170,6 +170,52 @@ def test_docs_that_count_in_one_order_alone():
     told, mind = sentences(found, KINDS["rotate"])
     assert told[1].startswith("right in every order of the options: 1.000 [")
     assert mind[-1] == "asked in one order alone, and left out of these numbers: 3 (two of its options are the same); 1 (a call failed)"
+
+
+@pytest.mark.parametrize(("lost", "refused"), [(52, False), (53, True)])
+def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
+    """By hand, of 4 · 200 = 800 calls: 5 % are 40, and two standard errors 2 · √(0.05 · 0.95 · 800) = 12.3 more.
+
+    The model knows the odd docs, and calls fail on even ones: 100 of 200 docs are right in every order, and 100 of the 147 that are left.
+    """
+    found = numbers(lambda doc, order, gold, stream: order.index(gold) if doc % 2 else 0, n=200, unscored=range(0, 2 * lost, 2), draws=50)[0]
+    flat = metrics(found, KINDS["rotate"])
+    names = ["rotate_every", "rotate_once", "rotate_mean", "rotate_lost", "rotate_guess", "rotate_p", *(f"rotate_at{k}" for k in (1, 2, 3, 4))]
+    assert {flat[name] is None for name in names} == {refused}
+    assert (found.turned.docs, found.fip.n) == (200 - lost, 200)
+    if not refused:
+        assert flat["rotate_every"] == pytest.approx(100 / 148)
+        return
+    why = "53 of 800 calls for the full image in all orders failed (7%, more than 5%); run again with"
+    assert found.turned.every.reason.startswith(why)
+    assert any(line.startswith(f"no score in every order of the options: {why}") for line in found.warnings)
+    assert sentences(found, KINDS["rotate"])[0][1].startswith(f"right in every order of the options: n/a ({why}")
+
+
+def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_path):
+    for name, lost in (("a", ()), ("b", range(40))):
+        write_run(tmp_path / name, {"quiz_rotate": turned_run(knows(0.5), n=100, unscored=lost, base="quiz")}, model_name=f"org/{name}")
+    shown = api.show(tmp_path / "b")
+    (said,) = (one.text for one in shown.findings)
+    assert said.startswith("Cannot be read: quiz (40 of 400 calls for the full image in all orders failed (10%, m")
+    (row, by_place) = (line.split() for line in text(shown).splitlines() if line.startswith("quiz_rotate "))
+    assert set(row[4:]) == set(by_place[3:]) == {"N/A"}
+    one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
+    (task,) = compare(one, two).tasks
+    changes = [change for name, change in task.compared.differences.items() if name.startswith("rotate")]
+    assert len(changes) == 8
+    assert {(change.first is None, change.second, change.estimate.value) for change in changes} == {(False, None, None)}
+
+
+def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
+    """Every order of the full image is a call: 53 of 4 · 200 are too many, 10 are not; the cells' calls are another matter."""
+    for lost, refused in ((53, True), (10, False)):
+        spec_records = crci_run(lambda doc, view, order, gold, stream: order.index(gold), n=200, grid=2, failed={(i, "full", 2) for i in range(lost)})
+        records = spec_records[1]
+        made = table(records)
+        found = analyse(made, FakeNative([one for one in records if one["doc_id"] >= lost]), Settings(draws=50), (2,)).turned
+        assert (found.docs, found.every.value is None, found.places[4].p is None) == (200 - lost, refused, refused)
+        assert found.every.reason.startswith("53 of 800 calls for the full image in all orders failed") is refused
 
 
 def test_no_doc_in_every_order():

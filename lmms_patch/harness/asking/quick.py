@@ -231,7 +231,8 @@ class Quick:
         )  # a gold that earns nothing shows nothing
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(task.aggregations.form.name if task.aggregations.form else "", 1.0)
-        self._scale = float(known.max()) if len(known) and known.max() > 0 else float(options.scale or per_doc) / per_doc
+        stated = float(options.scale or per_doc) / per_doc
+        self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
         cells = cells_of(task.spec)
         earlier = earlier_scores(task) if options.reference == "auto" else None
         design = Docs(
@@ -277,7 +278,7 @@ class Quick:
         name, options = self._task.spec.name, self._task.spec.options
         if self._asking.looks and not self.told:
             if not self._asking.exits:
-                log().warning(f"{name}: an answer of the docs asked whole scores above its gold, so all cells of a doc are asked")
+                log().warning(f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked")
             if options.quick and self._asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")

@@ -17,7 +17,7 @@ from lmms_patch.ask.references import own_question
 from lmms_patch.ask.spec import ASKING, KINDS, Key, WrapSpec
 from lmms_patch.ask.subtitles import with_subtitles
 from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
-from lmms_patch.ask.views import PIXELS, View, views_of
+from lmms_patch.ask.views import View, pixels, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
@@ -226,7 +226,7 @@ class WrappedTask(Delegate):
         The host's response cache goes by this config. So options that say how much is asked, but change no view, are left out: a run with a
         larger ``null`` must find the answers of an earlier run.
         """
-        described = {"schema": SCHEMA, "pixels": PIXELS, **self.spec.described(), "metric": self.primary}
+        described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
         for name in ("null", *ASKING):
             described["options"].pop(name)
         if self._table.wrong is not None:

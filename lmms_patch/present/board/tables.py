@@ -202,7 +202,12 @@ def _other_columns(kind: str) -> tuple[Column, ...]:
         "lowres": (
             Column("fip", "FIP", help="The native metric on full images."),
             Column("score", "Score", help="The native metric on images with less detail, on its own scale."),
-            Column("drop", "Drop", signed=True, help="FIP less the score with less detail, paired by doc."),
+            Column(
+                "drop",
+                "Drop",
+                signed=True,
+                help="The score on full images less that with less detail, over the docs whose image is large enough, paired by doc.",
+            ),
         ),
         "rotate": (
             Column("fip", "FIP", help="The native metric on full images, asked once, over all docs."),

@@ -29,7 +29,7 @@ def tasks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tasks")
     write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": OPTIONS})
     write_task(folder, "grouped", rows(DOCS, sheet=lambda i: i // 4), metadata={"lmms_patch": {**OPTIONS, "cluster": "sheet"}})
-    for name, more in (("some", {"exit": True}), ("both", {"quick": True, "grids": [2, 3]})):
+    for name, more in (("some", {"exit": True}), ("scaled", {"exit": True, "scale": 2}), ("both", {"quick": True, "grids": [2, 3]})):
         text = "\n".join(f"{key}: {value}" for key, value in {"task": f"toy_{name}", "base": "toy", "grids": [3], **more}.items())
         (folder / f"toy_{name}.yaml").write_text(f"{text}\nclass: !function lmms_patch.Wrap\n")
     return folder
@@ -79,6 +79,12 @@ def test_early_exit_gives_the_numbers_of_a_full_run(tasks, tmp_path):
 
 
 # --- quick --------------------------------------------------------------------------------------------
+
+
+def test_where_every_gold_earns_less_than_the_stated_scale_every_cell_is_asked(tasks, tmp_path):
+    """Golds earn 1 of 2: a right cell need not be the best."""
+    asked_in(tmp_path, some := PerRequestK(), tasks, "toy_scaled")
+    assert len(some.asked) == len(undisturbed(tasks, "toy_rci3")[1].asked)
 
 
 def test_a_quick_run_asks_less_and_says_how(tasks):

@@ -31,12 +31,23 @@ def knows_all(doc, order, gold, stream):
     return order.index(gold)
 
 
+def easy_where_small():
+    """Docs with an image that is too small for 1/8 are right in every view; the others in half of the docs, whatever the detail."""
+    spec, records, extra = views_run("lowres", [1.0] * 4, n=80, grids=(2, 4, 8), base="small", short=range(0, 80, 2))
+    for record in records:
+        score = {"acc": float(record["doc_id"] % 4 != 3)}
+        for view in record["views"]:
+            view |= {"scores": score, "items": score}
+    return spec, records, extra
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("curves")
     for model, known in (("a", [0.9, 0.8, 0.5, 0.3]), ("b", [0.7, 0.6, 0.2, 0.1])):
         tasks = {
             "sheet_lowres": views_run("lowres", known, n=60, grids=(2, 4, 8), base="sheet"),
+            "small_lowres": easy_where_small(),
             "film_frames": views_run("frames", known, n=60, grids=(1, 2, 4, 8), base="film"),
             "sheet_grids": world_run(held, n=60, grid=GRIDS, base="sheet", answers=ord(model)),
             "dice_grids": world_run(lambda stream, gold: tuple(some * 5 for some in never_looks(stream, gold)), n=60, grid=GRIDS, base="dice"),
@@ -57,11 +68,27 @@ def tips(made, name):
 
 def test_every_score_of_less_detail_stands_in_its_figure(made):
     figure, told = tips(made, "curve-lowres")
-    of_b = [tip.partition(": ")[2].split(" ")[0] for tip in told if "org/b" in tip]
-    assert of_b == ["0.700", "0.600", "0.200", "0.100"]
-    assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/b" in tip] == ["full", "1/2", "1/4", "1/8"]
-    assert all("[" in tip for tip in told if "org/" in tip)
+    of_b = [tip for tip in told if "sheet with org/b" in tip and "of the docs at" not in tip]
+    assert [tip.partition(": ")[2].split(" ")[0] for tip in of_b] == ["0.700", "0.600", "0.200", "0.100"]
+    assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in of_b] == ["full", "1/2", "1/4", "1/8"]
+    assert all("[" in tip for tip in told if "org/" in tip and "of the docs at" not in tip)
     assert "95 % intervals" in figure.caption
+
+
+def test_less_detail_stands_beside_the_full_image_of_the_same_docs(made):
+    """Planted: what a doc answers does not depend on detail, but the 40 docs whose image is too small for 1/8 are all right, of the others 20 of 40.
+
+    So FIP is 0.75, and at 1/8 both the score and the full image of its docs are 0.5.
+    """
+    figure, told = tips(made, "curve-lowres")
+    values = {
+        tip.partition("org/a, ")[2].partition(": ")[0]: float(tip.partition(": ")[2].split(" ")[0]) for tip in told if "small with org/a" in tip
+    }
+    full = "full image of the docs at"
+    assert values == {"full": 0.75, "1/2": 0.75, "1/4": 0.75, "1/8": 0.5, f"{full} 1/2": 0.75, f"{full} 1/4": 0.75, f"{full} 1/8": 0.5}
+    assert "Detail is shown to be needed where the interval of the drop" in figure.caption
+    assert "better when lower" not in figure.caption
+    assert "curve falls" not in figure.caption
 
 
 def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
@@ -79,13 +106,14 @@ def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
         "D": "0.467",
     }
     assert all(" 1.000 " in tip for tip in told if "org/b" in tip)
-    assert "a line that is not level is a taste for places" in figure.caption
+    assert "a taste for places is shown where p is below 0.01 (quiz with org/a 0.001, quiz with org/b 1.000)." in figure.caption
 
 
 def test_frames_have_a_curve_without_a_full_clip(made):
     figure, told = tips(made, "curve-frames")
     assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/a" in tip] == ["1", "2", "4", "8"]
     assert "image" not in figure.caption
+    assert "Docs whose clip has fewer frames are left out there." in figure.caption
 
 
 def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(made):

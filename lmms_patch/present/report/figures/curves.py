@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS, by_medium
@@ -35,10 +35,12 @@ class Curve:
     Attributes:
         entry: the result.
         numbers: by tick, in any order; only those that have a value.
+        beside: by tick, what the full image scores over the same docs; empty where no full image is asked.
     """
 
     entry: Entry
     numbers: Mapping[str, Estimate]
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,20 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         known = {int(key.removeprefix(name)): one for key, one in entry.whole.measures.items() if key.startswith(name)}
         sizes |= set(known)
         full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
-        curves.append(Curve(entry, _defined({**full, **{_tick(name, n): one for n, one in known.items()}})))
+        same = {_tick(name, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known} if kind.full else {}
+        beside = {tick: value for tick, value in same.items() if value is not None}
+        curves.append(Curve(entry, _defined({**full, **{_tick(name, n): one for n, one in known.items()}}), beside))
     ticks = [*([FULL] if kind.full else []), *(_tick(name, n) for n in sorted(sizes))]
     what = "the score with less detail" if kind.words.sized else "the score on few frames"
     rule = (
         "1/k: each block of k × k pixels is averaged, and the image is shown at its own size. "
-        "Where a curve falls, the questions need the detail that was just lost. "
+        "Dashed: the full image of the docs that have a score at this size; full: of all docs. "
+        "Detail is shown to be needed where the interval of the drop (in the tables: dashed less solid, paired by doc) lies above 0"
+        f"{'; below 0 for metrics that are better when lower' * any(not one.higher for one in entries)}. "
         if kind.words.sized
         else ""
     )
-    yield from _sketch(_Chart(curves, ticks, _AXES[name], f"score, {scale}", False), file, _TITLES[name], what, rule)
+    yield from _sketch(_Chart(curves, ticks, _AXES[name], f"score, {scale}", False, int(kind.full)), file, _TITLES[name], what, rule)
 
 
 _ORDERS = {"rotate_once": "once", "rotate_mean": "mean", "rotate_every": "every"}
@@ -113,10 +119,22 @@ def _of_orders(entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sket
     letters = sorted({tick for curve in curves for tick in curve.numbers} - set(_ORDERS.values()))
     rule = (
         "Once: as the doc has its options; mean: over all cyclic orders; every: right in all of them. "
-        "Then the score where the gold stands at A, at B, and so on: a line that is not level is a taste for places. "
+        "Then the score where the gold stands at A, at B, and so on. Chance alone makes these differ; "
+        f"a taste for places is shown where p is below {reading.UNEVEN}{_p_of_places(entries)}. "
     )
     chart = _Chart(curves, [*_ORDERS.values(), *letters], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS))
     yield from _sketch(chart, file, "In every order of the options", "the score in every order of the options", rule)
+
+
+def _p_of_places(entries: Sequence[Entry]) -> str:
+    """Return the p-values of "the place of the gold changes nothing", for the caption; empty where there are none."""
+    models = once(entry.model for entry in entries)
+    told = []
+    for entry in entries:
+        placed = reading.most_placed(entry.whole.analysis.get("turned") or {"places": {}})
+        if placed is not None and placed[1]["p"] is not None:
+            told.append(f"{entry.base}{f' with {entry.model}' * (len(models) > 1)} {reading.p_text(placed[1]['p'])}")
+    return f" ({listed(told, 6)})" if told else ""
 
 
 _AT = "rotate_at"
@@ -183,9 +201,8 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
     bases = once(curve.entry.base for curve in chart.curves)
     level = levels(one for curve in chart.curves for one in curve.numbers.values())
     caption = f"{rule}{f'Lines: {level} intervals, over docs. ' if level else ''}"
-    caption += (
-        "Docs whose image is too small for a size are left out there." if not any(name in file for name in ("time", "frames", "orders")) else ""
-    )
+    if not any(name in file for name in ("time", "orders")):
+        caption += f"Docs whose {'clip has fewer frames' if 'frames' in file else 'image is too small for a size'} are left out there."
     caption += f" Not drawn, no number may be read: {listed(once(c.entry.base for c in empty), 6)}." if empty else ""
     caption += f" Shown: {PANELS} of {len(bases)} benchmarks." if len(bases) > PANELS else ""
     caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
@@ -228,6 +245,7 @@ def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
 def _limits(chart: _Chart) -> tuple[float, float]:
     """Return the ends of the vertical axis, which all panels share; 0 is on it."""
     ends = [end for curve in chart.curves for one in curve.numbers.values() for end in (one.value, one.low, one.high) if end is not None]
+    ends += [value for curve in chart.curves for value in curve.beside.values()]
     low, high = min(0.0, *ends), max(0.0, *ends)
     edge = 0.06 * (high - low or 1.0)
     return (low - edge if low < 0 else low), high + edge
@@ -242,6 +260,12 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
         xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
         joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
         axes.plot([x for x, _ in joined], [value for _, value in joined], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
+        full = [(x, tick, curve.beside[tick]) for x, (place, _) in zip(xs, points, strict=True) if (tick := chart.ticks[place]) in curve.beside]
+        axes.plot([x for x, _, _ in full], [value for _, _, value in full], color=ink, linewidth=0.9, linestyle="--", alpha=0.6, zorder=2)
+        for x, tick, value in full:
+            canvas.mark(
+                axes, x, value, Mark("", "_", ink), f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}"
+            )
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.value(one, chart.signed)} {wording.ends(one, chart.signed)}"
             if one.low is not None and one.high is not None:
