@@ -76,7 +76,9 @@ def test_each_job_and_artifact_that_the_workflow_needs_is_in_it(workflow):
     """GitHub refuses a workflow that needs a job which it does not have (actionlint: job-needs)."""
     jobs = workflow["jobs"].values()
     assert {job["needs"] for job in jobs if "needs" in job} <= set(workflow["jobs"])
-    artifacts = {way: [step["with"] for job in jobs for step in job["steps"] if f"/{way}-artifact@" in step.get("uses", "")] for way in ("upload", "download")}
+    artifacts = {
+        way: [step["with"] for job in jobs for step in job["steps"] if f"/{way}-artifact@" in step.get("uses", "")] for way in ("upload", "download")
+    }
     assert all(one in artifacts["upload"] for one in artifacts["download"])
 
 
