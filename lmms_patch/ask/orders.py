@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.answers import Answer, is_missing, option_spans
+from lmms_patch.ask.mentions import in_options, in_question
 
 MOST = 26
 """Options that a doc may have: there are so many letters."""
@@ -113,6 +114,8 @@ def _orders(row: Row, base: Base, answer: Answer, named: str | None) -> list[Ord
         raise _NotMovedError("its prompt is no text")
     shown = _shown(row, base, prompt, count, named)
     _check_texts(shown.texts)
+    if in_question(shown.question, count):
+        raise _NotMovedError("its question names options by their letters or numbers")
     continuations = [] if base.continuations is None else list(base.continuations(row))
     labels = [_label(text) for text in (continuations or answer.options)]
     if all(labels) and not shown.labelled(labels):
@@ -144,13 +147,6 @@ def _gold(answer: Answer) -> tuple[int, int]:
     return answer.options.index(answer.golds[0]), len(answer.options)
 
 
-_ABOVE = re.compile(r"\b(?:the|of)\W+(?:above|below)\b|^\W*(?:all|none|both|neither)\W+(?:above|below)\W*$", re.IGNORECASE)
-_LETTERS = re.compile(
-    r"\b[A-H]\b\W{0,3}(?:,|&|/|\+|(?i:\band\b|\bor\b|\bnor\b))\W*(?:(?i:and|or)\b\W*)?\b[A-H]\b|"
-    r"\b(?i:only|both|either|neither|options?|choices?|answers?)\b\W*\b[A-H]\b"
-)
-
-
 def _check_texts(texts: Sequence[str]) -> None:
     """Refuse options whose meaning depends on their order or their letters, and options that cannot be told apart."""
     if not all(texts):
@@ -159,11 +155,8 @@ def _check_texts(texts: Sequence[str]) -> None:
         raise _NotMovedError("an option is an image")
     if len(set(texts)) < len(texts):
         raise _NotMovedError("two of its options are the same")
-    for text in texts:
-        if _ABOVE.search(text):
-            raise _NotMovedError("an option speaks of those above or below it")
-        if _LETTERS.search(text):
-            raise _NotMovedError("an option names others by their letters")
+    if why := in_options(texts):
+        raise _NotMovedError(why)
 
 
 def _plain(text: str) -> str:
@@ -212,6 +205,11 @@ class _Shown:
     def texts(self) -> tuple[str, ...]:
         """The options."""
         return self.holders[self.places[0][0]].texts
+
+    @property
+    def question(self) -> str:
+        """What stands around the options in the prompt, without their letters."""
+        return "\n".join(re.sub(r"(?:^|(?<=[\s,;(\[]))[A-Za-z]\W*$", "", literal) for literal in self.literals[:-1]) + f"\n{self.literals[-1]}"
 
     def filled(self, turn: Sequence[int]) -> str:
         """Return the prompt with the options in another order."""
