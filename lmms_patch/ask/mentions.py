@@ -161,7 +161,7 @@ def in_question(question: str, count: int) -> bool:
     """
     labels = {chr(ord("A") + place) for place in range(count)}
     for sentence in _SENTENCE.split(unicodedata.normalize("NFKC", question)):
-        if _INSTRUCTION.search(sentence):
+        if _INSTRUCTION.search(sentence) and not re.search(r"\bbetween\s+(?:options|choices)\b", sentence, re.IGNORECASE):
             continue
         if _ASKED_ORDINAL.search(sentence):
             return True

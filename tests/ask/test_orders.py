@@ -358,11 +358,70 @@ def test_a_named_field_that_holds_something_else():
         "Which? A. red, B. green. Answer with a letter.",
         "Which?\nA. red\nwith dots\nB. green",
         "Which? A. red; B. green, C. blue",
+        "Which? (A) red (B) blue (C) green (D) grey Answer with the letter",
+        "Which? A. red B. blue Please answer with the option letter",
+        "Which? (A) red (B) blue Answer:",
+        "Options: A: red, B: blue, C: grey Choose one",
+        "Which?\nA. red\nB. blue Please answer with the option letter",
+        "Which?\nA. red\nB. blue (select the right letter)",
+        "Which?\nA. red\nB. blue Respond with A or B\n",
+        "Which? A. red B. blue, answer directly",
+        "Which?\nA. red\nB. blue Your choice:",
+        "Which? (A) red (B) blue Output the letter only",
+        "Which? (A) red (B) blue Give the letter",
+        "哪个？A. 红 B. 蓝 请回答字母",
+        "哪个？\nA. 红\nB. 蓝 回答：",
+        "哪个？\nA. 红\nB. 蓝。请直接选择",
+        "Which icon? (A) a key (B) the letters K and C. (C) a broom (D) a lens",
+        "¿Cuál? (A) rojo (B) azul Responda con la letra",
+        "Welche? (A) rot (B) blau Antworte mit dem Buchstaben",
         "Nothing listed.",
     ],
 )
 def test_a_text_in_which_the_end_of_an_option_cannot_be_told(text):
     assert option_spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "bodies"),
+    [
+        ("Is it (A) red or (B) green?", ["red", "green"]),
+        ("Is it: A. red, B. green, or C. blue?", ["red", "green", "blue"]),
+        ("Is it: A. red, B. green or C. blue.", ["red", "green", "blue"]),
+        ("A. red? B. green?", ["red?", "green?"]),
+        ("What does he do?\nA. asks the man\nB. answers the phone", ["asks the man", "answers the phone"]),
+        ("What should he do?\nA. Open the door\nB. Answer the phone", ["Open the door", "Answer the phone"]),
+        ("Which?\nA. to please the king\nB. to please the queen", ["to please the king", "to please the queen"]),
+        ("Which?\nA. red\nB. blue\nPlease answer with a letter.", ["red", "blue"]),
+        ("Which? (A) red (B) blue\nAnswer:", ["red", "blue"]),
+    ],
+)
+def test_texts_in_which_the_options_can_be_told(text, bodies):
+    assert [text[start:end] for start, end in option_spans(text)] == bodies
+
+
+@pytest.mark.parametrize("end", [" Answer with the letter", " Answer:", ". Please answer with a letter", "\nAnswer:"])
+@pytest.mark.parametrize("known", [{"choices": TEXTS}, {"choices": str(TEXTS)}, dict(zip("ABCD", TEXTS, strict=True))])
+def test_an_instruction_behind_options_that_the_row_knows(end, known):
+    """The row says where the last option ends, so the instruction stays where it is."""
+
+    def prompt(row):
+        return row["question"]
+
+    row = {"question": f"Which? {listed(TEXTS, '({}) {}', ' ')}{end}", **known, "answer": "B"}
+    turned = follows(row, asked(row, prompt), prompt)
+    assert turned[1]["question"] == f"Which? (A) a dog (B) a pig (C) an ox (D) a cat{end}"
+
+
+@pytest.mark.parametrize("wrong", ["an owl", "ox", "an ox that answers"])
+def test_a_text_whose_last_option_is_not_the_one_that_the_row_knows(wrong):
+    row = {"question": f"Which? {listed(TEXTS, '({}) {}', ' ')}", "choices": [*TEXTS[:3], wrong], "answer": "B"}
+    assert asked(row, lambda row: row["question"]).fault == "where each of its listed options ends cannot be told"
+
+
+def test_an_instruction_behind_options_that_the_text_alone_holds():
+    row = {"question": f"Which? {listed(TEXTS, '({}) {}', ' ')} Answer with the letter", "answer": "B"}
+    assert asked(row, lambda row: row["question"]).fault == "where each of its listed options ends cannot be told"
 
 
 @pytest.mark.parametrize("answer", ["a dog", 1])
