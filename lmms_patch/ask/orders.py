@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.answers import Answer, is_missing, option_spans
+from lmms_patch.ask.answers import Answer, is_missing, option_spans, options_in, plain
+from lmms_patch.ask.mentions import in_options, in_question
 
 MOST = 26
 """Options that a doc may have: there are so many letters."""
@@ -113,6 +114,8 @@ def _orders(row: Row, base: Base, answer: Answer, named: str | None) -> list[Ord
         raise _NotMovedError("its prompt is no text")
     shown = _shown(row, base, prompt, count, named)
     _check_texts(shown.texts)
+    if in_question(shown.question, count):
+        raise _NotMovedError("its question names options by their letters or numbers")
     continuations = [] if base.continuations is None else list(base.continuations(row))
     labels = [_label(text) for text in (continuations or answer.options)]
     if all(labels) and not shown.labelled(labels):
@@ -144,13 +147,6 @@ def _gold(answer: Answer) -> tuple[int, int]:
     return answer.options.index(answer.golds[0]), len(answer.options)
 
 
-_ABOVE = re.compile(r"\b(?:the|of)\W+(?:above|below)\b|^\W*(?:all|none|both|neither)\W+(?:above|below)\W*$", re.IGNORECASE)
-_LETTERS = re.compile(
-    r"\b[A-H]\b\W{0,3}(?:,|&|/|\+|(?i:\band\b|\bor\b|\bnor\b))\W*(?:(?i:and|or)\b\W*)?\b[A-H]\b|"
-    r"\b(?i:only|both|either|neither|options?|choices?|answers?)\b\W*\b[A-H]\b"
-)
-
-
 def _check_texts(texts: Sequence[str]) -> None:
     """Refuse options whose meaning depends on their order or their letters, and options that cannot be told apart."""
     if not all(texts):
@@ -159,16 +155,8 @@ def _check_texts(texts: Sequence[str]) -> None:
         raise _NotMovedError("an option is an image")
     if len(set(texts)) < len(texts):
         raise _NotMovedError("two of its options are the same")
-    for text in texts:
-        if _ABOVE.search(text):
-            raise _NotMovedError("an option speaks of those above or below it")
-        if _LETTERS.search(text):
-            raise _NotMovedError("an option names others by their letters")
-
-
-def _plain(text: str) -> str:
-    """Return a text without case and marks, to find the fields that hold the same options; a text of marks alone stays as it is."""
-    return " ".join(re.findall(r"\w+", text)).casefold() or text
+    if why := in_options(texts):
+        raise _NotMovedError(why)
 
 
 # --- where the options stand ----------------------------------------------------------------------
@@ -213,6 +201,11 @@ class _Shown:
         """The options."""
         return self.holders[self.places[0][0]].texts
 
+    @property
+    def question(self) -> str:
+        """What stands around the options in the prompt, without their letters."""
+        return "\n".join(re.sub(r"(?:^|(?<=[\s,;(\[]))[A-Za-z]\W*$", "", literal) for literal in self.literals[:-1]) + f"\n{self.literals[-1]}"
+
     def filled(self, turn: Sequence[int]) -> str:
         """Return the prompt with the options in another order."""
         parts = [str(self.holders[holder].bodies[turn[place]]) for holder, place in self.places]
@@ -239,7 +232,7 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
     found: dict[tuple[str, ...], list[_Holder]] = {}
     for holder in _holders(row):
         if len(holder.bodies) == count:
-            found.setdefault(tuple(map(_plain, holder.texts)), []).append(holder)
+            found.setdefault(tuple(map(plain, holder.texts)), []).append(holder)
     own = None if named is None else named.partition(".")[0]
     for holders in found.values():
         if len({holder.name for holder in holders}) < len(holders) or (own is not None and all(holder.name != own for holder in holders)):
@@ -253,6 +246,10 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
         in_order = [place for _, place in shown.places] == list(range(count)) * (len(shown.places) // count)
         if shown.places and in_order and shown.filled(range(count)) == prompt:
             return shown
+    holders = [holder for group in found.values() for holder in group]
+    listed = [value for value in row.values() if isinstance(value, str) and len(options_in(value)) == count]
+    if any(not option_spans(value, [holder.texts for holder in holders]) for value in listed):
+        raise _NotMovedError("where each of its listed options ends cannot be told")
     if own is not None and own in row and not found:
         raise _NotMovedError(f"its field {named!r} does not hold its {count} options")
     raise _NotMovedError(f"no field holds its {count} options as its prompt lists them" if found else f"no field holds its {count} options")
@@ -264,13 +261,16 @@ def _together(changes: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def _holders(row: Row) -> Iterator[_Holder]:
     """Yield the places in a row, such as a list or columns by letter, where the texts of the options may stand."""
+    apart = list(_columns(row))
     for name, value in row.items():
-        yield from _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc] # a default binds the loop's value
-    yield from _columns(row)
+        apart += _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc] # a default binds the loop's value
+    yield from apart
+    known = [holder.texts for holder in apart]
+    yield from (holder for name, value in row.items() if isinstance(value, str) and (holder := _listing(name, value, known)))
 
 
 def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iterator[_Holder]:
-    """Yield what a field may hold of options: a list, a mapping, or the text of either; or a text that lists them.
+    """Yield what a field may hold of options: a list, a mapping, or the text of either.
 
     Args:
         name: the field.
@@ -288,26 +288,32 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
         for key, inner in value.items():
             if isinstance(inner, list):
                 yield from _within(name, inner, lambda new, key=key: put({**value, key: new}))  # type: ignore[misc] # the same
-    elif isinstance(value, str):
-        yield from _in_text(name, value, put)
-
-
-def _in_text(name: str, text: str, put: Callable[[Any], dict[str, Any]]) -> Iterator[_Holder]:
-    if text.strip()[:1] in ("[", "{"):
+    elif isinstance(value, str) and value.strip()[:1] in ("[", "{"):
         for read, written in ((json.loads, json.dumps), (ast.literal_eval, str)):
             try:
-                inside = read(text)
+                inside = read(value)
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 continue
             if isinstance(inside, (list, dict)):
                 yield from _within(name, inside, lambda new, written=written: put(written(new)))  # type: ignore[misc] # the same
             return
-    spans = option_spans(text)
+
+
+def _listing(name: str, text: str, known: Iterable[Sequence[str]]) -> _Holder | None:
+    """Return the options that a text lists; None where it lists none that can be told apart.
+
+    Args:
+        name: the field of the text.
+        text: the text.
+        known: texts that other parts of the row hold, and that may be these options (``option_spans``).
+    """
+    spans = option_spans(text, known)
     bodies = [text[start:end] for start, end in spans]
-    if _are_options(bodies):
-        ends = [0, *(end for _, end in spans)]
-        between = [text[end:start] for end, (start, _) in zip(ends, spans, strict=False)]
-        yield _Holder(name, tuple(bodies), lambda new: put("".join(a + b for a, b in zip(between, map(str, new), strict=True)) + text[ends[-1] :]))
+    if not _are_options(bodies):
+        return None
+    ends = [0, *(end for _, end in spans)]
+    between = [text[end:start] for end, (start, _) in zip(ends, spans, strict=False)]
+    return _Holder(name, tuple(bodies), lambda new: {name: "".join(a + b for a, b in zip(between, map(str, new), strict=True)) + text[ends[-1] :]})
 
 
 _COLUMN = re.compile(r"^(.*?)([A-Za-z]|\d)$", re.DOTALL)
