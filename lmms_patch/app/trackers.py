@@ -66,7 +66,7 @@ def log(run: Run, results: Sequence[Result], to: str, project: str | None = None
 
 
 def _to_mlflow(mlflow: Any, run: Run, name: str, project: str | None, config: dict[str, str], numbers: dict[str, float], told: Sequence[str]) -> None:
-    """Log to MLflow: numbers as metrics, findings as the run's description and as a file, the results file and the one beside it as files, without secrets."""
+    """Log to MLflow: numbers as metrics, findings as the run's description and a file, the results file and the one beside it without secrets."""
     if project:
         mlflow.set_experiment(project)
     with mlflow.start_run(run_name=name, description="\n\n".join(told)):

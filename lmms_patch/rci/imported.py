@@ -75,17 +75,23 @@ class Imported:
 
 
 class _Means:
-    """The mean of docs' scores, as the native aggregation."""
+    """The mean of docs' scores, as the native aggregation. Our numbers leave docs with a failed call out; ``printed`` counts them as wrong."""
 
     form = None
     no_calls = ""
 
     def __init__(self, table: Table, records: Sequence[Record]) -> None:
         self._table = table
+        self._firsts = [record.views[0] for record in records]
         self._unscored = any(view.error is not None for record in records for view in record.views)
 
     def whole(self) -> float | None:
         return self.aggregate(list(self._table.full.items))
+
+    def printed(self) -> float | None:
+        """Return what a harness prints under the metric's name: the mean over all docs, a failed call being a wrong answer."""
+        scores = [0.0 if view.failed is not None else view.scores.get(self._table.metric) for view in self._firsts]
+        return self.aggregate(scores)
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         if self._unscored:
@@ -332,7 +338,7 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
         "analysis": to_json(found),
     }
     own = {f"{metric}_mpp{n}": found.grids[n].mpp.value for n in found.grids}
-    return {metric: found.fip.value, **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
+    return {metric: native.printed(), **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
 
 
 def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated, spec: WrapSpec) -> list[str]:
@@ -340,7 +346,10 @@ def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated
     out = [f"scores: {one.full.column} of {one.full.path.name}; the score of the task is their mean"]
     failed = sum(any(view.failed for view in record.views) for record in records)
     if failed:
-        out.append(f"{failed} docs with a failed call ({FAILED} ...): without a score here, wrong in VLMEvalKit")
+        out.append(f"{failed} docs with a failed call ({FAILED} ...): wrong answers in the task's own metric, left out of FIP, chance and index")
+        given = [one.full.rows[key].get(one.full.column) for key in one.full.rows if _said(one.full.rows[key]).startswith(FAILED)]
+        if luck := sum(value not in (None, 0, "0", "0.0") for value in given):
+            out.append(f"{luck} failed calls have a score above 0 in {one.full.path.name}: VLMEvalKit draws a letter; here they are wrong")
     for n, cells in one.grids.items():
         lost = sum(any(key not in part.rows for part in cells.values()) for key in one.full.rows)
         if lost:

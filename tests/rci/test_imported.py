@@ -151,14 +151,33 @@ def test_a_number_in_place_of_a_letter_gives_no_made_up_chance(tmp_path):
 
 
 def test_failed_calls_and_empty_cells(tmp_path):
-    """A failed call has no score, although VLMEvalKit counts it as wrong; an empty answer is an answer."""
+    """A failed call is wrong in the metric's own number, as VLMEvalKit counts it, and left out of FIP; an empty answer is an answer."""
     failed = "Failed to obtain answer via API. "
-    rows = [kit.question(0), kit.question(1, said=failed, hit=0), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
+    rows = [kit.question(0), kit.question(1, said=failed, hit=1), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
     table(tmp_path, rows)
     (found,), (done,) = imported(tmp_path, tmp_path)
     assert [record.views[0].failed is not None for record in found.records()] == [False, True, False, False, False]
-    assert found.measures["score"].value == pytest.approx(3 / 4)
+    assert found.metrics["acc"] == pytest.approx(3 / 5)
+    assert found.measures["fip"].value == pytest.approx(3 / 4)
+    assert audit.check(found) == ()
     assert any("1 docs with a failed call" in note for note in done.notes)
+    assert any("1 failed calls have a score above 0" in note for note in done.notes), "VLMEvalKit drew a letter for it"
+
+
+def test_an_export_of_failed_calls_says_what_they_are(tmp_path):
+    """200 docs, 150 answered, 104 of them right: 0.693 of the answered, 0.52 as VLMEvalKit counts. And who asked is VLMEvalKit."""
+    rows = [kit.question(i, said="A" if i < 104 else "B" if i < 150 else "Failed to obtain answer via API.") for i in range(200)]
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert found.metrics["acc"] == 0.52
+    api.publish(found.run.path, "every-eval-ever", output=tmp_path / "x.json")
+    made = json.loads((tmp_path / "x.json").read_text())
+    one = next(one for one in made["evaluation_results"] if one["metric_config"]["metric_id"] == "acc")
+    assert one["score_details"]["score"] == pytest.approx(104 / 150)
+    assert one["score_details"]["details"]["note"] == (
+        "the value leaves out 50 of 200 docs, whose call failed; with these as wrong answers it is 0.52"
+    )
+    assert (made["eval_library"]["name"], one["metric_config"]["evaluation_description"]) == ("VLMEvalKit", "acc, VLMEvalKit's own metric")
 
 
 def test_an_answer_without_a_score_leaves_no_index(tmp_path):
