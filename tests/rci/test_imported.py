@@ -320,6 +320,42 @@ def test_circular_evaluation_has_no_chance_by_letters(tmp_path):
     assert any("type --chance" in note for note in done.notes)
 
 
+def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
+    """MMBench as it is asked, without g_index: 25 questions in 4 turns. All turns of a question are alike, so the interval is that of 25 docs."""
+    rows = []
+    for i in range(25):
+        for turn in range(4):
+            options = {letter: f"thing {(place + turn) % 4}" for place, letter in enumerate(kit.LETTERS)}
+            said = gold = kit.LETTERS[-turn % 4]
+            rows.append({**kit.question(i + turn * 10**6, gold, said if i % 5 else "none"), "question": f"Which? {i}", **options})
+    table(tmp_path, rows, "m_MMBench_openai_result.xlsx")
+    table(tmp_path, [kit.question(i, said="A" if i % 5 else "none") for i in range(25)], "m_Few_openai_result.xlsx")
+    (few, found), (_, done) = imported(tmp_path, tmp_path)
+    assert (found.docs, found.details["analysis"]["clusters"], found.measures["score"].value) == (100, 25, 0.8)
+    width, alone = (one.measures["score"].high - one.measures["score"].low for one in (found, few))
+    assert width > 0.8 * alone, "of 100 docs it would be half as wide"
+    assert audit.check(found) == ()
+    assert any("the 100 rows are 25 questions with their options turned" in note for note in done.notes)
+    rows = [{**kit.question(i + turn * 10**6), "question": f"Which? {i} {turn}"} for i in range(5) for turn in range(2)]
+    table(tmp_path / "other", rows)
+    (found,), (done,) = imported(tmp_path / "other", tmp_path / "other")
+    assert found.details["analysis"]["clusters"] is None, "other questions, so other docs"
+
+
+def test_options_keep_their_letters(tmp_path):
+    """30 docs have the options A, C and D, 18 with gold D; ten have A and B. By hand: a random option earns (30/3 + 10/2)/40, D 18/40, B 10/40."""
+    golds = [*"D" * 18, *"A" * 6, *"C" * 6, *"B" * 10]
+    rows = [{**kit.question(i, gold, gold), **({"B": None} if i < 30 else {"C": None, "D": None})} for i, gold in enumerate(golds)]
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    floors = found.details["analysis"]["chance"]["floors"]
+    assert {name: floors[name]["value"] for name in ("uniform", "constant")} == pytest.approx({"uniform": 15 / 40, "constant": 18 / 40})
+    assert found.details["analysis"]["chance"]["constants"] == {"mc": "D"}
+    first = next(found.records())
+    assert (first.answer.label, first.answer.gold) == ("mc3", "D")
+    assert {one.answer for one in first.baselines if "option" in one.roles} == {"A", "C", "D"}
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -388,6 +424,27 @@ def test_names_that_act_on_a_terminal_or_a_build_server_are_shown_harmless(tmp_p
     assert "\x1b" not in printed
     assert not any(one.startswith("::") for one in printed.splitlines())
     assert len(runs.find([tmp_path / "out"])) == 1
+
+
+def test_models_whose_folders_become_equal_are_refused(tmp_path):
+    for model in ("a b", "a_b"):
+        kit.write(tmp_path / model / f"{model}_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
+    with pytest.raises(RecordError, match=r"the models 'a b' and 'a_b' have the same folder, .*a_b; import them one by one"):
+        imported([tmp_path / "a b", tmp_path / "a_b"], tmp_path)
+    assert not (tmp_path / "imported").exists()
+    imported(tmp_path / "a b", tmp_path)
+    with pytest.raises(RecordError, match="the models 'a b' and 'a_b' have the same folder"):
+        imported(tmp_path / "a_b", tmp_path)
+    (found,), _ = imported(tmp_path / "a b", tmp_path)
+    assert found.run.model == "a b", "a second import of the same is no collision"
+
+
+@pytest.mark.parametrize("model", [".", ".."])
+def test_no_model_leads_out_of_the_folder(tmp_path, model):
+    path = kit.write(tmp_path / f"{model}_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
+    (found,), _ = imported(path, tmp_path, model=model)
+    assert found.run.path.resolve().parent.parent == (tmp_path / "imported").resolve()
+    assert found.run.model == model
 
 
 def test_indices_that_are_texts(tmp_path):
