@@ -3,6 +3,7 @@
 import json
 import math
 
+import openpyxl
 import pytest
 
 from lmms_patch.app import api
@@ -242,6 +243,60 @@ def test_a_faulty_table_is_one_line(tmp_path, rows, says):
         imported(tmp_path, tmp_path)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".tsv", ".csv", ".json"])
+@pytest.mark.parametrize("other", ["Hit", "hit ", "HIT"])
+def test_columns_that_differ_in_capitals_alone_are_refused(tmp_path, ending, other):
+    table(tmp_path, [{**kit.question(i), other: 0} for i in range(3)], f"m_Toy_openai_result{ending}")
+    with pytest.raises(RecordError, match=rf"several columns have the name 'hit' \('hit', '{other.strip()}'\); rename or remove all but one"):
+        imported(tmp_path, tmp_path)
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    """Python's readers keep the last of them. Columns without a name are nobody's."""
+    path = table(tmp_path, [{**kit.question(i), "again": 0, "none": 1, "nor": 2} for i in range(3)], "m_Toy_openai_result.tsv")
+    path.write_text(path.read_text().replace('"none"', '""').replace('"nor"', '""'))
+    imported(tmp_path, tmp_path)
+    path.write_text(path.read_text().replace('"again"', '"hit"'))
+    with pytest.raises(RecordError, match="several columns have the name 'hit'"):
+        imported(tmp_path, tmp_path)
+    path.unlink()
+    path = table(tmp_path, [{**kit.question(i), "again": 0} for i in range(3)])
+    book = openpyxl.load_workbook(path)
+    for cell in book.active[1]:
+        cell.value = "answer" if cell.value == "again" else cell.value
+    book.save(path)
+    with pytest.raises(RecordError, match=r"several columns have the name 'answer' \('answer', 'answer'\)"):
+        imported(tmp_path, tmp_path)
+
+
+def test_formulas_without_values(tmp_path):
+    """openpyxl stores what begins with = as a formula, without its value: an answer keeps its text, a score is refused."""
+    table(tmp_path, [kit.question(i, said="=1/2", hit=i % 2) for i in range(4)])
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert [json.loads(one)["filtered_resps"] for one in found.log.read_text().splitlines()] == [["=1/2"]] * 4
+    assert found.measures["score"].value == 0.5
+    table(tmp_path, [kit.question(i, hit="=1+0" if i else 1) for i in range(4)])
+    with pytest.raises(RecordError, match=r"the hit '=1\+0' is a formula without its value; open the file in a spreadsheet program"):
+        imported(tmp_path, tmp_path / "again")
+    table(tmp_path, [kit.question(i, hit=None) for i in range(4)])
+    with pytest.raises(RecordError, match="no row has a hit; let VLMEvalKit evaluate first"):
+        imported(tmp_path, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_links_to_the_newest_evaluation(tmp_path):
+    """The layout of VLMEvalKit: files in a folder for each evaluation, and links to the newest of them above."""
+    rows = [kit.question(i, said="A" if i else "B") for i in range(4)]
+    path = kit.write(tmp_path / "out" / "m" / "T20251101_Gabc" / "m_Toy_openai_result.xlsx", rows)
+    (tmp_path / "out" / "m" / path.name).symlink_to(path)
+    (found,), _ = imported(tmp_path / "out", tmp_path)
+    assert (found.docs, found.measures["score"].value) == (4, 0.75)
+    older = kit.write(tmp_path / "out" / "m" / "T20251001_Gabc" / path.name, rows)
+    with pytest.raises(RecordError, match=r"several files with scores .*T20251001.*; give one of these files, or the folder of one evaluation"):
+        imported(tmp_path / "out", tmp_path)
+    assert len(imported(older.parent, tmp_path)[0]) == 1
 
 
 def test_sheets(tmp_path):
