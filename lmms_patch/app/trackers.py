@@ -7,16 +7,19 @@ for runs that are finished. Where a tracker keeps its runs is its own setting (`
 from __future__ import annotations
 
 import importlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from lmms_patch import files
 from lmms_patch.errors import PatchError
 from lmms_patch.present.findings import case, findings
 from lmms_patch.runs.columns import MOST, tracked
 from lmms_patch.runs.results import objects_file
 from lmms_patch.runs.run import Result, Run
-from lmms_patch.text import clean
+from lmms_patch.text import MASK, arguments, clean, is_secret
 
 TRACKERS = ("mlflow", "trackio", "wandb")
 PROJECT = "lmms-patch"
@@ -63,7 +66,7 @@ def log(run: Run, results: Sequence[Result], to: str, project: str | None = None
 
 
 def _to_mlflow(mlflow: Any, run: Run, name: str, project: str | None, config: dict[str, str], numbers: dict[str, float], told: Sequence[str]) -> None:
-    """Log to MLflow: numbers as metrics, findings as the run's description and as a file, the results file and the one beside it as files."""
+    """Log to MLflow: numbers as metrics, findings as the run's description and a file, the results file and the one beside it without secrets."""
     if project:
         mlflow.set_experiment(project)
     with mlflow.start_run(run_name=name, description="\n\n".join(told)):
@@ -72,7 +75,31 @@ def _to_mlflow(mlflow: Any, run: Run, name: str, project: str | None, config: di
         mlflow.log_text("\n\n".join(told) + "\n", "findings.md")
         for path in (run.path, objects_file(run.path)):
             if path.is_file():
-                mlflow.log_artifact(str(path))
+                mlflow.log_text(_public(path), path.name)
+
+
+def _public(path: Path) -> str:
+    """Return a JSON file of a run without secrets; as it is where it has none, because the digests in a results file are of such texts."""
+    text = path.read_text(encoding="utf-8")
+    data = files.parse_json(text)
+    public = _without_secrets(data)
+    return text if public == data else json.dumps(public, indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_secrets(value: Any, key: str = "") -> Any:
+    """Return plain JSON types without secrets: texts as ``--model_args`` are shown, and no value of a key that names a secret.
+
+    Args:
+        value: any.
+        key: under which it stands.
+    """
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(one, key) for one in value]
+    if value is None or isinstance(value, (bool, float)) or ("," in key and not isinstance(value, str)):  # a metric, as "token_f1,none" is one
+        return value
+    return MASK if is_secret(key, str(value)) else arguments(value) if isinstance(value, str) else value
 
 
 def _to_wandb(tracker: Any, run: Run, name: str, project: str | None, config: dict[str, str], numbers: dict[str, float], told: Sequence[str]) -> None:

@@ -30,12 +30,14 @@ class Asked:
         target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, or an index into the choices.
         choices: the option texts, where a field or the task names them.
         by_index: whether an answer is the index of a choice (tasks scored by log-likelihoods).
+        letters: the letter of each choice; empty: A, B, C, ...
     """
 
     prompt: str
     target: Any
     choices: tuple[str, ...] = ()
     by_index: bool = False
+    letters: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,13 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
         return Answer("yesno", golds, binary)
     spelled = _LETTER.match(gold)
     texts = doc.choices or options_in(doc.prompt)
-    if spelled and len(texts) > ord(spelled[2]) - ord("A"):
-        return Answer("mc", golds, _spelled(spelled, len(texts)), without_letters(texts))
+    letters_of_doc = doc.letters or "".join(chr(ord("A") + i) for i in range(len(texts)))
+    if spelled and spelled[2] in letters_of_doc:
+        return Answer("mc", golds, _spelled(spelled, letters_of_doc), without_letters(texts))
     if len(texts) > 1 and gold in texts:
         return Answer("mc", golds, texts, texts)
     if spelled and letters:
-        return Answer("mc", golds, _spelled(spelled, len(letters)))
+        return Answer("mc", golds, _spelled(spelled, letters))
     if gold and as_number(gold) is not None:
         return Answer("number", golds)
     if len(golds) > 1 and min(len(g.split()) for g in golds) >= 5:
@@ -178,9 +181,9 @@ def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
     return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
 
 
-def _spelled(gold: re.Match[str], count: int) -> tuple[str, ...]:
-    """Return ``count`` letters from A, each with the marks that surround the gold's letter: ``(A)``, ``(B)``."""
-    return tuple(f"{gold[1]}{chr(ord('A') + i)}{gold[3]}" for i in range(count))
+def _spelled(gold: re.Match[str], letters: str) -> tuple[str, ...]:
+    """Return letters, each with the marks that surround the gold's letter: ``(A)``, ``(B)``."""
+    return tuple(f"{gold[1]}{letter}{gold[3]}" for letter in letters)
 
 
 def _binary(gold: str) -> tuple[str, ...]:

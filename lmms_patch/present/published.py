@@ -1,7 +1,8 @@
 """Results in the forms that other sites read: Every Eval Ever's schema, and the Hub's ``.eval_results/*.yaml``. Pure.
 
 A number that is not defined (near chance, ...) is left out: neither form has a place for a reason. Words that stand beside a number
-(``contradicted``, ``assumed null``, ...) go with it.
+(``contradicted``, ``assumed null``, ...) go with it. So does what failed calls make of it: our numbers leave these docs out, and a reader who
+knows the benchmark's metric expects them to count as wrong answers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from lmms_patch import __version__
 from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
-from lmms_patch.runs import reading
+from lmms_patch.rci.imported import TOOL
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.measures import full_marks
 from lmms_patch.runs.run import Result, Run, is_hub, split_of
 from lmms_patch.stats.resample import Estimate
@@ -54,7 +56,7 @@ def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, r
             "evaluator_relationship": relationship,
         },
         "eval_library": {
-            "name": "lmms-eval",
+            "name": _harness(run),
             "version": clean(versions[0]) if len(versions) == 1 else "unknown",
             "additional_details": {"plugin": f"{SOURCE} {__version__}"},
         },
@@ -82,7 +84,7 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
         of_scores = name == metric or name.startswith("mpp")
         index = _INDEX.fullmatch(name)
         low, high = ("-Infinity", None if index[3] else 1.0) if index else (0.0, top) if of_scores and top else (None, None)  # null: not known
-        said = "; ".join(reading.words(one))
+        said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
         yield {
             "evaluation_result_id": clean(f"{result.label}/{name}"),
             "evaluation_name": clean(result.label),
@@ -161,8 +163,10 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
         }
         for name, task, one in _for_hub(result):
             notes = [f"{name} of {result.label}", *reading.words(one), f"{one.n} docs", *(f"{key} {said}" for key, said in _settings(result).items())]
+            notes.insert(1, _of_failures(result, name))
             if one.low is not None and one.high is not None:
                 notes.insert(1, f"{one.level:.0%} interval {one.low:.3f} to {one.high:.3f}")
+            notes = [note for note in notes if note]
             entry = EvalResultEntry(task_id=clean(task), value=one.value, notes=clean(", ".join(notes), 400), **common)
             out.setdefault((entry.dataset_id, task, result.filter), entry)
     return list(out.values()), away
@@ -170,23 +174,24 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
 
 def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
     """Yield the numbers of a result for the Hub: name, id of the task, estimate."""
-    base = result.described["base"]
+    base, metric = result.described["base"], result.described["metric"]
     score = result.measures["score"]
-    if result.kind.full and score.value is not None:
-        yield result.described["metric"], base, score
+    native = result.measures.get(metric, score)  # of one order, where the score is of every order of the options
+    if result.kind.full and native.value is not None:
+        yield metric, base, native
     one = case(result)
     for n in one.grids:
         index = one.index(n)
         if index.value is not None:
             yield f"{result.kind.index}{n}", f"{base}_{result.kind.index}{n}", index
     if not result.kind.full and not one.grids and score.value is not None:
-        yield result.described["metric"], result.task, score
+        yield metric, result.task, score
 
 
 def _meaning(result: Result, name: str) -> str:
     """Say in a few words what a number is."""
     if name == result.described["metric"]:
-        return f"{clean(name)}, lmms-eval's own metric" if result.kind.full else f"{clean(name)} of a {result.kind.name} run"
+        return f"{clean(name)}, {_harness(result.run)}'s own metric" if result.kind.full else f"{clean(name)} of a {result.kind.name} run"
     words = {"chance": "what an uninformed answer scores", "ceiling": "what the gold answers score"}
     starts = {
         "mpp": "the metric where each doc keeps the answer of its best cell",
@@ -195,6 +200,28 @@ def _meaning(result: Result, name: str) -> str:
     if _INDEX.fullmatch(name):
         return "1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
     return words.get(name) or next((said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch")
+
+
+def _harness(run: Run) -> str:
+    """Return the name of the program that asked the model."""
+    return "VLMEvalKit" if run.adapter == TOOL else "lmms-eval"
+
+
+def _of_failures(result: Result, name: str) -> str:
+    """Say what a number makes of failed calls, and what the native metric is with these docs; "" where no call failed."""
+    analysis = result.details.get("analysis") or {}
+    failed, metric = failures.from_json(analysis.get("failed")), result.described["metric"]
+    if failed is None:
+        lost = ((result.details.get("magic") or {}).get("counts") or {}).get("failed")
+        return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
+    ours = name not in (result.details.get("higher_is_better") or {}) or (name == metric and not result.kind.every_order)
+    if not ours and failed.first:
+        return f"counts {failed.first} failed calls as wrong answers"
+    said = f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"
+    native = result.metrics.get(metric)
+    if name != metric or native is None or not failed.first or reading.is_sampled(analysis):
+        return said
+    return f"the value leaves out {failed.first} of {result.docs} docs, whose call failed; with these as wrong answers it is {native:.4g}"
 
 
 def _settings(result: Result) -> dict[str, str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import string
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -34,6 +36,8 @@ from lmms_patch.text import line
 
 TOOL = "vlmevalkit"
 """What stands in place of an adapter's name in a results file."""
+TURNED = "index % 1000000"
+"""What stands as the name of the clusters' field where rows are questions with their options turned."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +79,23 @@ class Imported:
 
 
 class _Means:
-    """The mean of docs' scores, as the native aggregation."""
+    """The mean of docs' scores, as the native aggregation. Our numbers leave docs with a failed call out; ``printed`` counts them as wrong."""
 
     form = None
     no_calls = ""
 
     def __init__(self, table: Table, records: Sequence[Record]) -> None:
         self._table = table
+        self._firsts = [record.views[0] for record in records]
         self._unscored = any(view.error is not None for record in records for view in record.views)
 
     def whole(self) -> float | None:
         return self.aggregate(list(self._table.full.items))
+
+    def printed(self) -> float | None:
+        """Return what a harness prints under the metric's name: the mean over all docs, a failed call being a wrong answer."""
+        scores = [0.0 if view.failed is not None else view.scores.get(self._table.metric) for view in self._firsts]
+        return self.aggregate(scores)
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         if self._unscored:
@@ -110,15 +120,18 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
         output: the folder; each model gets a folder of its own in it.
 
     Raises:
-        PatchError: scores that are no numbers or lie outside the scale, a column that is not there, or a folder that cannot be written.
+        PatchError: scores that are no numbers or lie outside the scale, a column that is not there, two models or tasks of one name on the disk,
+            or a folder that cannot be written.
     """
     out = []
-    for model in dict.fromkeys(one.model for one in found):
+    folders = _folders(dict.fromkeys(one.model for one in found), output)
+    for model, folder in folders.items():
         own = [one for one in found if one.model == model]
         newest = max(part.path.stat().st_mtime for one in own for part in _parts(one))
         date = datetime.fromtimestamp(newest, timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
-        folder = output / re.sub(r"[^\w.-]", "_", model)
         made = [_task(one, stated) for one in own]
+        if twice := [name for name, count in Counter(one.spec.name for one in made).items() if count > 1]:
+            raise RecordError(f"{model}: two datasets become the task {twice[0]}; import them one by one, each with its own --output")
         contents: dict[Path, str | bytes] = {
             folder / f"{date}_samples_{one.spec.name}.jsonl": "".join(json.dumps(row) + "\n" for row in one.lines) for one in made
         }
@@ -127,6 +140,36 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
         files.write_all(contents)
         out += [Imported(one.spec.name, model, len(one.lines), one.spec.grids, path, one.notes) for one in made]
     return out
+
+
+def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
+    """Return the folder of each model: its name in letters, digits and ``_.-``, and never one that leads elsewhere.
+
+    Raises:
+        RecordError: two models have the same folder, where one would overwrite the other.
+    """
+    out: dict[str, Path] = {}
+    taken: dict[str, str] = {}
+    for model in models:
+        name = re.sub(r"[^\w.-]", "_", model)
+        name = name.replace(".", "_") if not name.strip(".") else name
+        folder = output / name
+        other = next((said for path in sorted(folder.glob("*_results.json")) if (said := _model_of(path)) not in (None, model)), None)
+        other = taken.get(name.lower(), other)  # many file systems do not tell capitals apart
+        if other is not None:
+            names = " and ".join(repr(line(one, 80)) for one in (other, model))
+            raise RecordError(f"the models {names} have the same folder, {folder}; import them one by one, each with its own --output")
+        taken[name.lower()], out[model] = model, folder
+    return out
+
+
+def _model_of(path: Path) -> str | None:
+    """Return the model of an imported run; None where the file says none."""
+    try:
+        data = files.parse_json(path.read_text(encoding="utf-8"))
+        return str(data["model_name"])
+    except (OSError, ValueError, TypeError, LookupError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -174,15 +217,22 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         raise RecordError(f"{one.full.path}: --category {stated.category}: no such column")
     scores = {id(part): {key: _score(part, key, row, stated.scale) for key, row in part.rows.items()} for part in parts}
     metric = "acc" if {score for own in scores.values() for score in own.values()} <= {0.0, 1.0, None} else "score"
-    options = Options(cluster=stated.cluster, category=category, chance=stated.chance, scale=None if stated.scale == 1 else stated.scale)
+    turned = _turned(one.full.rows)
+    options = Options(
+        cluster=stated.cluster or (TURNED if turned else None),
+        category=category,
+        chance=stated.chance,
+        scale=None if stated.scale == 1 else stated.scale,
+    )
     name = "" if one.grids else one.dataset
     spec = WrapSpec(one.dataset, "rci", tuple(sorted(one.grids)), options, name)
     keys = _ordered(one.full.rows)
-    docs = [_doc(doc_id, one.full.rows[key], stated) for doc_id, key in keys.items()]
+    clusters = turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
+    docs = [_doc(doc_id, one.full.rows[key], clusters.get(key)) for doc_id, key in keys.items()]
     # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter has no score of its own.
     circular = any("g_index" in row for row in one.full.rows.values())
     made = plan(docs, declared="open" if circular else None)
-    records = [_record(spec, one, key, doc_id, made, scores, metric, stated, category) for doc_id, key in keys.items()]
+    records = [_record(spec, one, key, doc_id, made, scores, metric, stated, category, clusters) for doc_id, key in keys.items()]
     rows = [
         {
             "doc_id": record.doc_id,
@@ -194,7 +244,29 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         for record, key in zip(records, keys.values(), strict=True)
     ]
     values = _numbers(spec, records, metric, made, options)
-    return _Task(spec, metric, values, rows, tuple(_notes(one, records, made, stated, spec)))
+    notes = _notes(one, records, made, stated, spec)
+    if turned:
+        notes.append(
+            f"circular evaluation: the {len(turned)} rows are {len(set(turned.values()))} questions with their options turned; the score is the mean "
+            "over rows, while VLMEvalKit's own counts a question only where all its rows are right"
+            + ("; each question is one cluster" if stated.cluster is None else "")
+        )
+    return _Task(spec, metric, values, rows, tuple(notes))
+
+
+def _turned(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, int]:
+    """Return the question of each row where some rows are other rows with their options turned; empty where none are.
+
+    VLMEvalKit's circular evaluation adds 1,000,000 to the index of a question for each turn.
+    """
+    if not all(re.fullmatch(r"\d{1,15}", key) for key in rows):
+        return {}
+    asked: dict[int, list[tuple[str, list[str]]]] = defaultdict(list)
+    for key, row in rows.items():
+        asked[int(key) % 10**6].append((str(row.get("question")), sorted(str(row[letter]) for letter in _letters(row))))
+    several = [own for own in asked.values() if len(own) > 1]
+    alike = all(one == own[0] and len(one[1]) > 1 for own in several for one in own)
+    return {key: int(key) % 10**6 for key in rows} if several and alike else {}
 
 
 def _shown(one: Benchmark, record: Record) -> list[Scored]:
@@ -209,13 +281,18 @@ def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
     return dict(enumerate(sorted(rows)))
 
 
-def _doc(doc_id: int, row: Mapping[str, Any], stated: Stated) -> Doc:
+def _doc(doc_id: int, row: Mapping[str, Any], cluster: Any) -> Doc:
     """Return what is known of a doc."""
-    choices = tuple(str(row[letter]) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if row.get(letter) is not None)
+    letters = _letters(row)
+    choices = tuple(str(row[letter]) for letter in letters)
     question = str(row.get("question") or "")
     answer = row.get("answer")
-    cluster = None if stated.cluster is None else row[stated.cluster.lower()]
-    return Doc(doc_id, Asked(question, None if answer is None else str(answer), choices), question, cluster=cluster)
+    return Doc(doc_id, Asked(question, None if answer is None else str(answer), choices, letters=letters), question, cluster=cluster)
+
+
+def _letters(row: Mapping[str, Any]) -> str:
+    """Return the letters of a row's options; VLMEvalKit shows each by the letter of its column, also where columns before it are empty."""
+    return "".join(letter for letter in string.ascii_uppercase if row.get(letter) is not None)
 
 
 def _score(part: Scored, key: str, row: Mapping[str, Any], scale: float) -> float | None:
@@ -254,6 +331,7 @@ def _record(
     metric: str,
     stated: Stated,
     category: str | None,
+    clusters: Mapping[str, Any],
 ) -> Record:
     """Return the record of a doc."""
     row = one.full.rows[key]
@@ -276,7 +354,7 @@ def _record(
             best[n] = place
     answer = made.answers[doc_id]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
-    fields = {} if stated.cluster is None else {"cluster": row[stated.cluster.lower()]}
+    fields = {"cluster": clusters[key]} if clusters else {}
     if category is not None:
         fields["category"] = str(row.get(category.lower()) or "")
     earned = [(text, *_earned(text, roles, answer, stated.scale)) for text, roles in made.baselines[doc_id].items()]
@@ -302,9 +380,12 @@ def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -
 def _earned(text: str, roles: Sequence[str], answer: Answer, scale: float) -> tuple[tuple[str, ...], float]:
     """Return what an uninformed answer or the gold earns, and in which roles that is known.
 
-    An option is right or wrong. Of any other answer but the gold, only VLMEvalKit's own scorer could say what it earns.
+    An option is right or wrong, and a letter that is none of the doc's options is wrong. Of any other answer but the gold, only VLMEvalKit's own
+    scorer could say what it earns.
     """
-    if answer.format in ("mc", "yesno") and answer.gold is not None and {text, answer.gold} <= set(answer.options):
+    known = answer.format in ("mc", "yesno") and answer.gold in answer.options
+    letters = all(re.fullmatch("[A-Z]", one or "") for one in (text, answer.gold))
+    if known and (text in answer.options or letters):
         return tuple(roles), scale if text == answer.gold else 0.0
     return (("gold",) if "gold" in roles else ()), scale
 
@@ -332,7 +413,7 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
         "analysis": to_json(found),
     }
     own = {f"{metric}_mpp{n}": found.grids[n].mpp.value for n in found.grids}
-    return {metric: found.fip.value, **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
+    return {metric: native.printed(), **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
 
 
 def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated, spec: WrapSpec) -> list[str]:
@@ -340,7 +421,10 @@ def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated
     out = [f"scores: {one.full.column} of {one.full.path.name}; the score of the task is their mean"]
     failed = sum(any(view.failed for view in record.views) for record in records)
     if failed:
-        out.append(f"{failed} docs with a failed call ({FAILED} ...): without a score here, wrong in VLMEvalKit")
+        out.append(f"{failed} docs with a failed call ({FAILED} ...): wrong answers in the task's own metric, left out of FIP, chance and index")
+        given = [one.full.rows[key].get(one.full.column) for key in one.full.rows if _said(one.full.rows[key]).startswith(FAILED)]
+        if luck := sum(value not in (None, 0, "0", "0.0") for value in given):
+            out.append(f"{luck} failed calls have a score above 0 in {one.full.path.name}: VLMEvalKit draws a letter; here they are wrong")
     for n, cells in one.grids.items():
         lost = sum(any(key not in part.rows for part in cells.values()) for key in one.full.rows)
         if lost:

@@ -60,7 +60,7 @@ def rows_of(path: Path, trust_pickle: bool = False) -> list[dict[str, Any]]:
         trust_pickle: read a pickle, which may run any code.
 
     Raises:
-        RecordError: the file cannot be read, holds no table, or is a pickle that is not trusted.
+        RecordError: the file cannot be read, holds no table, has two columns of one name, or is a pickle that is not trusted.
     """
     ending = path.suffix.lower()
     try:
@@ -75,8 +75,22 @@ def rows_of(path: Path, trust_pickle: bool = False) -> list[dict[str, Any]]:
         raise
     except Exception as error:  # of a library that reads what anybody may have written
         raise RecordError(f"{path}: cannot be read as a table ({type(error).__name__}: {line(error, 150)})") from None
+    _check_names(path, list(dict.fromkeys(name for row in rows for name in row if name is not None)))
     named = [{_column(name): _cell(value) for name, value in row.items() if name is not None} for row in rows]
     return [row for row in named if any(value is not None for value in row.values())]
+
+
+def _check_names(path: Path, names: Sequence[Any]) -> None:
+    """Refuse columns whose names are one, but for capitals and spaces: nobody says which of them is meant.
+
+    Raises:
+        RecordError: there are such columns.
+    """
+    named = [str(name) for name in names if name is not None and str(name).strip()]
+    same = [name for name, count in Counter(map(_column, named)).items() if count > 1]
+    if same:
+        told = ", ".join(repr(line(name, 40)) for name in named if _column(name) == same[0])
+        raise RecordError(f"{path}: several columns have the name {line(same[0], 40)!r} ({told}); rename or remove all but one")
 
 
 def _column(name: Any) -> str:
@@ -110,14 +124,34 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
             f"{len(tables)} sheets with a column 'index' ({', '.join(tables)})" if tables else f"no sheet with a column 'index' ({', '.join(sheets)})"
         )
         raise RecordError(f"{path}: {told}; one is needed")
-    head, *rows = next(iter(tables.values()))
+    title, (head, *rows) = next(iter(tables.items()))
+    _check_names(path, head)
+    if any(None in row for row in rows):
+        rows = _with_formulas(path, title, rows)
     return [dict(zip(head, row, strict=False)) for row in rows]
+
+
+def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return rows with the text of each formula that has no value in the file.
+
+    What a model wrote is stored as a formula where it begins with ``=``. A score that is one is refused as no number.
+    """
+    from openpyxl import load_workbook
+
+    book = load_workbook(path, read_only=True)
+    try:
+        written = list(book[sheet].iter_rows(min_row=2, values_only=True))
+    finally:
+        book.close()
+    return [[text if value is None else value for value, text in zip(row, texts, strict=True)] for row, texts in zip(rows, written, strict=True)]
 
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
     csv.field_size_limit(2**31 - 1)  # a column may hold an image
     text = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
-    rows = list(csv.DictReader(text, delimiter=mark))
+    table = csv.DictReader(text, delimiter=mark)
+    _check_names(path, table.fieldnames or ())
+    rows = list(table)
     if odd := next((number for number, row in enumerate(rows, 1) if None in row or None in row.values()), None):
         raise RecordError(f"{path}: row {odd} has more or fewer cells than the head; the file is cut, or of another form")
     return [{name: _typed(value) for name, value in row.items()} for row in rows]
@@ -149,6 +183,7 @@ def _pickle(path: Path) -> list[dict[str, Any]]:
 
     data: Any = pickle.loads(path.read_bytes())
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
+        _check_names(path, list(data.columns))
         data = data.to_dict("records")
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise RecordError(f"{path}: no table, but a {type(data).__name__}; save the table that has a column of predictions")
@@ -255,7 +290,7 @@ def find(paths: Sequence[Path], asked: Asked) -> list[Benchmark]:
 
 
 def _tables(paths: Sequence[Path]) -> list[Path]:
-    """Return the tables that may hold results; of files, all."""
+    """Return the tables that may hold results; of files, all. A file that links lead to is there once."""
     out: dict[Path, None] = {}
     for path in paths:
         if path.is_file():
@@ -268,7 +303,9 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
         else:
             raise RecordError(f"{path}: no such file or folder")
     # A pickle beside a table of the same name is an intermediate result of the judge.
-    return [path for path in out if path.suffix != ".pkl" or not any(path.with_suffix(end) in out for end in ENDINGS if end != ".pkl")]
+    kept = [path for path in out if path.suffix != ".pkl" or not any(path.with_suffix(end) in out for end in ENDINGS if end != ".pkl")]
+    # VLMEvalKit writes into a folder for each evaluation, and links the newest files into the folder above.
+    return list({path.resolve(): path for path in reversed(kept)}.values())[::-1]
 
 
 def _model(path: Path, stem: str, given: str | None) -> str:
@@ -403,9 +440,19 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
             "let VLMEvalKit evaluate first, or name the column with --score"
         )
     if len(found) > 1:
+        if len({judge for judge, _, _, _ in found}) == 1:
+            names = ", ".join(str(path) for _, path, _, _ in found)
+            raise RecordError(f"{where}: several files with scores ({line(names, 400)}); give one of these files, or the folder of one evaluation")
         names = ", ".join(path.name for _, path, _, _ in found)
         raise RecordError(f"{where}: several files with scores ({names}); name one judge with --judge, such as {found[0][0] or 'openai'}")
     _, path, column, rows = found[0]
+    scores = [row.get(column) for row in rows]
+    if formula := next((one for one in scores if isinstance(one, str) and one.startswith("=")), None):
+        raise RecordError(
+            f"{path}: the {column} {line(formula, 40)!r} is a formula without its value; open the file in a spreadsheet program and save it"
+        )
+    if all(score is None for score in scores):
+        raise RecordError(f"{path}: no row has a {column}; let VLMEvalKit evaluate first, or name another column with --score")
     return Scored(path, column, _by_index(path, rows))
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 
+import openpyxl
 import pytest
 
 from lmms_patch.app import api
@@ -151,14 +152,33 @@ def test_a_number_in_place_of_a_letter_gives_no_made_up_chance(tmp_path):
 
 
 def test_failed_calls_and_empty_cells(tmp_path):
-    """A failed call has no score, although VLMEvalKit counts it as wrong; an empty answer is an answer."""
+    """A failed call is wrong in the metric's own number, as VLMEvalKit counts it, and left out of FIP; an empty answer is an answer."""
     failed = "Failed to obtain answer via API. "
-    rows = [kit.question(0), kit.question(1, said=failed, hit=0), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
+    rows = [kit.question(0), kit.question(1, said=failed, hit=1), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
     table(tmp_path, rows)
     (found,), (done,) = imported(tmp_path, tmp_path)
     assert [record.views[0].failed is not None for record in found.records()] == [False, True, False, False, False]
-    assert found.measures["score"].value == pytest.approx(3 / 4)
+    assert found.metrics["acc"] == pytest.approx(3 / 5)
+    assert found.measures["fip"].value == pytest.approx(3 / 4)
+    assert audit.check(found) == ()
     assert any("1 docs with a failed call" in note for note in done.notes)
+    assert any("1 failed calls have a score above 0" in note for note in done.notes), "VLMEvalKit drew a letter for it"
+
+
+def test_an_export_of_failed_calls_says_what_they_are(tmp_path):
+    """200 docs, 150 answered, 104 of them right: 0.693 of the answered, 0.52 as VLMEvalKit counts. And who asked is VLMEvalKit."""
+    rows = [kit.question(i, said="A" if i < 104 else "B" if i < 150 else "Failed to obtain answer via API.") for i in range(200)]
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert found.metrics["acc"] == 0.52
+    api.publish(found.run.path, "every-eval-ever", output=tmp_path / "x.json")
+    made = json.loads((tmp_path / "x.json").read_text())
+    one = next(one for one in made["evaluation_results"] if one["metric_config"]["metric_id"] == "acc")
+    assert one["score_details"]["score"] == pytest.approx(104 / 150)
+    assert one["score_details"]["details"]["note"] == (
+        "the value leaves out 50 of 200 docs, whose call failed; with these as wrong answers it is 0.52"
+    )
+    assert (made["eval_library"]["name"], one["metric_config"]["evaluation_description"]) == ("VLMEvalKit", "acc, VLMEvalKit's own metric")
 
 
 def test_an_answer_without_a_score_leaves_no_index(tmp_path):
@@ -223,6 +243,60 @@ def test_a_faulty_table_is_one_line(tmp_path, rows, says):
         imported(tmp_path, tmp_path)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".tsv", ".csv", ".json"])
+@pytest.mark.parametrize("other", ["Hit", "hit ", "HIT"])
+def test_columns_that_differ_in_capitals_alone_are_refused(tmp_path, ending, other):
+    table(tmp_path, [{**kit.question(i), other: 0} for i in range(3)], f"m_Toy_openai_result{ending}")
+    with pytest.raises(RecordError, match=rf"several columns have the name 'hit' \('hit', '{other.strip()}'\); rename or remove all but one"):
+        imported(tmp_path, tmp_path)
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    """Python's readers keep the last of them. Columns without a name are nobody's."""
+    path = table(tmp_path, [{**kit.question(i), "again": 0, "none": 1, "nor": 2} for i in range(3)], "m_Toy_openai_result.tsv")
+    path.write_text(path.read_text().replace('"none"', '""').replace('"nor"', '""'))
+    imported(tmp_path, tmp_path)
+    path.write_text(path.read_text().replace('"again"', '"hit"'))
+    with pytest.raises(RecordError, match="several columns have the name 'hit'"):
+        imported(tmp_path, tmp_path)
+    path.unlink()
+    path = table(tmp_path, [{**kit.question(i), "again": 0} for i in range(3)])
+    book = openpyxl.load_workbook(path)
+    for cell in book.active[1]:
+        cell.value = "answer" if cell.value == "again" else cell.value
+    book.save(path)
+    with pytest.raises(RecordError, match=r"several columns have the name 'answer' \('answer', 'answer'\)"):
+        imported(tmp_path, tmp_path)
+
+
+def test_formulas_without_values(tmp_path):
+    """openpyxl stores what begins with = as a formula, without its value: an answer keeps its text, a score is refused."""
+    table(tmp_path, [kit.question(i, said="=1/2", hit=i % 2) for i in range(4)])
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert [json.loads(one)["filtered_resps"] for one in found.log.read_text().splitlines()] == [["=1/2"]] * 4
+    assert found.measures["score"].value == 0.5
+    table(tmp_path, [kit.question(i, hit="=1+0" if i else 1) for i in range(4)])
+    with pytest.raises(RecordError, match=r"the hit '=1\+0' is a formula without its value; open the file in a spreadsheet program"):
+        imported(tmp_path, tmp_path / "again")
+    table(tmp_path, [kit.question(i, hit=None) for i in range(4)])
+    with pytest.raises(RecordError, match="no row has a hit; let VLMEvalKit evaluate first"):
+        imported(tmp_path, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_links_to_the_newest_evaluation(tmp_path):
+    """The layout of VLMEvalKit: files in a folder for each evaluation, and links to the newest of them above."""
+    rows = [kit.question(i, said="A" if i else "B") for i in range(4)]
+    path = kit.write(tmp_path / "out" / "m" / "T20251101_Gabc" / "m_Toy_openai_result.xlsx", rows)
+    (tmp_path / "out" / "m" / path.name).symlink_to(path)
+    (found,), _ = imported(tmp_path / "out", tmp_path)
+    assert (found.docs, found.measures["score"].value) == (4, 0.75)
+    older = kit.write(tmp_path / "out" / "m" / "T20251001_Gabc" / path.name, rows)
+    with pytest.raises(RecordError, match=r"several files with scores .*T20251001.*; give one of these files, or the folder of one evaluation"):
+        imported(tmp_path / "out", tmp_path)
+    assert len(imported(older.parent, tmp_path)[0]) == 1
 
 
 def test_sheets(tmp_path):
@@ -301,6 +375,42 @@ def test_circular_evaluation_has_no_chance_by_letters(tmp_path):
     assert any("type --chance" in note for note in done.notes)
 
 
+def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
+    """MMBench as it is asked, without g_index: 25 questions in 4 turns. All turns of a question are alike, so the interval is that of 25 docs."""
+    rows = []
+    for i in range(25):
+        for turn in range(4):
+            options = {letter: f"thing {(place + turn) % 4}" for place, letter in enumerate(kit.LETTERS)}
+            said = gold = kit.LETTERS[-turn % 4]
+            rows.append({**kit.question(i + turn * 10**6, gold, said if i % 5 else "none"), "question": f"Which? {i}", **options})
+    table(tmp_path, rows, "m_MMBench_openai_result.xlsx")
+    table(tmp_path, [kit.question(i, said="A" if i % 5 else "none") for i in range(25)], "m_Few_openai_result.xlsx")
+    (few, found), (_, done) = imported(tmp_path, tmp_path)
+    assert (found.docs, found.details["analysis"]["clusters"], found.measures["score"].value) == (100, 25, 0.8)
+    width, alone = (one.measures["score"].high - one.measures["score"].low for one in (found, few))
+    assert width > 0.8 * alone, "of 100 docs it would be half as wide"
+    assert audit.check(found) == ()
+    assert any("the 100 rows are 25 questions with their options turned" in note for note in done.notes)
+    rows = [{**kit.question(i + turn * 10**6), "question": f"Which? {i} {turn}"} for i in range(5) for turn in range(2)]
+    table(tmp_path / "other", rows)
+    (found,), (done,) = imported(tmp_path / "other", tmp_path / "other")
+    assert found.details["analysis"]["clusters"] is None, "other questions, so other docs"
+
+
+def test_options_keep_their_letters(tmp_path):
+    """30 docs have the options A, C and D, 18 with gold D; ten have A and B. By hand: a random option earns (30/3 + 10/2)/40, D 18/40, B 10/40."""
+    golds = [*"D" * 18, *"A" * 6, *"C" * 6, *"B" * 10]
+    rows = [{**kit.question(i, gold, gold), **({"B": None} if i < 30 else {"C": None, "D": None})} for i, gold in enumerate(golds)]
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    floors = found.details["analysis"]["chance"]["floors"]
+    assert {name: floors[name]["value"] for name in ("uniform", "constant")} == pytest.approx({"uniform": 15 / 40, "constant": 18 / 40})
+    assert found.details["analysis"]["chance"]["constants"] == {"mc": "D"}
+    first = next(found.records())
+    assert (first.answer.label, first.answer.gold) == ("mc3", "D")
+    assert {one.answer for one in first.baselines if "option" in one.roles} == {"A", "C", "D"}
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -369,6 +479,27 @@ def test_names_that_act_on_a_terminal_or_a_build_server_are_shown_harmless(tmp_p
     assert "\x1b" not in printed
     assert not any(one.startswith("::") for one in printed.splitlines())
     assert len(runs.find([tmp_path / "out"])) == 1
+
+
+def test_models_whose_folders_become_equal_are_refused(tmp_path):
+    for model in ("a b", "a_b"):
+        kit.write(tmp_path / model / f"{model}_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
+    with pytest.raises(RecordError, match=r"the models 'a b' and 'a_b' have the same folder, .*a_b; import them one by one"):
+        imported([tmp_path / "a b", tmp_path / "a_b"], tmp_path)
+    assert not (tmp_path / "imported").exists()
+    imported(tmp_path / "a b", tmp_path)
+    with pytest.raises(RecordError, match="the models 'a b' and 'a_b' have the same folder"):
+        imported(tmp_path / "a_b", tmp_path)
+    (found,), _ = imported(tmp_path / "a b", tmp_path)
+    assert found.run.model == "a b", "a second import of the same is no collision"
+
+
+@pytest.mark.parametrize("model", [".", ".."])
+def test_no_model_leads_out_of_the_folder(tmp_path, model):
+    path = kit.write(tmp_path / f"{model}_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
+    (found,), _ = imported(path, tmp_path, model=model)
+    assert found.run.path.resolve().parent.parent == (tmp_path / "imported").resolve()
+    assert found.run.model == model
 
 
 def test_indices_that_are_texts(tmp_path):

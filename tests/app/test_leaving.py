@@ -1,0 +1,105 @@
+"""What leaves for a tracker or another site: no secret of a results file, and no number without what failed calls make of it."""
+
+import json
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from lmms_patch.app import api
+from lmms_patch.runs.run import read
+from tests.making.runs import crci_run, failing, mc_run, write_run
+
+SECRETS = ("sk-ABCDEF0123456789abcd", "hunter2secret", "hf_abcdefghijklmnopqrstuvwx")
+
+
+@pytest.fixture
+def uploaded(monkeypatch):
+    """A stand-in for MLflow: what it was given, by name."""
+    out = {}
+    mlflow = SimpleNamespace(
+        set_experiment=lambda name: None,
+        start_run=lambda **given: nullcontext(),
+        log_params=lambda given: out.update(params=json.dumps(given)),
+        log_metrics=lambda given: out.update(metrics=json.dumps(given)),
+        log_text=lambda text, name: out.update({name: text}),
+        log_artifact=lambda path: pytest.fail(f"{path} went out as it lies on the disk"),
+    )
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    return out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        f"model_version=m,api_key={SECRETS[0]},base_url=https://me:{SECRETS[1]}@host/v1,hf_token={SECRETS[2]}",
+        {"model_version": "m", "api_key": SECRETS[0], "nested": [{"password": SECRETS[1]}], "note": f"with {SECRETS[2]}"},
+    ],
+)
+def test_secrets_of_a_results_file_stay_here(tmp_path, uploaded, arguments):
+    path = write_run(tmp_path, {"toy_rci2": mc_run(n=30)})
+    data = json.loads(path.read_text())
+    data["config"] = {"model": "openai", "model_args": arguments, "resolved_cli_args": {"model_args": arguments, "verbosity": "INFO"}}
+    path.write_text(json.dumps(data))
+    api.publish(path, "mlflow")
+    for name, text in uploaded.items():
+        assert not any(secret in text for secret in SECRETS), name
+    sent = json.loads(uploaded[path.name])
+    assert "model_version" in json.dumps(sent["config"]["model_args"])
+    assert sent["results"] == data["results"]
+    assert sent["configs"] == data["configs"]
+
+
+def test_a_file_without_secrets_goes_out_as_it_is(tmp_path, uploaded):
+    path = write_run(tmp_path, {"toy_rci2": mc_run(n=30)})
+    api.publish(path, "mlflow")
+    assert uploaded[path.name] == path.read_text()
+    assert read(path).results[0].metrics["acc"] == json.loads(uploaded["metrics"])["toy_rci2/acc"]
+
+
+# --- failed calls ---------------------------------------------------------------------------------
+
+
+def on_the_hub(tmp_path, task, made, printed):
+    """Write a run whose data are on the Hub; ``printed``: the number that the harness printed."""
+    path = write_run(tmp_path / "run", {task: made})
+    data = json.loads(path.read_text())
+    data["configs"][task] |= {"dataset_path": "org/toy", "test_split": "test"}
+    data["results"][task]["acc,none"] = printed
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_the_hub_is_told_what_a_score_leaves_out(tmp_path):
+    """Docs 0 to 9 of 60 have no answer: the mean of the 50 others, and beside it the mean with ten wrong answers."""
+    spec, records, plan = mc_run(n=60)
+    answered = [one["views"][0]["scores"]["acc"] for one in records[10:]]
+    path = on_the_hub(tmp_path, spec.name, (spec, failing(records, range(10)), plan), sum(answered) / 60)
+    api.publish(path, "eval-results", output=tmp_path / "x.yaml")
+    entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "toy")
+    assert entry["value"] == pytest.approx(sum(answered) / 50)
+    assert f"the value leaves out 10 of 60 docs, whose call failed; with these as wrong answers it is {sum(answered) / 60:.4g}" in entry["notes"]
+    api.publish(path, "every-eval-ever", output=tmp_path / "x.json")
+    entries = {
+        one["metric_config"]["metric_name"]: one["score_details"] for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]
+    }
+    assert "10 of 60 docs have a failed call and are left out of what needs it" in entries["mpp2"]["details"]["note"]
+
+
+def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
+    """A model is right of docs 0, 4, ... in every order, of docs 1, 5, ... in the first alone: its acc is 0.5, of every order 0.25."""
+
+    def choose(doc, view, order, gold, stream):
+        right = doc % 4 == 0 or (doc % 4 == 1 and order[0] == 0)
+        return (order.index(gold) + (not right)) % 4
+
+    spec, records, plan = crci_run(choose, n=40, grid=2)
+    printed = sum(one["views"][0]["scores"]["acc"] for one in records) / 40
+    path = on_the_hub(tmp_path, spec.name, (spec, records, plan), printed)
+    result = read(path).results[0]
+    assert (result.measures["fip"].value, printed) == (0.25, 0.5)
+    api.publish(path, "eval-results", output=tmp_path / "x.yaml")
+    entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet")
+    assert entry["value"] == printed
