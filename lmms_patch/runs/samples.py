@@ -126,17 +126,45 @@ def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = No
 def write(results: Sequence[Result]) -> Path:
     """Write the Parquet file of a task beside its sample log, and return its path.
 
+    The file says whether the log's records have the digest that the results file has (``checked``).
+
     Args:
         results: all results of the task, one for each filter pipeline.
 
     Raises:
         RecordError: the log cannot be read, or the file cannot be written.
     """
+    try:
+        return _write(results, same=True)
+    except _OtherRecordsError:
+        return _write(results, same=False)
+
+
+class _OtherRecordsError(Exception):
+    """The records of a log are not those that the results file was made of."""
+
+
+def _write(results: Sequence[Result], *, same: bool) -> Path:
+    """Write the Parquet file of a task.
+
+    Args:
+        results: as in ``write``.
+        same: whether to say that the log's records are those of the results file, where that has their digest.
+
+    Raises:
+        _OtherRecordsError: they are not.
+    """
     first = results[0]
     log = sample_log(first.run.path, first.task)
     groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
     filters = [
-        {"name": result.filter, "docs": result.docs, "log": _digest_in(result), "groups": [start, end], "checked": _digest_in(result) is not None}
+        {
+            "name": result.filter,
+            "docs": result.docs,
+            "log": (told := _digest_in(result)),
+            "groups": [start, end],
+            "checked": same and told is not None,
+        }
         for result, (start, end) in zip(results, itertools.pairwise(groups), strict=True)
     ]
     about = {"schema": SCHEMA, "task": first.task, "sample_log": _state_of(log), "filters": filters}
@@ -148,8 +176,8 @@ def write(results: Sequence[Result]) -> Path:
                 hashes: list[bytes] = []
                 for batch in batches(result, packed=True, hashes=hashes):
                     out.write_batch(batch, row_group_size=batch.num_rows)
-                if (told := _digest_in(result)) is not None and log_digest(hashes) != told:
-                    raise RecordError(f"{log}: its records are not those that the results file was made of")
+                if same and (told := _digest_in(result)) is not None and log_digest(hashes) != told:
+                    raise _OtherRecordsError
         _seal(part)
     return path
 

@@ -106,15 +106,16 @@ class Without:
         return json.dumps(about)
 
 
-def test_a_table_is_not_written_where_the_log_is_of_another_run(runs):
-    """The run's own digest decides: then there is no file at all, and the log is read."""
+def test_a_table_of_a_log_of_another_run_is_not_taken(runs):
+    """The run's own digest decides: the file says that it was not found, and the log is read, and refused."""
     logs = [next((runs / name).glob("*.jsonl")) for name in "ab"]
     result = of(runs / "a")
     logs[0].write_bytes(logs[1].read_bytes())
-    result.log.with_suffix(".parquet").unlink()
-    with pytest.raises(RecordError, match="its records are not those that the results file was made of"):
-        samples.write([result])
-    assert not result.log.with_suffix(".parquet").exists()
+    samples.write([result])
+    assert samples.checked(result) is None
+    assert len(samples.records(result)) == 80
+    with pytest.raises(RecordError, match="not the log that the run wrote"):
+        audit.check(result, intervals=False, stored=True)
 
 
 def test_cells_in_every_order_come_back_from_the_table(tmp_path):
