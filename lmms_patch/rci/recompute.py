@@ -132,12 +132,12 @@ class Analyzed:
 
 
 def is_analyzed(kind: Kind) -> bool:
-    """Return whether the numbers of a kind are recomputed: those with an index, and those of every order of the options."""
-    return kind.has_index or kind.turns
+    """Return whether the numbers of a kind are recomputed: those with an index, of every order of the options, of a curve, or of hidden boxes."""
+    return kind.has_index or kind.turns or kind.curve or kind.hides
 
 
 def one_run(path: Path) -> Taken:
-    """Return the newest run with an index, or of every order of the options, under a path (``results.newest``)."""
+    """Return the newest run whose numbers are recomputed (``is_analyzed``) under a path (``results.newest``)."""
     return newest(path, lambda file: any(is_analyzed(one.kind) for one in read(file).results), "with an index")
 
 

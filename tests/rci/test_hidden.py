@@ -13,9 +13,10 @@ from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import rci
+from lmms_patch.rci import recompute
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import metrics, sentences
+from lmms_patch.runs.numbers import metrics, sentences, to_json
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
 from tests.making.runs import views_run, write_run
@@ -186,3 +187,15 @@ def test_reports_and_boards_show_it(runs, tmp_path):
     api.leaderboard([runs / "a", runs / "b"], tmp_path / "board")
     shown = (tmp_path / "board" / "leaderboard.md").read_text()
     assert "The docs' own boxes hidden" in shown or "Extra drop" in shown
+
+
+def test_a_run_of_hidden_boxes_alone_is_analyzed(tmp_path):
+    """Bit for bit the run's own numbers, also from a folder with no other task; wider at a higher level."""
+    path = write_run(tmp_path, {"sheet_hidden": views_run("hidden", KNOWN, n=120, base="sheet", views=lambda i: views(BOTH))})
+    (result,) = read(path).results
+    (run,) = recompute.load(path)
+    again, wide = recompute.recompute(run), recompute.recompute(run, recompute.Changes(level=0.99))
+    stored = result.details["analysis"]
+    assert json.loads(json.dumps(to_json(again.analysis))) == stored
+    assert again.metrics["drop_extra"] == stored["hidden"]["extra"]["value"] == pytest.approx(0.45)
+    assert wide.analysis.hidden.extra.low < stored["hidden"]["extra"]["low"] < stored["hidden"]["extra"]["high"] < wide.analysis.hidden.extra.high
