@@ -413,6 +413,10 @@ def _with_gold(
         if base.score is not None and not _scores_follow(rows, base.score, answer, gold, turns, marks, by_place=by_place):
             why = "its scorer does not follow the order of its options"
             continue
+        if base.score is not None and base.continuations is None:
+            spellings = dict.fromkeys([shown.texts, *(holder.texts for holder in _holders(row) if len(holder.bodies) == len(turns))])
+            if not all(_words_follow(rows, base.score, spelled, fields, gold, turns) for spelled in spellings):
+                raise _NotMovedError("its scorer reads answers in words by a field in which the options do not move along")
         if any(base.prompt(one) != shown.filled(turn) for one, turn in zip(rows[1:], turns[1:], strict=True)):
             why = "its prompt does not follow the order of the field that holds its options"
             continue
@@ -439,6 +443,55 @@ def _scores_follow(
             if score(row, said) != marks[option]:
                 return False
     return True
+
+
+def _words_follow(
+    rows: Sequence[Row],
+    score: Callable[[Row, str], float | None],
+    texts: Sequence[str],
+    kept: Sequence[str],
+    gold: int,
+    turns: Sequence[Sequence[int]],
+) -> bool:
+    """Return whether the scorer gives answers in words the same marks in every order.
+
+    Some scorers look words up in a field that stays behind. Others take letters out of words whatever the row holds, "C" out of "Candles": they say
+    nothing of the order. The two are told apart by rows without these words: only what is looked up earns something else there.
+
+    Args:
+        rows: the rows, the doc's own first.
+        score: the scorer.
+        texts: the options in one spelling, in the doc's own order.
+        kept: the fields that may say the gold's place.
+        gold: the place of the gold.
+        turns: the order of the options in each row.
+    """
+    own = [score(rows[0], text) for text in texts]
+    if len(set(own)) == 1:  # no text is read
+        return True
+    for row, turn in zip(rows[1:], turns[1:], strict=True):
+        for option in (gold, turn[gold]):
+            said = texts[option]
+            pairs = [(rows[0], own[option]), (row, score(row, said))]
+            if pairs[0][1] != pairs[1][1] and not _label(said) and any(score(_without(said, one, kept), said) != earned for one, earned in pairs):
+                return False
+    return True
+
+
+def _without(text: str, row: Row, kept: Sequence[str]) -> Any:
+    """Return a row in which the words of a text are replaced wherever they stand, but for some fields. Single letters stay, since they are labels."""
+    words = {word.casefold() for word in re.findall(r"\w+", text) if not (len(word) == 1 and word.isalpha())}
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, str):
+            return "zqz" if value.strip() == text else re.sub(r"\w+", lambda word: "zqz" if word[0].casefold() in words else word[0], value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return -977 if str(value) in words else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(replaced, value))
+        return {key: replaced(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
+
+    return changed(row, {name: replaced(value) for name, value in row.items() if name not in kept})
 
 
 def _moved(value: Any, gold: int, place: int, texts: Sequence[str]) -> Any:

@@ -166,7 +166,7 @@ def test_options_in_two_fields_move_together():
         return row["choices"]["ABCD".index(row["answer"][1])]
 
     row = {"choices": TEXTS, "prompt": f"Which?\n{listed(TEXTS, '({}) {}')}", "answer": "(B)"}
-    base = Base(prompt, lambda row: row["answer"], lambda row, said: float(row["choices"]["ABCD".index(said[1])] == scored(row)))
+    base = Base(prompt, lambda row: row["answer"], lambda row, said: float(said[0] == "(" and row["choices"]["ABCD".index(said[1])] == scored(row)))
     (answer,) = recognise([Asked(prompt(row), "(B)")])
     turned = follows(row, orders(row, base, answer), prompt)
     assert [scored(one) for one in turned] == ["a dog"] * 4
@@ -436,3 +436,114 @@ def test_letters_are_answered_though_the_target_is_a_text_or_a_place(answer):
     (known,) = recognise([Asked(in_list(row), answer, tuple(TEXTS))], "mc")
     turned = follows(row, orders(row, base, known), in_list)
     assert [letter(one) for one in turned] == ["B", "A", "D", "C"]
+
+
+# --- scorers that read answers in words -------------------------------------------------------------
+
+STALE = "its scorer reads answers in words by a field in which the options do not move along"
+LONG = ["a red one", "a blue one", "a green one", "a grey one"]
+SHORT = ["red", "blue", "green", "grey"]
+
+
+def by_words(letter_of):
+    """A scorer of letters that looks all other answers up in the row, by ``letter_of``."""
+
+    def score(row, said):
+        return float((said if said in tuple("ABCD") else letter_of(row, said)) == row["answer"])
+
+    return score
+
+
+def scored_by(row, score, texts=LONG):
+    base = Base(in_list, lambda row: row["answer"], score)
+    (answer,) = recognise([Asked(in_list(row), row["answer"], tuple(texts))])
+    return orders(row, base, answer)
+
+
+def contained(texts, said):
+    return next((letter for letter, text in zip("ABCD", texts, strict=False) if str(text).lower() in said.lower()), "?")
+
+
+STAYING = {
+    "a list": (SHORT, lambda held: held),
+    "a list as text": (str(SHORT), ast.literal_eval),
+    "a mapping": (dict(zip("ABCD", SHORT, strict=True)), lambda held: held.values()),
+    "a text that lists them": (listed(SHORT), lambda held: [line[3:] for line in held.split("\n")]),
+    "texts in mappings": (
+        [{"label": letter, "text": text} for letter, text in zip("ABCD", SHORT, strict=True)],
+        lambda held: [x["text"] for x in held],
+    ),
+    "a text with commas": (",".join(SHORT), lambda held: held.split(",")),
+    "longer texts": ([f"It is {text}." for text in LONG], lambda held: [text[6:-1] for text in held]),
+}
+
+
+@pytest.mark.parametrize("gold", "ABCD")
+@pytest.mark.parametrize("held", STAYING)
+def test_a_scorer_that_looks_words_up_where_they_stay_behind(held, gold):
+    """Letters follow. An answer "red" would count as the letter at which red stood."""
+    stored, read = STAYING[held]
+    row = {"question": "Which?", "options": LONG, "all_choices": stored, "answer": gold}
+    assert scored_by(row, by_words(lambda row, said: contained(read(row["all_choices"]), said))).fault == STALE
+
+
+def test_words_that_are_numbers_stay_behind():
+    row = {"question": "How many?", "options": ["3", "4", "5", "6"], "values": {"p": 3, "q": 4, "r": 5, "s": 6}, "answer": "B"}
+    scorer = by_words(lambda row, said: LETTERS[list(row["values"].values()).index(int(said))] if int(said) in row["values"].values() else "?")
+    assert scored_by(row, scorer, row["options"]).fault == STALE
+
+
+def test_words_that_are_signs_stay_behind():
+    row = {"question": "Which?", "options": ["+", "-", "*", "/"], "signs": [{"of": one} for one in "+-*/"], "answer": "C"}
+    scorer = by_words(lambda row, said: contained([one["of"] for one in row["signs"]], said))
+    assert scored_by(row, scorer, row["options"]).fault == STALE
+
+
+@pytest.mark.parametrize("gold", "ABCD")
+def test_a_scorer_that_looks_words_up_where_they_move_along(gold):
+    row = {"question": "Which?", "options": LONG, "answer": gold}
+    found = scored_by(row, by_words(lambda row, said: contained(row["options"], said)))
+    follows(row, found, in_list, LONG)
+
+
+def test_words_that_the_row_holds_but_the_scorer_does_not_read():
+    row = {"question": "Which?", "options": LONG, "all_choices": SHORT, "answer": "B"}
+    follows(row, scored_by(row, by_words(lambda row, said: "?")), in_list, LONG)
+
+
+@pytest.mark.parametrize("gold", "ABCD")
+@pytest.mark.parametrize(
+    "texts", [["Candles.", "Apples.", "Berries.", "Dates."], ["Apples.", "Berries.", "Candles.", "Dates."], ["A x", "Vitamin A", "C", "b"]]
+)
+def test_a_scorer_that_takes_letters_out_of_words_whatever_the_row_says(texts, gold):
+    """Video-MME's way: "Candles." counts as C, in the base task too. That is no reason to leave the doc out."""
+    row = {"question": "Which?", "options": texts, "names": [text.upper() for text in texts], "gold": LETTERS.index(gold)}
+    letters = re.compile("[A-D]")
+
+    def score(row, said):
+        found = letters.search(said)
+        return float(found is not None and found[0] == LETTERS[row["gold"]])
+
+    base = Base(in_list, lambda row: LETTERS[row["gold"]], score)
+    (answer,) = recognise([Asked(in_list(row), gold, tuple(texts))])
+    assert orders(row, base, answer).fault == ""
+
+
+def test_a_gold_in_words_beside_its_letter():
+    """The scorer takes the letter, or the gold's text: that names the gold in every order."""
+    row = {"question": "Which?", "options": LONG, "answer": "B", "answer_text": LONG[1]}
+    found = scored_by(row, lambda row, said: float(said in (row["answer"], row["answer_text"])))
+    follows(row, found, in_list, LONG)
+
+
+def test_what_trying_words_costs():
+    """A scorer that reads letters alone is asked for each text once more, whatever the number of orders."""
+    calls = []
+
+    def score(row, said):
+        calls.append(said)
+        return float(said == row["answer"])
+
+    scored_by({"question": "Which?", "options": LONG, "answer": "B"}, score)
+    assert [calls.count(text) for text in LONG] == [1, 1, 1, 1]
+    assert len(calls) == 4 + 2 * 4 + 4

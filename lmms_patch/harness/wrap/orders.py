@@ -76,7 +76,8 @@ class OrderTable:
             return within(row, options.gold) if options.gold else self._base.doc_to_target(row)
 
         def score(row: Any, said: str) -> float | None:
-            return self._references.scalar_on(row, said, count)
+            with own_stream(f"{doc_id}/orders/score"):  # whatever a scorer draws for one answer, it draws for all: no order is better by luck
+                return self._references.scalar_on(row, said, count)
 
         prompt = self._said if self._messages else self._base.doc_to_text
         base = Base(prompt, target, None if self._judged else score, self._base.doc_to_choice if self._references.by_index else None)

@@ -179,6 +179,35 @@ def test_options_that_the_prompt_does_not_list(tmp_path):
         run(Model(lambda prompt, images: "1"), "toy_rotate", made)
 
 
+def test_a_scorer_that_looks_words_up_where_they_stay_behind(tmp_path):
+    (tmp_path / "utils.py").write_text(
+        "def scored(doc, results):\n"
+        "    said = results[0].strip('() ')\n"
+        "    letter = said if len(said) == 1 else next((k for k, v in zip('ABCD', doc['names']) if v in said), '?')\n"
+        "    return {'acc': float(letter == doc['answer'].strip('()'))}\n"
+    )
+    metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    columns = {"names": lambda doc: [text.split()[1] for text in options(doc)]}
+    made = task(tmp_path, columns=columns, process_results="!function utils.scored", metric_list=metric)
+    with pytest.raises(CannotWrapError, match=r"most often \(8 of 8\): its scorer reads answers in words by a field in which"):
+        run(Model(knows), "toy_rotate", made)
+
+
+def test_a_scorer_that_guesses_where_it_finds_no_letter(tmp_path):
+    """As MMMU's: what it draws for an answer in words is no reading of these words."""
+    (tmp_path / "utils.py").write_text(
+        "import random\n"
+        "def scored(doc, results):\n"
+        "    said = results[0].strip('() ')\n"
+        "    letter = said if len(said) == 1 else random.choice('ABCD'[:len(doc['choices'])])\n"
+        "    return {'acc': float(letter == doc['answer'].strip('()'))}\n"
+    )
+    metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    made = task(tmp_path, process_results="!function utils.scored", metric_list=metric)
+    found = metrics(run(Model(knows), "toy_rotate", made), "toy_rotate")
+    assert (found["rotate_every"], found["patch"]["n_rotated"]) == (1, COUNT)
+
+
 def test_answers_alone_are_not_asked_in_every_order(tmp_path):
     with pytest.raises(CannotWrapError, match="--predict_only scores nothing, and only the scorer shows whether options can be moved"):
         run(Model(knows), "toy_rotate", task(tmp_path), predict_only=True)
