@@ -320,7 +320,9 @@ def newest_wrapped(folder: str | Path) -> Taken:
     return files.newest(Path(folder), lambda file: bool(runs.read(file).results), "with a task of lmms-patch")
 
 
-def export(run: str | Path, task: str | None = None, *, to: str | None = None, output: str | Path | None = None) -> tuple[Path, int]:
+def export(
+    run: str | Path, task: str | None = None, *, to: str | None = None, output: str | Path | None = None, force: bool = False
+) -> tuple[Path, int]:
     """Write a file with the answers of a finished run, one row per doc and view, and return its path and its number of rows.
 
     Args:
@@ -328,9 +330,10 @@ def export(run: str | Path, task: str | None = None, *, to: str | None = None, o
         task: as in ``samples``.
         to: ``parquet``, ``csv`` or ``jsonl``; None: by the ending of ``output``, else Parquet.
         output: the file; None: ``samples.parquet``, ``samples.csv`` or ``samples.jsonl`` in the working folder.
+        force: replace a file that is there and no earlier export.
 
     Raises:
-        OptionError: an unknown form, a file of the run itself, or no such task.
+        OptionError: an unknown form, a file of the run itself or of somebody else, or no such task.
         RecordError: as in ``samples``, or the file cannot be written.
     """
     from lmms_patch.app import export as forms
@@ -340,7 +343,7 @@ def export(run: str | Path, task: str | None = None, *, to: str | None = None, o
     form = forms.form_of(to, None if output is None else Path(output))
     path = Path(output or f"samples.{form}")
     found = runs.read(newest_wrapped(run).path)
-    forms.check_output(path, found)
+    forms.check_output(path, found, force=force)
     table = joined(found, task)
     forms.write(table, path, form)
     return path, table.num_rows
@@ -355,6 +358,7 @@ def publish(
     project: str | None = None,
     organization: str = "unknown",
     relationship: str = "other",
+    force: bool = False,
 ) -> Published:
     """Hand the numbers of a finished run to an experiment tracker, or write them in the form of another site.
 
@@ -366,9 +370,10 @@ def publish(
         project: the project (of MLflow the experiment) of a tracker; None: the tracker's own default, or ``lmms-patch``.
         organization: who ran the evaluation (``every-eval-ever``).
         relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
+        force: replace a file that is there and no earlier export.
 
     Raises:
-        OptionError: an unknown form or relationship, a file of the run itself, or no such task.
+        OptionError: an unknown form or relationship, a file of the run itself or of somebody else, or no such task.
         RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file cannot be written.
         PatchError: the tracker is not installed, or does not take the run.
     """
@@ -376,9 +381,8 @@ def publish(
     from lmms_patch.runs import run as runs
 
     found = runs.read(newest_wrapped(run).path)
-    return forms.publish(
-        found, to, task, None if output is None else Path(output), project=project, organization=organization, relationship=relationship
-    )
+    path = None if output is None else Path(output)
+    return forms.publish(found, to, task, path, project=project, organization=organization, relationship=relationship, force=force)
 
 
 def results(runs: Paths) -> Table:

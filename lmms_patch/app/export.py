@@ -17,6 +17,7 @@ from pyarrow import csv
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.results import is_of_run
+from lmms_patch.runs.rows import COLUMNS
 from lmms_patch.runs.run import Run
 from lmms_patch.text import block, csv_cell
 
@@ -24,6 +25,8 @@ FORMS = ("parquet", "csv", "jsonl")
 SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_results.yaml"}
 """The forms of other sites, and how their files are called where nothing else is said."""
 _ROWS = 10_000
+_LINE = 2**24
+"""Bytes of a file's first line that are read to tell whose file it is."""
 
 
 def form_of(to: str | None, output: Path | None) -> str:
@@ -39,11 +42,16 @@ def form_of(to: str | None, output: Path | None) -> str:
     return form
 
 
-def check_output(output: Path, run: Run) -> None:
-    """Refuse to write over a file of the run itself, or under a name that readers take for a file of some run.
+def check_output(output: Path, run: Run, *, force: bool = False) -> None:
+    """Refuse to write over a file of the run itself, under a name that readers take for a file of some run, or over what is no earlier export.
+
+    Args:
+        output: the file.
+        run: the run that is exported.
+        force: replace whatever is there, but for files of a run.
 
     Raises:
-        OptionError: the file is a results file, a sample log, or a table beside one.
+        OptionError: the file is a results file, a sample log, a table beside one, or of somebody else.
     """
     logs = [result.log for result in run.results if result.log is not None]
     own = [run.path, *logs, *(log.with_suffix(".parquet") for log in logs)]
@@ -51,6 +59,31 @@ def check_output(output: Path, run: Run) -> None:
         raise OptionError(f"--output {output}: this is a file of the run itself; give another name")
     if is_of_run(output):
         raise OptionError(f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name")
+    if not force and output.is_file() and not _is_export(output):
+        raise OptionError(f"{output}: there already, and no earlier export; type --force to replace it, or --output with another name")
+
+
+def _is_export(path: Path) -> bool:
+    """Return whether a file is an earlier export: a table by its first columns, a log of another site by who it says made it."""
+    import yaml
+
+    from lmms_patch.present.board.model_index import SOURCE
+
+    first = list(COLUMNS)[:4]
+    try:
+        with open(path, "rb") as file:
+            head = file.readline(_LINE)
+        if head.startswith(b"PAR1"):
+            return bool(pq.read_schema(path).names[:4] == first)
+        if head.startswith(b'{"'):
+            return list(files.parse_json(head))[:4] == first
+        if head.startswith(b"{"):
+            return bool(files.parse_json(path.read_bytes())["source_metadata"]["source_name"] == SOURCE)
+        if head.startswith(b"- "):
+            return all(one["source"]["name"] == SOURCE for one in yaml.load(path.read_text(encoding="utf-8"), files.YamlLoader))
+        return head.startswith(",".join(f'"{name}"' for name in first).encode())
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError, pa.ArrowException):
+        return False
 
 
 def write(table: pa.Table, path: Path, form: str) -> None:
@@ -126,7 +159,9 @@ class Published:
     left_out: str = ""
 
 
-def publish(run: Run, to: str, task: str | None, output: Path | None, *, project: str | None, organization: str, relationship: str) -> Published:
+def publish(
+    run: Run, to: str, task: str | None, output: Path | None, *, project: str | None, organization: str, relationship: str, force: bool
+) -> Published:
     """Hand the numbers of a run to a tracker, or write them in the form of another site (``api.publish``)."""
     from lmms_patch.app import trackers
     from lmms_patch.compare import audit
@@ -144,7 +179,7 @@ def publish(run: Run, to: str, task: str | None, output: Path | None, *, project
             raise OptionError(f"--output {output}: {to} takes no file; it says itself where its runs are")
         return Published(to, trackers.log(run, results, to, project))
     path = output or Path(SITES[to])
-    check_output(path, run)
+    check_output(path, run, force=force)
     if to == "every-eval-ever":
         if relationship not in published.RELATIONSHIPS:
             raise OptionError(f"--relationship {relationship}: allowed: {', '.join(published.RELATIONSHIPS)}")

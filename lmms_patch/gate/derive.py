@@ -17,8 +17,9 @@ from typing import Any
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import sides
 from lmms_patch.gate.judge import judge
-from lmms_patch.gate.rules import SCHEMA, parse
+from lmms_patch.gate.rules import LOST, SCHEMA, parse
 from lmms_patch.gate.sides import Result
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -96,7 +97,19 @@ def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
     if kind.index:
         for needed, why in (("valid gate", "the full image beats chance"), ("looks", "the answers depend on the image")):
             yield _Candidate({"name": f"{head}: {why}", **about, "require": needed}, "")
-    yield _Candidate({"name": f"{head}: no fewer docs", **about, "min_docs": max(1, one.measures["score"].n)}, "")
+    asked = _asked(one)
+    least = max(1, asked - math.floor(asked * LOST + 1e-9))
+    why = f"{asked} docs were asked; as many may be lost to failed calls as any number may lose, {LOST:.0%}"
+    yield _Candidate({"name": f"{head}: no fewer docs", **about, "min_docs": least}, why)
+
+
+def _asked(one: Result) -> int:
+    """Return how many docs a result asked, those with a failed call among them."""
+    analysis = one.result.details.get("analysis") or {}
+    if reading.is_sampled(analysis):
+        return int(analysis["asked"]["docs"])
+    failed = int((analysis.get("failed") or {}).get("first") or 0)
+    return one.result.docs if one.result.kind.name == "magic" else one.measures["score"].n + failed
 
 
 def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str, float], str] | None:

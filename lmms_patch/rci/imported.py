@@ -90,7 +90,7 @@ class _Means:
         self._unscored = any(view.error is not None for record in records for view in record.views)
 
     def whole(self) -> float | None:
-        return self.aggregate(list(self._table.full.items))
+        return None if any(view.error is not None for view in self._firsts) else self.aggregate(list(self._table.full.items))
 
     def printed(self) -> float | None:
         """Return what a harness prints under the metric's name: the mean over all docs, a failed call being a wrong answer."""
@@ -431,7 +431,8 @@ def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated
             out.append(f"{n}x{n}: {lost} of {len(records)} docs are not in all cells' files; they are left out of that grid")
     unscored = sum(view.error is not None for record in records for view in record.views)
     if unscored:
-        out.append(f"{unscored} answers without a score: no index, until VLMEvalKit has judged all of them")
+        what = "neither score nor index" if any(record.views[0].error is not None for record in records) else "no index"
+        out.append(f"{unscored} answers without a score: {what}, until VLMEvalKit has judged all of them")
     if stated.chance is None and not all(answer.format in ("mc", "yesno") for answer in made.answers.values()):
         out.append("what an uninformed answer scores is not known of answers that are no options; type --chance if it is documented")
     if spec.grids:

@@ -77,7 +77,7 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     """Return the numbers of a result that matter most, by the names of their columns: what an experiment tracker shows.
 
     First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected form, the metric over
-    best cells, and all other columns. What room is left goes to intervals, those of indices first; then to standard errors.
+    best cells, and all other columns. What room is left goes to intervals, those of indices first; then to our own standard errors.
     """
     metric, estimates = result.described["metric"], _estimates(result)
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
@@ -97,9 +97,9 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
         if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and not name.startswith("gap"):
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
-        error = result.run.written[result.task].get(f"{name}_stderr,{result.filter}")
-        if error is not None and bounds.is_number(error) and len(out) < most:
-            out[f"{name}_stderr"] = float(error)
+        one = estimates.get(name)  # not the column, which nothing checks
+        if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
+            out[f"{name}_stderr"] = float(one.se)
     return out
 
 

@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.errors import OptionError
 from lmms_patch.runs.run import read
 from tests.making.runs import crci_run, failing, mc_run, write_run
 
@@ -103,3 +105,57 @@ def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
     api.publish(path, "eval-results", output=tmp_path / "x.yaml")
     entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet")
     assert entry["value"] == printed
+
+
+# --- files that are there -------------------------------------------------------------------------
+
+FORMS = ("parquet", "csv", "jsonl", "every-eval-ever", "eval-results")
+
+
+def exported(path, to, output, **more):
+    return (api.publish if "-" in to else api.export)(path, to=to, output=output, **more)
+
+
+@pytest.fixture(scope="module")
+def hub_run(tmp_path_factory):
+    made = mc_run(n=30)
+    return on_the_hub(tmp_path_factory.mktemp("hub"), "toy_rci2", made, sum(one["views"][0]["scores"]["acc"] for one in made[1]) / 30)
+
+
+@pytest.mark.parametrize("to", FORMS)
+def test_an_earlier_export_is_replaced_and_nothing_else(hub_run, tmp_path, to):
+    file = tmp_path / "x"
+    exported(hub_run, to, file)
+    before = file.read_bytes()
+    exported(hub_run, FORMS[(FORMS.index(to) + 1) % 5], file)
+    exported(hub_run, to, file)
+    assert to == "every-eval-ever" or file.read_bytes() == before
+    for theirs in ("# My notes\n", "", "task,filter\n1,2\n", '{"task": 1}\n', '{\n "a": 1}', "- a: 1\n", "- [\n", "PAR1", "\x00"):
+        file.write_text(theirs)
+        with pytest.raises(OptionError, match=r"there already, and no earlier export; type --force to replace it, or --output with another"):
+            exported(hub_run, to, file)
+        assert file.read_text() == theirs
+    exported(hub_run, to, file, force=True)
+    assert to == "every-eval-ever" or file.read_bytes() == before
+
+
+def test_the_command_says_what_to_type(hub_run, tmp_path, capsys):
+    file = tmp_path / "thesis.csv"
+    file.write_text("mine")
+    assert main(["export", str(hub_run), "--output", str(file)]) == 2
+    assert "type --force" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert main(["export", str(hub_run), "--output", str(file), "--force"]) == 0
+    assert main(["export", str(hub_run), "--output", str(file)]) == 0
+
+
+def test_a_standard_error_that_was_edited_is_not_sent(hub_run, uploaded, tmp_path):
+    """The column beside a value is no part of what is checked: the tracker gets the one of the analysis."""
+    data = json.loads(hub_run.read_text())
+    data["results"]["toy_rci2"]["acc_stderr,none"] = 1e-6
+    for path in hub_run.parent.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / hub_run.name).write_text(json.dumps(data))
+    api.publish(tmp_path, "mlflow")
+    sent = json.loads(uploaded["metrics"])
+    assert sent["toy_rci2/acc_stderr"] == read(hub_run).results[0].measures["acc"].se > 0.01

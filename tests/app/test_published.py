@@ -124,7 +124,7 @@ def test_the_numbers_of_a_tracker_are_few_and_those_of_the_run(run):
     for name, value in numbers.items():
         known = name.removesuffix("_stderr").removesuffix("_low").removesuffix("_high").removeprefix("acc_") if name != "acc" else name
         estimate = result.measures.get(known)
-        side = "low" if name.endswith("_low") else "high" if name.endswith("_high") else "value"
+        side = next((end for end in ("low", "high") if name.endswith(f"_{end}")), "se" if name.endswith("_stderr") else "value")
         assert value == (60 if name == "n_docs" else result.metrics["gate"] if name == "gate" else getattr(estimate, side))
     for most in range(1, 20):  # the most important come first, and an interval is whole or not there
         few = tracked(result, most)

@@ -194,6 +194,16 @@ def test_an_answer_without_a_score_leaves_no_index(tmp_path):
     assert any("1 answers without a score" in note for note in done.notes)
 
 
+def test_a_full_image_without_a_score_leaves_no_score(tmp_path, capsys):
+    """A mean over the docs that were judged so far is not the benchmark's number, and would be read as it."""
+    table(tmp_path, [kit.question(i, hit=None if i < 3 else 1) for i in range(30)])
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert (found.metrics["acc"], found.measures["score"].value, audit.check(found)) == (None, None, ())
+    assert "3 answers without a score: neither score nor index, until VLMEvalKit has judged all of them" in done.notes
+    assert main(["show", str(done.path.parent)]) == 0
+    assert "nothing was scored" in capsys.readouterr().out
+
+
 def test_docs_that_a_cell_lacks_are_left_out_of_the_grid(tmp_path):
     _, records = native(tmp_path, grid=2)
     kit.export(tmp_path / "kit", records)

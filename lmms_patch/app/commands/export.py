@@ -40,15 +40,16 @@ def command(
         Literal["first_party", "third_party", "collaborative", "other"],
         typer.Option("--relationship", help="Of that organization to the model (every-eval-ever)."),
     ] = "other",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there and no earlier export.")] = False,
 ) -> None:
     """Write the docs of a run as a table (docs/tables.md), or hand its numbers to a tracker or another site (docs/trackers.md)."""
     taken = api.newest_wrapped(run)
     told([taken])
     if to is None or to in ("parquet", "csv", "jsonl"):
-        path, rows = api.export(taken.path, task, to=to, output=output)
+        path, rows = api.export(taken.path, task, to=to, output=output, force=force)
         say(f"written: {path}, {rows:,} rows")
         return
-    done = api.publish(taken.path, to, task, output=output, project=project, organization=organization, relationship=relationship)
+    done = api.publish(taken.path, to, task, output=output, project=project, organization=organization, relationship=relationship, force=force)
     if done.left_out:
         say(f"left out: {done.left_out}")
     say(f"written: {done.path}, {done.numbers} numbers" if done.path else f"logged to {done.to}: {done.numbers} numbers")
