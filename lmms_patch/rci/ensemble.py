@@ -96,14 +96,18 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
         changes: other settings than those of the runs.
 
     Raises:
-        RecordError: no task is in all runs, or a task was asked of other docs, on other grids or with left-out views.
+        RecordError: no task with an index is in all runs, or a task was asked of other docs, on other grids or with left-out views.
     """
-    out = []
+    out: list[Ensemble] = []
     for task, of_task in together(list(runs.values())):
+        if not of_task[0].run.result.kind.index:
+            continue
         grids = [tuple(a.run.result.described["grids"]) for a in of_task]
         if len(set(grids)) > 1:
             raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
         out += [_ensemble(dict(zip(runs, of_task, strict=True)), n, changes or Changes()) for n in grids[0]]
+    if not out:
+        raise RecordError("no task with an index over cells is in all runs; ask each model for one, such as --tasks gqa_rci3")
     return out
 
 

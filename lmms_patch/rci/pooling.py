@@ -41,7 +41,7 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
-        kind: of members that cut clips in time (``spec.KINDS``); None of others, whose files lack the key.
+        kind: of members whose index is no RCI or PCRI of cells (``spec.KINDS``); None of others, whose files lack the key.
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("kind",)
@@ -63,15 +63,17 @@ class Pooled:
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
-    """Return the pooled index of a group's members, for each grid that all of them have."""
+    """Return the pooled index of a group's members, for each grid that all of them have; none of tasks without an index over cells."""
     settings = settings or Changes()
-    grids = sorted(set.intersection(*({int(n) for n in m.run.result.described["grids"]} for m in members))) if members else []
+    if not members or not members[0].run.result.kind.index:
+        return []
+    grids = sorted(set.intersection(*({int(n) for n in m.run.result.described["grids"]} for m in members)))
     return [_pool(group, members, n, settings) for n in grids]
 
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names, asked = tuple(m.run.name for m in members), members[0].run.result.kind
-    kind = asked.name if asked.needs_video else None
+    kind = None if asked.way == KINDS["rci"].way else asked.name
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     tables: list[tuple[Table, NDArray[np.bool_]]] = []
     for member in members:

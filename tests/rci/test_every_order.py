@@ -15,6 +15,7 @@ from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError
 from lmms_patch.present.explore.docs import COLUMNS, Docs
 from lmms_patch.present.report.examples import example, rule_of
+from lmms_patch.present.terminal.rci import pooled_table
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, TaskRun, recompute
 from lmms_patch.runs import samples
@@ -24,7 +25,7 @@ from lmms_patch.runs.record import in_worst_order
 from lmms_patch.runs.run import read
 from lmms_patch.runs.scoring import worst_orders
 from tests.making.recordings import table
-from tests.making.runs import as_record, crci_run, in_worst_orders, world_run, write_run
+from tests.making.runs import as_record, crci_run, in_worst_orders, views_run, world_run, write_run
 
 
 def numbers(choose, draws=400, grid=3, **more):
@@ -298,3 +299,26 @@ def test_examples_show_the_order_that_counts(runs):
             shown = example("x", rule, line, "acc")
             assert len(shown.grids[3]) == 9
             assert not any(cell.right for cell in shown.grids[3])
+
+
+def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):
+    """Two members and two models: pooled and averaged as CRCI, beside the same of RCI; tasks without an index are in neither."""
+    for name, full in {"a": 0.9, "b": 0.7}.items():
+        tasks = {f"part{i}_crci2": crci_run(knows(full, 0.0), n=60, grid=2, base=f"part{i}", seed=i) for i in (1, 2)}
+        tasks |= {f"part{i}_lowres": views_run("lowres", [0.9, 0.5], n=60, grids=(2,), base=f"part{i}") for i in (1, 2)}
+        groups = {f"parts_{kind}": [f"part{i}_{kind}" for i in (1, 2)] for kind in ("crci2", "lowres")}
+        write_run(tmp_path / name, tasks, groups=groups, model_name=f"org/{name}")
+    found = api.analyze([tmp_path / "a"])
+    (pooled,) = found.pooled[0]
+    assert (pooled.group, pooled.asked.index) == ("parts_crci2", "crci")
+    assert pooled.fip == pytest.approx(np.mean([one.analysis.fip.value for one in found.runs[0] if one.analysis.grids]))
+    assert "CRCI [interval]" in pooled_table(found.pooled[0])
+    models = api.analyze([tmp_path / "a", tmp_path / "b"], ensemble=True).ensembles
+    assert {one.index for one in models} == {"crci2"}
+
+
+def test_an_ensemble_of_tasks_without_an_index_is_one_line(tmp_path):
+    for name in "ab":
+        write_run(tmp_path / name, {"sheet_lowres": views_run("lowres", [0.9, 0.5], n=40, grids=(2,), base="sheet")}, model_name=f"org/{name}")
+    with pytest.raises(RecordError, match="no task with an index over cells is in all runs; ask each model for one"):
+        api.analyze([tmp_path / "a", tmp_path / "b"], ensemble=True)

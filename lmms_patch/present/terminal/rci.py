@@ -515,8 +515,11 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
-    """Return one row per group and grid: the index of the pooled FIP and MPP. Tasks of clips have a table of their own."""
-    return "\n\n".join(_pooled_sheet(some, words).to_text(width) for words, some in by_medium(pooled, lambda p: p.asked.words))
+    """Return one row per group and grid: the index of the pooled FIP and MPP. CRCI, and tasks of clips, have tables of their own."""
+    of_name: dict[str, list[Pooled]] = {}
+    for one in pooled:
+        of_name.setdefault(_name(one.asked), []).append(one)
+    return "\n\n".join(_pooled_sheet(some, some[0].asked.words).to_text(width) for some in of_name.values())
 
 
 def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
