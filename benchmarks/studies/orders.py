@@ -108,7 +108,7 @@ def holding(found: Sequence[Estimate], truth: float) -> int:
 
 
 def told(found: Sequence[Estimate], truth: float) -> str:
-    """Return the mean of one index, and how often its interval holds the truth."""
+    """Return a cell of the table: the mean of an index over the runs, and in how many of them its interval holds the truth."""
     known = [one for one in found if one.value is not None]
     if not known:
         return "none"

@@ -309,7 +309,7 @@ def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[i
 
 
 def _told(text: str) -> set[str]:
-    """Return the words of an instruction that a text holds, in lower case."""
+    """Return the words of a text that only an instruction has, such as "answer" or "choose", in lower case."""
     return {match[0].casefold() for match in _INSTRUCTION.finditer(text)}
 
 

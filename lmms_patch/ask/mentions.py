@@ -137,7 +137,7 @@ _INSTRUCTION = re.compile(
     r"answer\s+is\b|请|請|回答|字母|选择|選擇",
     re.IGNORECASE,
 )
-"""What makes a sentence one on the form of the answer, where letters are examples."""
+"""Words by which a sentence says how to answer. Letters in such a sentence are examples, and name no option."""
 _WORD_BEFORE = re.compile(
     r"(?:^|[,;:\s])(?:in|than|is|are|as|of|with|from|to|between|do|does|did|how|why|like|unlike|without|both|compare|distinguish(?:es)?|contradicts?|and|or)\s*$",
     re.IGNORECASE,

@@ -358,7 +358,7 @@ class _Log:
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
 
     def _of_table(self, records: list[Record]) -> list[Record]:
-        """Return the records of the Parquet file, each checked by itself."""
+        """Check each record of the Parquet file, and that none is missing; return them."""
         for record in records:
             self._check_record(record, None)
         self._check_docs([record.doc_id for record in records])

@@ -103,7 +103,12 @@ class Table:
         return len(self.records)
 
     def of(self, doc_ids: Iterable[int], *, in_orders: bool = False) -> Table:
-        """Return the table of some of the docs that have the metric, in the order of their ids; ``in_orders`` as above."""
+        """Return the table of some of the docs that have the metric.
+
+        Args:
+            doc_ids: ids of the docs, in the order that the table is to have.
+            in_orders: whether views stand in all their orders, also where the index is of every order.
+        """
         by_id = {record.doc_id: record for record in self.logged}
         records = [by_id[doc_id] for doc_id in doc_ids]
         return Table(records, self.metric, higher=self.higher, cluster=self.cluster, whole=self.whole, in_orders=in_orders)

@@ -65,7 +65,7 @@ def test_a_file_without_secrets_goes_out_as_it_is(tmp_path, uploaded):
 
 
 def on_the_hub(tmp_path, task, made, printed):
-    """Write a run whose data are on the Hub; ``printed``: the number that the harness printed."""
+    """Write a run on a dataset of the Hub, with ``printed`` as the number that the harness printed for the task."""
     path = write_run(tmp_path / "run", {task: made})
     data = json.loads(path.read_text())
     data["configs"][task] |= {"dataset_path": "org/toy", "test_split": "test"}

@@ -537,7 +537,7 @@ def test_a_gold_in_words_beside_its_letter():
 
 
 def test_what_trying_words_costs():
-    """A scorer that reads letters alone is asked for each text once more, whatever the number of orders."""
+    """Where a scorer reads letters alone, trying the texts costs one call for each text, however many orders there are."""
     calls = []
 
     def score(row, said):

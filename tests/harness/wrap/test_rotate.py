@@ -281,3 +281,25 @@ def test_planted_models_score_what_was_planted(sheets, choose, once, every, plac
     assert (found["rotate_once"], found["rotate_every"]) == (once, every)
     assert [found["patch"][f"rotate_at{place}"] for place in range(1, 5)] == places
     assert found["acc"] == pytest.approx((60 + 60 * once) / 120)
+
+
+def test_cells_that_are_answered_by_place_earn_nothing_in_every_order(sheets):
+    """Planted on the embedded benchmark: the model counts on a whole sheet, whosesoever it is, and says A on every cell. In the docs' own order A is
+    right on the cells of 15 of 60 docs; in every order on none, so the whole image is needed. On a wrong sheet it seldom counts the right number."""
+
+    def answer(prompt, images):
+        shown = sheets.get((images[0].tobytes(), "A. " in prompt)) or sheets.get((images[0].tobytes(), "A. " not in prompt))
+        if shown is None or "A. " not in prompt:
+            return "A"
+        row = shown[1]
+        said = text_at(row["question"], row["answer"]) if row["answer"] in "ABCD" else row["answer"]
+        listed = re.search(rf"^([A-D])\. {re.escape(said)}$", prompt, re.MULTILINE)
+        return listed[1] if listed else "A"
+
+    found = metrics(run(Model(answer), "mosaic_count_crci2"), "mosaic_count_crci2")
+    numbers, grid = found["patch"], found["patch"]["analysis"]["grids"]["2"]
+    assert (numbers["n_docs"], grid["fip"], found["acc_mpp2"], numbers["crci2"]) == (60, 1, 0, 1)
+    assert numbers["fip0"] < 0.5
+    assert numbers["gate"] == 1
+    once = metrics(run(Model(answer), "mosaic_count_rci2"), "mosaic_count_rci2")
+    assert once["acc_mpp2"] == 15 / 120
