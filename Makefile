@@ -1,10 +1,11 @@
-# make demo   sets everything up, runs the embedded benchmark with the embedded model, says what that found, writes a page
+# make demo   sets up what it needs, runs the embedded benchmark with the embedded model, says what that found, writes a page
 # make demo-video  the same for video: the embedded clips, and which moment of them is needed (a minute and a half)
 # make test   sets everything up, runs the tests
-# make quick  runs the tests that need no run of lmms-eval, no browser, no LoRA and no simulation (a minute and a half); tests/slow.txt names the others
+# make test-deep  the same tests at their whole size: all worlds, replays, fuzz cases, options (tests/sizes.py)
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
 # make check  format, lint, types, architecture
 # make docs   builds the site of docs/ into build/site; a dead link or a page outside the navigation is an error
+# TORCH_INDEX=address  takes torch and torchvision from another index, for example one with the smaller wheels for CPUs
 # CONSTRAINTS=/dev/null  installs the newest packages in place of those of constraints.txt
 # VENV=dir    reuses an environment that exists, or says where to put the new one
 VENV ?= .venv
@@ -12,34 +13,47 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 OUT ?= out/demo
+DEMO := $(VENV)/.lmms-patch-demo
 INSTALLED := $(VENV)/.lmms-patch-installed
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: setup demo demo-video test quick test-floors check docs format demo-model coverage clean
+.PHONY: setup demo demo-video test test-deep test-floors check docs format demo-model coverage clean
 
 setup: $(INSTALLED)
 
-$(INSTALLED): pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(DEMO): pyproject.toml constraints.txt
 	@echo "Installing lmms-eval, torch and lmms-patch into $(VENV): about 3 minutes and 7 GB the first time."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
-	@# Without its requirements, one of which is Pillow below 13: the pixels of all other tests would be those of an older Pillow.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --no-deps trackio
+	@$(install-torch)
+	@$(PIP) --editable '.[report]'
 	@touch $@
 
-demo: setup
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing lmms-eval, torch, lmms-patch and what its tests need into $(VENV): about 4 minutes and 8 GB the first time."
+	@$(install-torch)
+	@$(PIP) --editable '.[all,dev]'
+	@# Without its requirements, one of which is Pillow below 13: the pixels of all other tests would be those of an older Pillow.
+	@$(PIP) --no-deps trackio
+	@touch $(DEMO) $@
+
+define install-torch
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch torchvision)
+endef
+
+demo: $(DEMO)
 	@rm -rf $(OUT)
 	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --output $(OUT)
 
-demo-video: setup
+demo-video: $(DEMO)
 	@rm -rf $(OUT)-video
 	@HF_HUB_OFFLINE=1 $(BIN)/lmms-patch demo --video --output $(OUT)-video
 
+TEST = PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: setup
-	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(TEST)
 
-SLOW := $(addprefix --ignore tests/,$(shell cat tests/slow.txt))
-quick: setup
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not cli" --ignore lmms_patch/harness --ignore lmms_patch/tst/lora $(SLOW)
+test-deep: setup
+	LMMS_PATCH_DEEP=1 $(TEST)
 
 # Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import settings
 
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
-from tests.places import ROOT
 
 with contextlib.suppress(ImportError):  # as loguru; not among the lowest versions
     import nltk  # noqa: F401 - its downloader writes to the stderr of its first import
@@ -30,15 +29,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of se
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-SLOW = [ROOT / "tests" / line for line in (ROOT / "tests" / "slow.txt").read_text().split()]
-"""Files and folders that take longest, by ``--durations``: lmms-eval, a browser, LoRA, simulations, whole commands. ``make quick`` leaves them out."""
-
-
 def pytest_collection_modifyitems(items):
-    """Files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
-    for item in items:
-        if any(item.path.is_relative_to(folder) for folder in SLOW):
-            item.add_marker(pytest.mark.slow)
+    """Put files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
     slow = {item.path for item in items if item.get_closest_marker("cli")}
     items.sort(key=lambda item: item.path not in slow)
 

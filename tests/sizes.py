@@ -1,0 +1,47 @@
+"""How large each claim is tried: small in ``make test``, whole in ``make test-deep`` (``LMMS_PATCH_DEEP=1``).
+
+A test is written once, and its size is what differs: the number of worlds, replays, fuzz cases and drawn examples, the grid of options, the states of
+a page. The small size is the smallest that still fails when the claim is broken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from hypothesis import settings
+
+T = TypeVar("T")
+
+DEEP = os.environ.get("LMMS_PATCH_DEEP", "0") not in ("", "0")
+
+
+def size(small: T, whole: T) -> T:
+    """Return the small size in ``make test`` and the whole one in ``make test-deep``."""
+    return whole if DEEP else small
+
+
+def examples(whole: int) -> settings:
+    """Return the settings of a property test that draws so many examples: a quarter of them, but at least 20, in ``make test``."""
+    return settings(max_examples=size(min(whole, max(20, whole // 4)), whole), deadline=None)
+
+
+def pairs(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return combinations of options in which each two values of two axes meet; in ``make test-deep`` all combinations.
+
+    Most faults of options need two values that meet, seldom three (Kuhn, Wallace and Gallo 2004, "Software Fault Interactions").
+    """
+    every = list(itertools.product(*map(range, map(len, axes))))
+    chosen, left = [], {pair for row in every for pair in _met(row)}
+    while left:
+        best = max(every, key=lambda row: len(left & _met(row)))
+        chosen.append(best)
+        left -= _met(best)
+    return [tuple(axis[at] for axis, at in zip(axes, row, strict=True)) for row in size(chosen, every)]
+
+
+def _met(row: Iterable[int]) -> set[Any]:
+    """Return each two values of a combination, as (axis, value)."""
+    return set(itertools.combinations(enumerate(row), 2))
