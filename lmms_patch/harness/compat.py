@@ -63,6 +63,9 @@ HOMES = {
 }
 """The module of each owner in ``PATCHED``."""
 
+READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
+"""The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
+
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
 
