@@ -44,7 +44,7 @@ def _loaded_modules_are_no_garbage():
 
 @pytest.fixture(scope="session")
 def indexed():
-    """Let this process index the host's 1,700 task files once: it takes 8 s of processor time where commands do so, whenever they look a task up."""
+    """Let this process index the host's 1,700 task files once: it takes a second of processor time where commands do so, whenever they look a task up."""
     from tests.harness.warm import index_once
 
     undo = index_once()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import weakref
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -61,6 +62,9 @@ HOMES = {
     "lmms_eval.evaluator": "lmms_eval.evaluator",
 }
 """The module of each owner in ``PATCHED``."""
+
+READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
+"""The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
 
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
@@ -181,11 +185,24 @@ INSTALL = f"pip install 'lmms-eval>={_dotted(OLDEST)},<{_dotted(TOO_NEW)}'"
 """What to type for a supported version of lmms-eval."""
 
 
+_with_stderr: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+"""Of each aggregation that was asked for, whether the host has a standard error for it. It keeps no aggregation, and so no dataset, alive."""
+
+
 def has_stderr(aggregation: Any) -> bool:
-    """Return whether the host computes a standard error for this aggregation. It looks the function up by identity."""
+    """Return whether the host computes a standard error for this aggregation. It looks the function up by identity.
+
+    Each function is asked for once: the host imports two of its tasks at each question, and tries again each time where that fails.
+    """
     from lmms_eval.api.metrics import stderr_for_metric
 
-    return stderr_for_metric(aggregation, 1) is not None
+    try:
+        known = _with_stderr.get(aggregation)
+    except TypeError:  # an object that nothing can refer to weakly
+        return stderr_for_metric(aggregation, 1) is not None
+    if known is None:
+        known = _with_stderr[aggregation] = stderr_for_metric(aggregation, 1) is not None
+    return known
 
 
 def without_retries(method: Any) -> Any:

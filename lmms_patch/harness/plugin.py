@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
-from lmms_patch.harness import compat
+from lmms_patch.harness import compat, task_files
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
 from lmms_patch.text import log
 
@@ -94,10 +94,11 @@ class _OnceImported(MetaPathFinder):
 
 
 def install() -> None:
-    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists. A second call changes nothing.
+    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists, and its reader of task files. A second call changes nothing.
 
     An unsupported host is left as it is; only a run that asks for a wrapped name stops there, with one line.
     """
+    from lmms_eval import utils
     from lmms_eval.tasks import TaskManager
 
     if getattr(TaskManager.match_tasks, _MARK, False):
@@ -110,6 +111,8 @@ def install() -> None:
     except HostError as error:
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
+    if tuple(inspect.signature(utils.load_yaml_config).parameters) == compat.READS_TASK_FILES:
+        _patch(utils, "load_yaml_config", task_files.load)
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
     _patch(TaskManager, "_load_individual_task_or_group", _load)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.harness import compat
+from lmms_patch.harness.names.adapters import decodes_sound
 from lmms_patch.harness.video import cache
 
 _CLOSE = 1e-3
@@ -86,7 +87,7 @@ class Watch:
         part: the same of a written view that was not read whole.
         lost: why written views have no sound although their video has; "" where none lost its sound.
         heard: whether a written view has a sound.
-        decoder: where the adapter's code decodes sound by itself (``names.adapters.decodes_sound``); "" where it does not.
+        adapter: the class of the model, with its module; its code tells whether it decodes sound by itself (``names.adapters.decodes_sound``).
     """
 
     handed: bool = False
@@ -95,7 +96,7 @@ class Watch:
     part: tuple[int, int] | None = None
     lost: str = ""
     heard: bool = False
-    decoder: str = ""
+    adapter: str = ""
     _expected: dict[str, Expected] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -139,8 +140,8 @@ class Watch:
             out |= {"part_held": self.part[0], "part_read": self.part[1]}
         if self.lost:
             out["sound_lost"] = self.lost
-        if self.heard and self.decoder:
-            out["sound_decoder"] = self.decoder
+        if self.heard and (at := decodes_sound(self.adapter)):  # reads its whole source, so only where there was a sound
+            out["sound_decoder"] = at
         return out if self.handed or len(out) > 1 else None
 
 
@@ -209,12 +210,13 @@ def watching() -> Iterator[Callable[[], None]]:
 
 def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
     """Put one object in the place of another in every module that names it; lazy modules are not made to load anything."""
-    for module in list(sys.modules.values()):
+    for module in list(sys.modules.values()) if pairs else ():
         names: Any = getattr(module, "__dict__", None)
-        for name, value in list(names.items()) if isinstance(names, dict) else ():
-            pair = pairs.get(id(value))
-            if pair is not None and pair[0] is value:
-                names[name] = pair[1]
+        found = [(name, value) for name, value in list(names.items()) if id(value) in pairs] if isinstance(names, dict) else ()
+        for name, value in found:
+            old, new = pairs[id(value)]
+            if value is old:
+                names[name] = new
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,6 +73,7 @@ class _Run:
     told: set[tuple[str, type[BaseException]]] = field(default_factory=set)
     """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
     unscored: bool | None = None
+    functions: dict[str, Aggregation] = field(default_factory=dict)
     details: Details = field(default_factory=Details)
 
     @property
@@ -117,7 +118,13 @@ class Aggregations:
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
-        """Return all aggregations by the name of their metric."""
+        """Return all aggregations by the name of their metric. The host asks for them several times for each metric and filter."""
+        if not self._run.functions:
+            self._run.functions = self._made()
+        return self._run.functions
+
+    def _made(self) -> dict[str, Aggregation]:
+        """Make the functions of a run; the records of the run tell which of the native ones can be called."""
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:

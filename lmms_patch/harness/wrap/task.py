@@ -21,7 +21,6 @@ from lmms_patch.ask.views import View, pixels, views_of
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
-from lmms_patch.harness.names.adapters import decodes_sound
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
@@ -281,7 +280,7 @@ class WrappedTask(Delegate):
     def show_frames_of(self, model: Any) -> None:
         """Make clips of the frames that a model takes from a video, and note how it hears them."""
         self._table.sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
-        self._table.watch.decoder = decodes_sound(f"{type(model).__module__}.{type(model).__qualname__}")
+        self._table.watch.adapter = f"{type(model).__module__}.{type(model).__qualname__}"
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Let the base build its requests, and clone each of them once per view.
