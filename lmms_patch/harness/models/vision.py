@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
-from hashlib import blake2b
+from hashlib import sha1
 from typing import Any
 
 import torch
@@ -114,7 +114,7 @@ class Remembering:
         images = dict[bytes, tuple[torch.Tensor, torch.Tensor]]()
         asked = []
         for patches, grid in zip(hidden_states.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
-            digest = blake2b(patches.contiguous().view(torch.uint8).numpy(), digest_size=16, person=b"%dx%dx%d" % tuple(grid.tolist())).digest()
+            digest = sha1(patches.contiguous().view(torch.uint8).numpy(), usedforsecurity=False).digest() + bytes(grid.tolist())
             asked.append(digest)
             images[digest] = patches, grid
         if new := [digest for digest in images if digest not in self._features]:
