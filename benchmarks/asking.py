@@ -25,7 +25,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import parse, workers
 from lmms_patch.stats import paired
 from lmms_patch.stats.asking import Asking, Docs, Goal, Target
 from lmms_patch.stats.forms import MEAN
@@ -162,12 +165,12 @@ def answered(logits: Array, stream: np.random.Generator, graded: bool) -> Array:
 
 
 @cache
-def truth(name: str) -> float:
-    """Return the true index of a world, computed from 6 million made-up docs (standard error about 0.0006)."""
+def truth(name: str, parts: int = 60) -> float:
+    """Return the true index of a world, computed from 6 million made-up docs (standard error about 0.0006); a part is a sixtieth."""
     world = WORLDS[name]
     single = World(world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike)
     sums = np.zeros(2)
-    for seed in range(60):
+    for seed in range(parts):
         scores = drawn(single, 100_000, 10**6 + seed).scores
         sums += scores[:, 1:].max(axis=1).sum(), scores[:, 0].sum()
     return 1 - float(sums[0] / sums[1])
@@ -222,6 +225,14 @@ class Row:
         return f"{self.world} {self.earlier} {self.docs} {self.half} {self.target}{' graded' * self.graded}"
 
 
+def check(made: Benchmark, asking: Asking) -> None:
+    """Hold that an index is within its interval, and where every answer was asked for what a full pass prints."""
+    ends = asking.interval(0)
+    assert ends.low <= ends.value <= ends.high, ends
+    assert asking.calls <= made.scores.size, f"{asking.calls} of {made.scores.size} calls"
+    assert asking.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), f"{ends.value} of all answers, not {made.index}"
+
+
 def simple_plans(made: Benchmark, half: float) -> tuple[float, float]:
     """Return the calls, as shares of a full pass, of a random sample that just reaches a half-width: all cells, and up to the first right one."""
     best, full = made.scores[:, 1:].max(axis=1), made.scores[:, 0]
@@ -241,6 +252,7 @@ def one(job: tuple[Row, int, float | None]) -> list[float]:
     asking = replay(made, Goal(row.half, row.target), seed)
     ends = asking.interval(0)
     wanted = made.index if whole is None else whole
+    check(made, asking)
     return [asking.calls / made.scores.size, float(ends.low <= wanted <= ends.high), ends.half, ends.value - wanted, *simple_plans(made, row.half)]
 
 
@@ -306,19 +318,20 @@ def shown(row: Row, found: Array) -> tuple[str, bool]:
     return line, not missed
 
 
-def study(replays: int, words: list[str], processes: int, seed: int) -> bool:
+def study(pool: Executor, replays: int, words: list[str], seed: int, parts: int) -> bool:
     """Print the table of all settings whose name has one of the words; tell whether all meet their targets."""
     print(HEADING + "\n" + "|---" * HEADING.count(" | ") + "|---|", flush=True)
-    good = True
-    with ProcessPoolExecutor(processes) as pool:
-        for row in rows():
-            if words and not any(word in str(row) for word in words):
-                continue
-            whole = truth(row.world) if row.target == "population" else None
-            found = np.array(list(pool.map(one, [(row, seed + k, whole) for k in range(replays)], chunksize=4)))
-            line, fine = shown(row, found)
-            good &= fine
-            print(line, flush=True)
+    good, held = True, []
+    for row in rows():
+        if words and not any(word in str(row) for word in words):
+            continue
+        whole = truth(row.world, parts) if row.target == "population" else None
+        found = np.array(list(pool.map(one, [(row, seed + k, whole) for k in range(replays)], chunksize=4)))
+        line, fine = shown(row, found)
+        good &= fine
+        held.append(found[:, 1].mean())
+        print(line, flush=True)
+    assert np.mean(held) > 0.7, "intervals hold the truth"
     return good
 
 
@@ -357,28 +370,28 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
     made = recorded(path, earlier)
     asking = replay(made, Goal(half), seed)
     ends = asking.interval(0)
+    check(made, asking)
     held = float(ends.low <= made.index <= ends.high)
     return [asking.calls / made.scores.size, held, ends.half, ends.value - made.index, *simple_plans(made, half), float(differs(made, asking, seed))]
 
 
-def study_recorded(path: Path, replays: int, processes: int) -> bool:
+def study_recorded(pool: Executor, path: Path, replays: int) -> bool:
     """Print the table of a real model's answers. Return whether intervals hold the truth, and comparisons find nothing, often enough."""
     made, good = recorded(path, False), True
     print(f"{len(made.scores):,} docs, RCI {made.index:+.4f}\n")
     print("| half-width | earlier run | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |")
     print("|---" * 9 + "|", flush=True)
-    with ProcessPoolExecutor(processes) as pool:
-        for half, earlier in itertools.product((0.03, 0.05), (False, True)):
-            found = np.array(list(pool.map(replay_recorded, [(path, earlier, half, k) for k in range(replays)], chunksize=4)))
-            calls, holds, width, bias, every, early, differ = found.T
-            low, high, wide = *(100 * np.quantile(calls, [0.05, 0.95])), np.quantile(width, 0.95)
-            print(
-                f"| {half} | {'checkpoint' if earlier else 'none'} | {replays} | {100 * calls.mean():.1f} ({low:.1f} to {high:.1f}) | "
-                f"{100 * every.mean():.0f}, {100 * early.mean():.0f} | {100 * holds.mean():.1f} | {width.mean():.4f}, {wide:.4f} | "
-                f"{bias.mean():+.4f} | {100 * differ.mean():.1f} |",
-                flush=True,
-            )
-            good &= holds.mean() > 0.92 and differ.mean() < 0.08
+    for half, earlier in itertools.product((0.03, 0.05), (False, True)):
+        found = np.array(list(pool.map(replay_recorded, [(path, earlier, half, k) for k in range(replays)], chunksize=4)))
+        calls, holds, width, bias, every, early, differ = found.T
+        low, high, wide = *(100 * np.quantile(calls, [0.05, 0.95])), np.quantile(width, 0.95)
+        print(
+            f"| {half} | {'checkpoint' if earlier else 'none'} | {replays} | {100 * calls.mean():.1f} ({low:.1f} to {high:.1f}) | "
+            f"{100 * every.mean():.0f}, {100 * early.mean():.0f} | {100 * holds.mean():.1f} | {width.mean():.4f}, {wide:.4f} | "
+            f"{bias.mean():+.4f} | {100 * differ.mean():.1f} |",
+            flush=True,
+        )
+        good &= holds.mean() > 0.92 and differ.mean() < 0.08
     return bool(good)
 
 
@@ -390,10 +403,21 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--answers", type=Path, help="a file of recorded answers, in place of made-up worlds")
-    args = parser.parse_args()
-    if args.answers is not None:
-        return 0 if study_recorded(args.answers, args.replays, args.processes) else 1
-    return 0 if study(args.replays, args.only, args.processes, args.seed) else 1
+    some = [
+        "local none 1500 0.05",
+        "heavy checkpoint 1500 0.05",
+        "global contrary",
+        "local mixed up",
+        "mixed other 3000 0.05 population",
+        "alike none 3000",
+    ]
+    recorded_answers = Path(__file__).parent / "data" / "mosaic_answers.parquet"
+    args = parse(parser, replays=1, only=some, processes=0, answers=recorded_answers)
+    with workers(args.processes) as pool:
+        good = args.answers is None or study_recorded(pool, args.answers, args.replays)
+        if args.answers is None or args.tiny:
+            good &= study(pool, args.replays, args.only, args.seed, 1 if args.tiny else 60)
+    return int(not good and not args.tiny)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import resource
 import sys
@@ -36,8 +35,10 @@ from lmms_patch.runs.tables import Table
 from lmms_patch.stats.intervals import estimate
 from lmms_patch.stats.resample import DRAWS, Array
 
-sys.path.insert(0, str(Path(__file__).parent / "studies"))
-import gate
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import apart, parse
+from benchmarks.studies import gate
 
 BATCH = 10
 """Draws at a time in SciPy: of 1, 5, 10, 20 and 50 the fastest with 100,000 docs."""
@@ -165,17 +166,13 @@ def analysis(path: Path) -> tuple[float, float, float]:
     return seconds, before, resident() - before
 
 
-def analyses(docs: int) -> int:
+def analyses(docs: int, tiny: bool) -> int:
     """Prints the table of the analysis; the number of targets that are missed."""
-    spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.jsonl"
-        writer = spawn.Process(target=write_records, args=(path, docs))
-        writer.start()  # what it leaves in memory is not to be counted
-        writer.join()
+        apart(write_records, path, docs, tiny=tiny)  # what it leaves in memory is not to be counted
         size = path.stat().st_size / 2**20
-        with spawn.Pool(1) as pool:
-            seconds, before, more = pool.apply(analysis, (path,))
+        seconds, before, more = apart(analysis, path, tiny=tiny).value
     print(f"\nanalysis of {docs} docs, 10 views each, {DRAWS} draws; records: {size:.0f} MiB as text, {before:.0f} MiB in memory (Python included)\n")
     print("| | measured | target |\n|---|---|---|")
     print(f"| processor seconds | {seconds:.1f} | at most {SECONDS:.0f}: {met(seconds <= SECONDS)} |")
@@ -189,15 +186,14 @@ def main() -> int:
     parser.add_argument("--docs", type=int, default=100_000, help="number of docs (default 100000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is timed (default 3)")
     parser.add_argument("--only", nargs="+", choices=("bootstrap", "analysis"), default=("bootstrap", "analysis"))
-    arguments = parser.parse_args()
+    arguments = parse(parser, docs=500, rounds=1)
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started
     failures = 0
     if "bootstrap" in arguments.only:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            failures += pool.apply(bootstraps, (arguments.docs, arguments.rounds))
+        failures += apart(bootstraps, arguments.docs, arguments.rounds, tiny=arguments.tiny).value
     if "analysis" in arguments.only:
-        failures += analyses(arguments.docs)
-    return 1 if failures else 0
+        failures += analyses(arguments.docs, arguments.tiny)
+    return int(failures > 0 and not arguments.tiny)
 
 
 if __name__ == "__main__":

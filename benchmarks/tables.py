@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import apart, command, parse
+
 FASTER, SIZE, MEMORY = 20.0, 10.0, 1024.0
 """The targets: two columns from the file against the log; MB of the file; MiB of analyze."""
 NULL = 300
@@ -27,7 +28,6 @@ NULL = 300
 
 def make(folder: Path, docs: int) -> None:
     """The files of a run."""
-    sys.path.insert(0, str(ROOT))
     from loguru import logger
 
     from lmms_patch.runs.run import find
@@ -58,7 +58,6 @@ def make(folder: Path, docs: int) -> None:
 
 def read(folder: Path) -> tuple[float, float]:
     """Processor seconds of two columns from the file, and from the log."""
-    sys.path.insert(0, str(ROOT))
     from lmms_patch.runs import samples
     from lmms_patch.runs.run import find
 
@@ -76,37 +75,27 @@ def read(folder: Path) -> tuple[float, float]:
     return min(times[0]), min(times[1])
 
 
-def analyze(folder: Path) -> tuple[float, float]:
-    """Processor seconds and MiB at most of ``lmms-patch analyze``."""
-    command = [sys.executable, "-m", "lmms_patch.app.cli", "analyze", str(folder), "--quiet"]
-    _, status, used = os.wait4(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL).pid, 0)
-    if status:
-        raise SystemExit("analyze failed")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
 def main() -> int:
     """1 where a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--docs", type=int, default=100_000)
-    parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.make:  # in a process of its own: a child's peak memory starts from its parent's
-        make(args.make, args.docs)
-        return 0
+    args = parse(parser, docs=20)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
-        subprocess.run([sys.executable, __file__, "--docs", str(args.docs), "--make", str(folder)], check=True)
+        apart(make, folder, args.docs, tiny=args.tiny)
         parquet, log = next(folder.glob("*.parquet")), next(folder.glob("*.jsonl"))
         size = parquet.stat().st_size / 1e6
         print(f"{args.docs:,} docs: log of {log.stat().st_size / 1e6:.0f} MB, Parquet of {size:.1f} MB (target {SIZE:.0f})", flush=True)
         short, long = read(folder)
         print(f"two columns: {short:.2f} s from the file, {long:.1f} s from the log: {long / short:.0f} times (target {FASTER:.0f})", flush=True)
-        fast, memory = analyze(folder)
+        written = [str(Path(name) / made) for made in ("from-file.json", "from-log.json")]
+        _, _, fast, memory = apart(command, "analyze", str(folder), "--quiet", "--json", written[0], tiny=args.tiny)
         parquet.unlink()
-        slow, more = analyze(folder)
+        _, _, slow, more = apart(command, "analyze", str(folder), "--quiet", "--json", written[1], tiny=args.tiny)
+        stored, logged = (json.loads(Path(file).read_bytes()) for file in written)
+        assert stored == logged, "the log has other numbers than the Parquet file"
     print(f"analyze: {fast:.1f} s and {memory:.0f} MiB with the file (target {MEMORY:.0f}), {slow:.1f} s and {more:.0f} MiB without")
-    return int(long / short < FASTER or size > SIZE * args.docs / 100_000 or memory > MEMORY)
+    return int(not args.tiny and (long / short < FASTER or size > SIZE * args.docs / 100_000 or memory > MEMORY))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import multiprocessing
 import os
 import resource
 import sys
@@ -40,6 +39,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import apart, parse
 from lmms_patch.present import text_only
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
@@ -76,6 +76,8 @@ from tests.tst.worlds import (
     weak_yesno,
 )
 
+Sets = dict[str, list[Item]]
+"""The items of each benchmark."""
 NAMES = ("vsi_bench", "pope_coco", "scienceqa_test", "scienceqa_img", "videomme", "nlvr")
 SEEDS = (0, 1, 2)
 WORKERS = os.cpu_count() or 1
@@ -154,13 +156,12 @@ def _fitted(items: Sequence[Item], train: Places, test: Places, trees: int, seed
     return [f"{value:.2f}" for value in np.expm1(model.predict(features(test, False)))]
 
 
-def speed(names: Sequence[str]) -> list[str]:
+def speed(sets: Sets) -> list[str]:
     """Seconds, ratios, stages."""
     failures = []
-    for name in names:
+    for name, items in sets.items():
         if name not in ("vsi_bench", "pope_coco"):
             continue
-        items = items_of(name)
         grouped, settings = source_of(items), ModelSettings()
         cross_validation(items[:200], settings, source_of(items[:200]))  # imports
         ways: dict[str, Callable[[], float]] = {
@@ -231,11 +232,11 @@ def stages(items: Sequence[Item], settings: ModelSettings, grouped: Any) -> dict
 # --- pruning ----------------------------------------------------------------------------------------
 
 
-def pruning(names: Sequence[str]) -> list[str]:
+def pruning(sets: Sets) -> list[str]:
     """Seconds of Iterative Bias Pruning."""
-    if "vsi_bench" not in names:
+    if "vsi_bench" not in sets:
         return []
-    items = [dataclasses.replace(item, key=str(i)) for i, item in enumerate(items_of("vsi_bench"))]
+    items = [dataclasses.replace(item, key=str(i)) for i, item in enumerate(sets["vsi_bench"])]
     rewards, grouped = rewards_of(items), source_of(items)
     prepared = RfDiagnostic().prepare(items, rewards)
     start = time.perf_counter()
@@ -269,26 +270,23 @@ def made_up(kind: str, count: int) -> list[Item]:
     return out
 
 
-def _peak(kind: str, count: int, queue: Any) -> None:
+def _peak(kind: str, count: int) -> tuple[float, float]:
     items = made_up(kind, count)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rewards = rewards_of(items)
     start = time.perf_counter()
     prepared = RfDiagnostic().prepare(items, rewards)
-    diagnose(prepared, items, rewards, np.arange(count), grouping(items, "source"), seeds=(0,), runner=in_threads(8))
-    queue.put((before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, time.perf_counter() - start))
+    found = diagnose(prepared, items, rewards, np.arange(count), grouping(items, "source"), seeds=(0,), runner=in_threads(8))
+    assert np.isfinite(found.scores).all(), "every item has a score"
+    return before, time.perf_counter() - start
 
 
-def memory(count: int = 100_000) -> list[str]:
+def memory(sets: Sets, count: int = 100_000, tiny: bool = False) -> list[str]:
     """Peak resident memory in GiB, with 8 threads."""
     failures = []
     for kind in ("options", "numbers"):
-        context = multiprocessing.get_context("spawn")
-        queue = context.Queue()
-        process = context.Process(target=_peak, args=(kind, count, queue))
-        process.start()
-        before, peak, seconds = queue.get()
-        process.join()
+        (before, seconds), _, _, mib = apart(_peak, kind, count, tiny=tiny)
+        peak = mib / 1024
         print(f"{count} items, {kind}: peak {peak:.1f} GiB (the items themselves {before:.1f}), {seconds:.0f} s for one cross-validation")
         failures += [f"{kind}: peak {peak:.1f} GiB, above {MEMORY:g}"] if peak > MEMORY else []
     return failures
@@ -297,10 +295,9 @@ def memory(count: int = 100_000) -> list[str]:
 # --- what is found ----------------------------------------------------------------------------------
 
 
-def table(names: Sequence[str]) -> list[str]:
+def table(sets: Sets) -> list[str]:
     """Accuracy by grouping, in percent."""
-    for name in names:
-        items = items_of(name)
+    for name, items in sets.items():
         for by in ("none", "source", "text"):
             grouped = grouping(items, by)
             if not grouped.usable:
@@ -335,10 +332,9 @@ def _by_category(items: Sequence[Item], found: Diagnosis) -> None:
         print(f"    {category}: {len(own)} items, TsT {accuracy:.1f}, majority {typical:.1f}")
 
 
-def shuffles(names: Sequence[str], count: int = 20) -> list[str]:
+def shuffles(sets: Sets, count: int = 20) -> list[str]:
     """TsT accuracy on golds that mean nothing, less the frequency baseline and less chance."""
-    for name in names:
-        items = items_of(name)
+    for name, items in sets.items():
         grouped, rewards, rows = source_of(items), rewards_of(items), []
         for seed in range(count):
             shuffled = shuffle_golds(items, seed)
@@ -354,12 +350,11 @@ def shuffles(names: Sequence[str], count: int = 20) -> list[str]:
     return []
 
 
-def rivals(names: Sequence[str]) -> list[str]:
+def rivals(sets: Sets) -> list[str]:
     """Ours less each rival, paired by doc, with the standard error of the difference; sources are resampled whole."""
-    sets: dict[str, list[Item]] = {name: items_of(name) for name in names}
-    sets |= {"AMBER-like": weak_yesno(3000)[0], "SugarCrepe-like": two_captions(1500)[0]}
+    made = {"AMBER-like": weak_yesno(3000)[0], "SugarCrepe-like": two_captions(1500)[0]}
     failures = []
-    for name, items in sets.items():
+    for name, items in (sets | made).items():
         grouped = source_of(items)
         ours = cross_validation(items, ModelSettings(), grouped).scores[0]
         print(f"{name}: ours {100 * np.nanmean(ours):.1f}", flush=True)
@@ -378,14 +373,13 @@ def _difference(items: Sequence[Item], ours: Any, theirs: Any) -> tuple[float, f
     return float(np.nanmean(ours - theirs)), float(np.sqrt(((sums - sums.mean()) ** 2).sum()) / len(items))
 
 
-def embeddings(names: Sequence[str], path: str) -> list[str]:
+def embeddings(sets: Sets, path: str) -> list[str]:
     """TsT accuracy with and without a text-embedding model, of the ensemble and of the linear model alone."""
     from lmms_patch.harness.models.embeddings import Embedder
 
     embed = Embedder(path)
     print(embed.described)
-    for name in names:
-        items = items_of(name)
+    for name, items in sets.items():
         for grouped in (source_of(items), grouping(items, "text")):
             for model in ("boosting", "linear"):
                 plain, found = (cross_validation(items, ModelSettings(model, embed=given), grouped) for given in (None, embed))
@@ -398,7 +392,7 @@ def embeddings(names: Sequence[str], path: str) -> list[str]:
 # --- what is claimed ----------------------------------------------------------------------------------
 
 
-def claims(names: Sequence[str]) -> list[str]:
+def claims(sets: Sets) -> list[str]:
     """Print what is said of made-up sets, before and now. No question of theirs gives its answer away, so to claim a shortcut is wrong."""
     sets = {
         "balanced captions": balanced(300),
@@ -452,7 +446,7 @@ def judged_prunings(docs: int = 600) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": lambda names: memory(), "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
+PARTS = {"speed": speed, "prune": pruning, "memory": memory, "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
 """Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
@@ -462,14 +456,18 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=[*PARTS, "embeddings"], default=["speed", "prune", "memory"])
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
-    args = parser.parse_args()
+    parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
+    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles"], names=["vsi_bench"], docs=60)
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
-    failures = [line for part in args.only for line in parts[part](args.names)]
+    if args.tiny:
+        parts |= {"memory": partial(memory, count=60, tiny=True), "shuffles": partial(shuffles, count=2)}
+    sets = {} if args.only == ["memory"] else {name: items_of(name)[: args.docs] for name in args.names}
+    failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)
-    return 1 if failures else 0
+    return int(bool(failures) and not args.tiny)
 
 
 if __name__ == "__main__":

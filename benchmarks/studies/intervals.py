@@ -14,14 +14,19 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import parse
 from lmms_patch.stats import intervals
 from lmms_patch.stats.intervals import UNSEEN_OF_PAIRS, Sample, effective_clusters
 from lmms_patch.stats.resample import DRAWS
@@ -236,14 +241,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="samples of each cell (1000)")
     parser.add_argument("--only", nargs="*", choices=WORLDS, default=list(WORLDS), help="kinds of docs")
     parser.add_argument("--all", action="store_true", help="print every cell")
+    parser.add_argument("--docs", nargs="+", type=int, default=DOCS, help="numbers of docs")
     parser.add_argument("--seed", type=int, default=20)
-    args = parser.parse_args()
+    args = parse(parser, runs=1, docs=(50,), all=True)
     start = time.monotonic()
     columns = [f"{name} {way}" for name in NUMBERS for way in WAYS]
     print(f"| docs are | n | worth | {' | '.join(columns)} |\n|{'---|' * (3 + len(columns))}")
-    outside, every = [], []
+    outside, every, shares = [], [], list[float]()
     for kind in args.only:
-        for docs in DOCS:
+        for docs in args.docs:
             cells = {means: settled(WORLDS[kind], docs, means, args.runs, args.seed) for means in PAIRS}
             worth = effective_clusters(sizes_of(WORLDS[kind].clusters, docs))
             shown = [span(list(cells.values()), way, name) for name in NUMBERS for way in WAYS]
@@ -251,11 +257,13 @@ def main() -> None:
             for means, one in cells.items():
                 row = f"| {kind} | {docs} | {means[0]:g} | {means[1]:g} | {{}} | {{}} | {{}} | {{}} |"
                 for name in NUMBERS:
+                    shares.append(one.held["after", name])
                     then, now = (one.held[way, name] for way in WAYS)
                     wider = one.width["after", name] / one.width["before", name] if one.width["before", name] > 1e-9 else math.inf
                     every.append(row.format(name, percent(then), percent(now), f"{wider:.2f}" if math.isfinite(wider) else "had none"))
                     if not LOW <= now <= HIGH:
                         outside.append(every[-1])
+    assert np.nanmean(shares) > 0.85, f"intervals hold the truth in {percent(float(np.nanmean(shares)))} % of all runs"
     head = "\n| docs are | n | FIP | MPP | number | before | after | width, after / before |\n|---|---|---|---|---|---|---|---|"
     print(f"\nOutside {100 * LOW:.0f} to {100 * HIGH:.0f} % (of {len(every)} cells {len(outside)}):\n{head}", *outside, sep="\n")
     if args.all:

@@ -26,12 +26,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import parse
 from lmms_patch.compare.engine import Compared
 from lmms_patch.gate import judge, rules
 from lmms_patch.stats import paired
@@ -283,19 +287,22 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--world", choices=WORLDS, nargs="*", default=WORLDS)
-    given = parser.parse_args()
-    start, missed = time.process_time(), 0
+    given = parse(parser, runs=2)
+    start, missed, failed = time.process_time(), 0, Counter[float]()
     print("| answers | docs | true drop, points | score passes | undecided | fails | index passes | fails | build fails, % | at most |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for row in study(given.runs, given.seed, given.world):
         missed += row.missed
+        failed[row.drop] += row.failed
+        assert row.drop or row.world != "deterministic" or not row.missed, "two identical runs must pass"
         print(line(row), flush=True)
+    assert failed[DROPS[-1]] > failed[DROPS[0]], f"the largest drop fails most: {failed}"
     print("\n| answers | docs | the primary number differs | any of six others | without correction |")
     print("|---|---|---|---|---|")
     for world, docs in ((world, docs) for world in given.world if world != "deterministic" for docs in (200, 1000)):
         print(f"| {world} | {docs:,} | {' | '.join(f'{100 * one:.1f}' for one in said_of_alike(world, docs, given.runs, given.seed))} |", flush=True)
     print(f"\n{given.runs} builds a row, {time.process_time() - start:.0f} processor seconds, {missed} targets missed.", file=sys.stderr)
-    return int(missed > 0)
+    return int(missed > 0 and not given.tiny)
 
 
 if __name__ == "__main__":
