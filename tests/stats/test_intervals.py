@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -32,6 +32,7 @@ from lmms_patch.stats.intervals import (
     trimmed,
 )
 from lmms_patch.stats.resample import Estimate, weighted_sums
+from tests.sizes import examples
 
 SHARE = np.array([[0.0, 1.0], [1.0, 1.0]])
 CORNERS = np.array([[a, b, 1.0] for a in (0.0, 1.0) for b in (0.0, 1.0)])
@@ -284,7 +285,7 @@ SCORES = st.sampled_from([0.0, 1.0]) | st.sampled_from([0.0, 0.3, 1.0]) | st.flo
 
 
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=10, max_size=60), st.integers(1, 4), st.sampled_from([0.5, 0.95, 0.99]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_intervals_have_width_hold_their_value_and_stay_in_range(pairs, size, level):
     rows = with_ones(*np.array(pairs).T)
     clusters = None if size == 1 else np.arange(len(rows)) // size
@@ -304,7 +305,7 @@ def test_intervals_have_width_hold_their_value_and_stay_in_range(pairs, size, le
 
 
 @given(st.lists(st.floats(0, 1), min_size=12, max_size=40), st.randoms())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_order_of_docs_changes_nothing(scores, shuffler):
     mixed = list(scores)
     shuffler.shuffle(mixed)
@@ -318,7 +319,7 @@ PICKED = st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 2)), mi
 
 
 @given(PICKED, st.sampled_from(sorted(forms.FORMS)))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_every_form_stays_in_range_and_never_has_a_point_for_an_interval(docs, name):
     """Shares within 0..1, percent 0..100, a sum 0..n, MME 0..200 for each category; also where all answers are right, or one category is small."""
     said, gold, categories = (np.array(column) for column in zip(*docs, strict=True))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -14,6 +14,7 @@ from lmms_patch.stats.forms import MEAN, RATIO
 from lmms_patch.stats.intervals import few_clusters, half_width, tails
 from lmms_patch.stats.paired import DRAWS, Number, detectable, differences, least_p, mcnemar, p_value, unpaired
 from lmms_patch.stats.resample import Estimate
+from tests.sizes import examples
 
 
 def scored(*sides):
@@ -117,7 +118,7 @@ def test_p_values_of_few_clusters_follow_student():
     assert beyond == pytest.approx(max(2 / 40_001, 2 * stats.t.sf(6 / math.sqrt(12 / 11), 11)), rel=0.05)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(10, 80), st.floats(-0.4, 0.4), st.integers(0, 999))
 def test_p_and_interval_agree(groups, shift, seed):
     """A p below 5 % never stands beside a 95 % interval that holds 0, but for what a draw more or less makes."""
@@ -127,7 +128,7 @@ def test_p_and_interval_agree(groups, shift, seed):
         assert found.estimate.low > 0 or found.estimate.high < 0
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=10, max_size=60))
 def test_swapping_the_runs_turns_the_sign(pairs):
     first, second = np.array(pairs).T

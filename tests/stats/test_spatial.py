@@ -2,12 +2,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lmms_patch.stats import spatial
 from lmms_patch.stats.spatial import cell_shares, holm, win_share
+from tests.sizes import examples
 
 
 def test_shares_by_hand():
@@ -66,7 +67,7 @@ grids = arrays(float, st.tuples(st.integers(1, 12), st.just(4)), elements=st.sam
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_properties(scores):
     found = cell_shares(scores, permutations=19)
     if found.score is None:
@@ -203,7 +204,7 @@ nine = arrays(float, st.tuples(st.integers(1, 15), st.just(9)), elements=st.samp
 
 
 @given(nine, st.randoms())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_order_of_docs_changes_no_share(scores, shuffler):
     order = list(range(len(scores)))
     shuffler.shuffle(order)
@@ -217,7 +218,7 @@ def test_the_order_of_docs_changes_no_share(scores, shuffler):
 
 
 @given(st.lists(st.sampled_from([(1.0, 0, 0, 0), (0, 1.0, 0, 0), (1.0, 0, 1.0, 0)]), min_size=12, max_size=30), st.randoms())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_order_of_docs_changes_no_p_value_where_docs_are_counted(rows, shuffler):
     mixed = list(rows)
     shuffler.shuffle(mixed)
@@ -225,7 +226,7 @@ def test_the_order_of_docs_changes_no_p_value_where_docs_are_counted(rows, shuff
 
 
 @given(nine)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_wins_by_their_definition(scores):
     """Each doc in which a cell scores gives 1/k to each of its k best cells; a cell that is never best gets nothing."""
     wins, docs = [0.0] * 9, 0
@@ -243,7 +244,7 @@ def test_wins_by_their_definition(scores):
 
 
 @given(nine, st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_cell_that_never_scores_changes_no_win(scores, place):
     found, wider = win_share(scores), win_share(np.insert(scores, place, 0.0, axis=1))
     if found is None:
@@ -254,7 +255,7 @@ def test_a_cell_that_never_scores_changes_no_win(scores, place):
 
 
 @given(nine, st.integers(0, 8))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_turning_all_docs_alike_turns_the_shares(scores, places):
     one, two = cell_shares(scores, permutations=9), cell_shares(np.roll(scores, places, axis=1), permutations=9)
     if one.score is not None:
@@ -263,7 +264,7 @@ def test_turning_all_docs_alike_turns_the_shares(scores, places):
 
 
 @given(nine, st.sampled_from([1 / 128, 64.0]))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_scale_of_the_metric_changes_nothing(scores, scale):
     """Powers of two, so that floats are exact."""
     one, two = cell_shares(scores, permutations=19), cell_shares(scores * scale, permutations=19)
