@@ -10,9 +10,10 @@ import pytest
 from hypothesis import settings
 
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
+from tests.sizes import examples
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
-settings.register_profile("same", derandomize=True, max_examples=50)
+settings.register_profile("same", examples(50), derandomize=True)
 if not os.environ.get("LMMS_PATCH_RANDOM"):
     settings.load_profile("same")
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from lmms_patch.stats import spatial
 from lmms_patch.stats.spatial import cell_shares, holm, win_share
-from tests.sizes import examples
+from tests.sizes import examples, size
 
 
 def test_shares_by_hand():
@@ -34,10 +34,10 @@ def test_p_values_against_all_permutations():
 
 
 def test_p_values_are_flat_where_cells_are_exchangeable():
-    stream = np.random.default_rng(0)
-    p = [cell_shares((stream.random((40, 9)) < 0.3).astype(float), permutations=99, seed=run).p for run in range(300)]
+    stream, runs = np.random.default_rng(0), size(120, 300)
+    p = [cell_shares((stream.random((40, 9)) < 0.3).astype(float), permutations=99, seed=run).p for run in range(runs)]
     for level in (0.05, 0.2, 0.5):
-        assert np.mean(np.array(p) <= level) == pytest.approx(level, abs=4 * (level * (1 - level) / 300) ** 0.5)
+        assert np.mean(np.array(p) <= level) == pytest.approx(level, abs=4 * (level * (1 - level) / runs) ** 0.5)
 
 
 def test_a_task_that_lives_in_the_middle_is_found():
@@ -163,7 +163,7 @@ def test_p_values_are_flat_where_right_cells_hang_together(layout):
     On the ring neighbours follow each other in reading order, as the turns have it; on the torus they are above, below and
     beside (the edges meet), which turns do not copy exactly. A shuffle of single cells would say p < 0.05 more often than that.
     """
-    stream, runs, docs = np.random.default_rng(3), 300, 40
+    stream, runs, docs = np.random.default_rng(3), size(120, 300), 40
     beside = {"ring": [(0, 0), (0, 1), (0, -1)], "torus": [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]}[layout]
     p = []
     for run in range(runs):
@@ -179,7 +179,7 @@ def test_p_values_are_flat_where_right_cells_hang_together(layout):
 
 def test_p_values_are_flat_where_docs_share_images():
     """30 images of four questions each, all four right in the same random cell: without clusters the test would be far too sure."""
-    stream, runs = np.random.default_rng(8), 200
+    stream, runs = np.random.default_rng(8), size(80, 200)
     images = np.arange(120) // 4
     kept, lost = [], []
     for run in range(runs):
