@@ -1,8 +1,8 @@
 """Tests are offline, and keep the caches of datasets apart from the user's."""
 
-import contextlib
 import gc
 import os
+import sys
 import tempfile
 
 import loguru  # noqa: F401 - here, because it writes to the stderr that it finds at its first import: within a test that would be one that ends with the test
@@ -10,12 +10,10 @@ import pytest
 from hypothesis import settings
 
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
-
-with contextlib.suppress(ImportError):  # as loguru; not among the lowest versions
-    import nltk  # noqa: F401 - its downloader writes to the stderr of its first import
+from tests.sizes import examples
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
-settings.register_profile("same", derandomize=True, max_examples=50)
+settings.register_profile("same", examples(50), derandomize=True)
 if not os.environ.get("LMMS_PATCH_RANDOM"):
     settings.load_profile("same")
 
@@ -50,6 +48,12 @@ def indexed():
     undo = index_once()
     yield
     undo()
+
+
+def pytest_runtest_teardown():
+    """Let nltk's downloader, if a test has imported it, write to a stderr that stays: it keeps that of its import, which may end with the test."""
+    if made := getattr(sys.modules.get("nltk.downloader"), "Downloader", None):
+        made.download.__defaults__ = tuple(sys.__stderr__ if hasattr(value, "write") else value for value in made.download.__defaults__)
 
 
 def pytest_sessionfinish():

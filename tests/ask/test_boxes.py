@@ -7,7 +7,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -21,6 +21,7 @@ from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.scored import Lent
 from tests.making.boxes import numbers, planted, record
 from tests.making.recordings import METRIC, mean
+from tests.sizes import examples
 
 TWO = [(1, 2, 9, 8), (0, 0, 5, 5)]
 
@@ -177,7 +178,7 @@ def test_a_region_is_cut_as_it_is_and_upsampled_where_asked():
 # --- numbers --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=6), st.data(), st.booleans())
 def test_the_best_of_some_boxes_is_that_of_all_choices(scores, data, higher):
     k = data.draw(st.integers(1, len(scores)))
@@ -262,7 +263,7 @@ def test_every_number_and_its_interval_by_plain_loops():
         assert regions.boxes[key] == sum(map(len, found))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.tuples(st.booleans(), *[st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=3)] * 2), min_size=12, max_size=20))
 def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs):
     one, other = (

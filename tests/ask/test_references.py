@@ -6,11 +6,12 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import CONSTANTS, Doc, plan, questions, shown
+from tests.sizes import examples
 
 LETTERS = "ABCDEFGH"
 
@@ -39,7 +40,7 @@ def donors(made):
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 9), st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_loans_are_the_inverse_of_donors(n, p, seed, data):
     """By doc id, not by place. Each doc has donors 0, 1, ... without gaps: as many as are allowed, up to P, each once."""
     ids = data.draw(st.lists(st.integers(0, 500), min_size=n, max_size=n, unique=True))

@@ -4,11 +4,12 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.ask.wrong_images import ACCEPTED, LOOKED_AT, Look, Ring, choose, sample
 from lmms_patch.stats.donors import strata
+from tests.sizes import examples
 
 
 def ring(kinds, units=None, sources=None, seed=0, keys=None):
@@ -25,7 +26,7 @@ def look(size=(100, 100), prints="a", count=1, usable=True):
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(1, 40), st.integers(0, 3), st.randoms())
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_whole_clusters_until_there_are_enough(clusters, least, seed, shuffler):
     units = {i: f"cluster {cluster}" for i, cluster in enumerate(clusters)}
     chosen = sample(units, least, seed)

@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.compare.contrast import CONTRASTS, compared, contrast
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score.results import Record
 from tests.making.magic import doc, record
+from tests.sizes import examples
 
 DOG, CAT = "It is a dog.\n**Answer**: dog", "It is a cat.\n**Answer**: cat"
 
@@ -90,7 +91,7 @@ def test_other_data_is_refused():
 BITS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=12, max_size=30)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(BITS)
 def test_the_value_is_the_difference_of_the_means_whatever_the_order(pairs):
     first = records("all", *(doc(f"q{i}", said(a)) for i, (a, _) in enumerate(pairs)))

@@ -6,7 +6,7 @@ import json
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.app import schemas
@@ -16,6 +16,7 @@ from lmms_patch.magic.score.results import Record
 from lmms_patch.present.terminal import compare as show_compare
 from lmms_patch.runs import run as runs
 from tests.making.runs import magic_doc, write_magic
+from tests.sizes import examples
 
 # 4 docs: relevant 1 (of 3 boxes), 1 and 2, 1 and 2, none. Used by A: 1 and 3; 1; nothing; nothing. By B: 1; 1 and 2; 3; 3.
 RELEVANT = ((1,), (1, 2), (1, 2), ())
@@ -137,7 +138,7 @@ def fills(verdicts, same):
     return itertools.product(*ways)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(st.tuples(VERDICT, VERDICT), st.booleans()), min_size=1, max_size=6))
 def test_bounds_of_a_difference_are_the_extremes_of_all_verdicts_there_could_be(docs):
     verdicts, same = zip(*docs, strict=True)

@@ -16,6 +16,7 @@ from lmms_patch.stats import forms, paired
 from tests.gate.running import gate, rules_file
 from tests.making import lean
 from tests.places import ROOT
+from tests.sizes import size
 
 FILE = ROOT / "benchmarks" / "studies" / "rules.py"
 
@@ -59,10 +60,11 @@ def test_the_study_says_what_the_command_line_says(tmp_path, capsys, world, drop
 @pytest.mark.parametrize("world", study.WORLDS)
 def test_false_alarms_keep_their_targets(world):
     """No change: at most 1 % of builds fail; a drop of 2 points, which is the margin: at most 2.5 %; the same answers: none but pass."""
-    for row in study.study(100, 1, [world], (150, 300), (0.0, 0.02)):
+    runs = size(40, 100)
+    for row in study.study(runs, 1, [world], size((300,), (150, 300)), (0.0, 0.02)):
         assert not row.missed, study.line(row)
         if world == "deterministic" and not row.drop:
-            assert row.score == row.index == {"pass": 100}
+            assert row.score == row.index == {"pass": runs}
 
 
 def test_a_drop_of_five_points_is_caught_as_often_as_the_formula_says():
@@ -71,8 +73,8 @@ def test_a_drop_of_five_points_is_caught_as_often_as_the_formula_says():
     With the margin of the shipped rules, 2 points, and their level, 0.975, z = 2.24: 0.21.
     """
     se = math.sqrt((0.7 * 0.3 + 0.65 * 0.35) / 1000)
-    found = {name: [] for name in ("no margin", "shipped")}
-    for run in range(200):
+    found, runs = {name: [] for name in ("no margin", "shipped")}, size(60, 200)
+    for run in range(runs):
         two = study.pair("independent", 1000, 0.05, np.random.default_rng([2, run]))
         found["no margin"].append(study.verdicts(two, NO_MARGIN)["fip"])
         found["shipped"].append(study.verdicts(two)["fip"])
@@ -80,20 +82,20 @@ def test_a_drop_of_five_points_is_caught_as_often_as_the_formula_says():
         power = NormalDist().cdf((0.05 - margin) / se - NormalDist().inv_cdf((1 + level) / 2))
         assert power == pytest.approx(expected, abs=0.005)
         caught = sum(one.call == "fail" for one in found[name])
-        assert caught == pytest.approx(200 * power, abs=3 * math.sqrt(200 * power * (1 - power)))
+        assert caught == pytest.approx(runs * power, abs=3 * math.sqrt(runs * power * (1 - power)))
     assert np.mean([one.detectable for one in found["no margin"]]) == pytest.approx(2.8016 * se, rel=0.02)
 
 
 def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_five_runs():
     """Docs are hard or easy for both runs, as in practice, which leaves less to the difference than two samples would."""
     margin = rules.parse({"schema": 1, "rules": [{"name": "a", "metric": "fip", "max_drop": 0.01, "margin": 0.01}]})
-    said = [study.verdicts(study.pair("easy and hard", 1000, 0.0, np.random.default_rng([3, run])), margin)["fip"] for run in range(20)]
-    detectable = float(np.mean([one.detectable for one in said]))
+    said = [study.verdicts(study.pair("easy and hard", 1000, 0.0, np.random.default_rng([3, run])), margin)["fip"] for run in range(size(10, 20))]
+    detectable, runs = float(np.mean([one.detectable for one in said])), size(60, 200)
     caught = [
         study.verdicts(study.pair("easy and hard", 1000, 0.02 + detectable, np.random.default_rng([4, run])), margin)["fip"].call
-        for run in range(200)
+        for run in range(runs)
     ]
-    assert caught.count("fail") == pytest.approx(160, abs=3 * math.sqrt(200 * 0.8 * 0.2))
+    assert caught.count("fail") == pytest.approx(0.8 * runs, abs=3 * math.sqrt(runs * 0.8 * 0.2))
 
 
 def test_clusters_that_turn_as_a_whole_raise_no_more_false_alarms_than_the_level_says():

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -18,6 +18,7 @@ from lmms_patch.magic.dataset import Dataset, DatasetError, check, read, write
 from lmms_patch.magic.items import Box, MagicItem, Step
 from lmms_patch.magic.rows import Fault, Faults, parse, to_row
 from tests.making.magic_rows import as_parquet, png, put, row
+from tests.sizes import examples
 
 
 def one_box(box: Any, relevant: Any = True) -> list[dict[str, Any]]:
@@ -337,7 +338,7 @@ def items(draw: st.DrawFn) -> MagicItem:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(items())
 def test_an_item_survives_being_written(item: MagicItem) -> None:
     found = Faults(1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from lmms_patch.magic import draw as drawing_module
 from lmms_patch.magic.draw import RED, WHITE, BoxError, Drawing, Rect, _plate_size, draw, hidden_shares, in_other_boxes, layout, upright
+from tests.sizes import examples
 
 GREY = (100, 110, 120)
 
@@ -78,7 +79,7 @@ def scenes(draw_: st.DrawFn) -> tuple[tuple[int, int], list[tuple[int, int, int,
     return size, boxes
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(scenes())
 def test_only_rings_and_plates_are_painted_and_all_lie_inside(scene: tuple[tuple[int, int], list[tuple[int, int, int, int]]]) -> None:
     size, boxes = scene
@@ -224,7 +225,7 @@ def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) 
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(crowded())
 def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]]) -> None:
     size, boxes = scene
@@ -295,7 +296,7 @@ def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plat
     return out
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(crowded(), st.sampled_from([1, 88, 1234567]))
 def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]], first: int) -> None:
     size, boxes = scene
@@ -359,7 +360,7 @@ def test_a_number_makes_room_for_another_that_has_one_place_only() -> None:
     assert touched(boxes, (70, 80)) == [{boxes[0]}, {boxes[1]}]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.one_of(scenes(), crowded()))
 def test_drawings_whose_numbers_touched_nothing_stay_as_they_were(scene: tuple[tuple[int, int], list[Rect]]) -> None:
     """Without the last stage, numbers are placed as in version 2 of the pixels."""

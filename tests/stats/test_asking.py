@@ -6,9 +6,11 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import binom
 from scipy.stats import t as student
 
 from lmms_patch.stats.asking import FLOOR, LEAST_ROUND, Asking, Docs, Goal, Sampled, best_rates, interval, logistic, overlap, typical_calls
+from tests.sizes import size
 
 GOAL = Goal(0.08)
 
@@ -65,7 +67,7 @@ def sampled(stream, full, best, guess, before, after, p):
 def test_estimates_and_their_variances_have_no_bias_whatever_was_predicted():
     """Brute force over hashes: the mean of the estimates is the truth, and the mean of the variances is their variance."""
     stream = np.random.default_rng(1)
-    n, turns = 40, 20_000
+    n, turns = 40, size(3_000, 20_000)
     full, best = (stream.random((2, n)) > 0.4).astype(float)
     first = stream.uniform(0.2, 1, n)
     p = np.column_stack([first, first * stream.uniform(0.3, 1, n)])
@@ -136,7 +138,7 @@ def test_a_few_docs_that_were_left_out_may_be_anything():
 @pytest.mark.parametrize("shape", ["nearly all right", "rarely right"])
 def test_small_benchmarks_near_the_ends_of_the_scale(shape):
     """200 docs, the default pilot of 100: few docs are sampled, and few of them differ. 90 % of intervals or more hold the truth."""
-    held, turns = 0, 60
+    held, turns = 0, size(20, 60)
     for seed in range(turns):
         stream = np.random.default_rng(seed)
         levels = (0.97, 0.9) if shape == "nearly all right" else (0.8, 0.03)
@@ -164,9 +166,9 @@ def test_where_there_is_no_index_there_is_none(full):
     ids=["none", "the same", "contrary", "mixed up", "two grids"],
 )
 def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
-    """60 populations: the interval has the wanted width, and holds the truth in all but a few."""
-    held = 0
-    for seed in range(60):
+    """Populations: the interval has the wanted width, and holds the truth in all but a few."""
+    held, turns = 0, size(16, 60)
+    for seed in range(turns):
         scores, docs = world(600, cells, seed, earlier=earlier)
         asking = asked(scores, docs)
         for g, place in enumerate(asking._places):
@@ -174,7 +176,7 @@ def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
             assert ends.half <= GOAL.half + 1e-12
             held += ends.low <= index(scores, place) <= ends.high
         assert asking.calls < scores.size
-    assert held >= 60 * len(cells) * 0.88, "a fair coin of 95 % falls below in 1 of 100 tries"
+    assert held >= len(cells) * binom.ppf(0.01, turns, 0.95), "a fair coin of 95 % falls below in 1 of 100 tries"
 
 
 def test_a_good_earlier_run_saves_calls_and_a_bad_one_costs_few():
@@ -265,7 +267,7 @@ def worlds_of_uneven_golds(seed):
 def test_no_cell_is_left_out_that_may_earn_more_than_its_docs_gold():
     """Brute force: the best cell of every doc, whatever was left out, is that of all its cells."""
     spared = 0
-    for seed in range(150):
+    for seed in range(size(60, 150)):
         scores, docs = worlds_of_uneven_golds(seed)
         asking, at = asked(scores, docs, None), 1
         spared += scores.size - asking.calls
@@ -276,7 +278,7 @@ def test_no_cell_is_left_out_that_may_earn_more_than_its_docs_gold():
 
 
 def test_a_budget_is_kept():
-    for seed in range(30):
+    for seed in range(size(6, 30)):
         scores, docs = world(800, seed=seed)
         asking = asked(scores, docs, Goal(0.01, budget=2000))
         assert asking.calls <= 2000

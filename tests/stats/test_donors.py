@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_patch.stats.donors import DONORS, LEAST_DOCS, draw, draw_clusters, strata
+from tests.sizes import size
 
 # --- strata --------------------------------------------------------------------------------------------
 
@@ -118,8 +119,8 @@ def test_the_seed_decides_and_a_generator_is_taken_too():
 
 @pytest.mark.parametrize(("n", "p"), [(6, 2), (30, 3)])
 def test_every_allowed_doc_is_as_likely(n, p):
-    """Doc 0 has n - 1 possible donors and takes p of them: each is taken with p / (n - 1). 3000 draws, 4.5 standard errors."""
-    found, runs = one_kind(n), 3000
+    """Doc 0 has n - 1 possible donors and takes p of them: each is taken with p / (n - 1), within 4.5 standard errors."""
+    found, runs = one_kind(n), size(1000, 3000)
     stream = np.random.default_rng(5)
     counts = Counter(d for _ in range(runs) for d in draw(found, list(range(n)), donors=p, seed=stream)[0].tolist())
     share = p / (n - 1)

@@ -11,6 +11,7 @@ from lmms_eval.tasks.mme import utils as mme
 from lmms_eval.tasks.pope import utils as pope
 
 from lmms_patch.stats.forms import F1, FORMS, MEAN, MME, PERCENT, PRECISION, RECALL, SUM, Picked, fits, on, recognise, same, value_of
+from tests.sizes import size
 
 scalars = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 labels = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -215,7 +216,7 @@ KINDS_OF_VSI = {
 
 
 def test_merged_categories_against_vsibench():
-    """On 300 resamples of 40 docs, most of which lack a kind: where one of the three kinds of directions is missing, neither gives a number."""
+    """On resamples of 40 docs, most of which lack a kind: where one of the three kinds of directions is missing, neither gives a number."""
     from lmms_eval.tasks.vsibench import utils
 
     stream = np.random.default_rng(4)
@@ -225,7 +226,7 @@ def test_merged_categories_against_vsibench():
     scores = np.where([names[kind] in numeric for kind in kinds], stream.integers(0, 11, 80) / 10, stream.integers(0, 2, 80))
     every = Picked(scores, categories=kinds, merged=merged)
     form, seen = on(FORMS["macro"], merged), {"both": 0, "neither": 0, "other kinds lack": 0}
-    for _ in range(300):
+    for _ in range(size(120, 300)):
         drawn = stream.integers(0, 80, 40)
         docs = [{"question_type": names[kinds[i]], ("MRA:.5:.95:.05" if names[kinds[i]] in numeric else "accuracy"): float(scores[i])} for i in drawn]
         sums = form.rows(every)[drawn].sum(axis=0)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lmms_patch.stats.gate import DELTA, Gate, Looks, gate, looks, se_at_chance, wanted, with_looks
 from lmms_patch.stats.intervals import mean
 from lmms_patch.stats.resample import Estimate
+from tests.sizes import size
 
 # numbers are eighths, so that sums are exact
 CHANCE, DELTA_8 = 0.5, 0.125
@@ -105,13 +106,13 @@ def test_a_larger_error_never_opens_the_gate(fip, chance, se, more):
         assert gate(fip, chance, se=se).valid
 
 
-@pytest.mark.parametrize(("p", "size"), [(0.25, 4), (0.5, 4), (0.65, 4), (0.8, 4), (0.8, 1), (0.8, 18)])
-def test_a_model_at_a_documented_floor_passes_in_at_most_three_percent(p, size):
-    """20,000 runs of 50 clusters (200 for single docs) whose docs hang together (beta, correlation 0.3), right as often as the floor says."""
-    stream, runs = np.random.default_rng(0), 20_000
-    clusters = 200 if size == 1 else 56 if size == 18 else 50
-    rate = p if size == 1 else stream.beta(p * 0.7 / 0.3, (1 - p) * 0.7 / 0.3, (runs, clusters))
-    scores = stream.binomial(size, rate, (runs, clusters)) / size
+@pytest.mark.parametrize(("p", "together"), [(0.25, 4), (0.5, 4), (0.65, 4), (0.8, 4), (0.8, 1), (0.8, 18)])
+def test_a_model_at_a_documented_floor_passes_in_at_most_three_percent(p, together):
+    """Thousands of runs of 50 clusters (200 for single docs) whose docs hang together (beta, correlation 0.3), right as often as the floor says."""
+    stream, runs = np.random.default_rng(0), size(6_000, 20_000)
+    clusters = 200 if together == 1 else 56 if together == 18 else 50
+    rate = p if together == 1 else stream.beta(p * 0.7 / 0.3, (1 - p) * 0.7 / 0.3, (runs, clusters))
+    scores = stream.binomial(together, rate, (runs, clusters)) / together
     fip, se = scores.mean(axis=1), scores.std(axis=1) / clusters**0.5
     passed = [gate(f, p, se=max(s, se_at_chance(s, f, p))).valid for f, s in zip(fip.tolist(), se.tolist(), strict=True)]
     assert np.mean(passed) < 0.03
@@ -183,14 +184,14 @@ def test_where_no_number_of_docs_settles_it_that_is_said():
 @pytest.mark.parametrize("docs", [30, 60, 200, 300])
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 def test_a_model_that_does_not_look_passes_in_at_most_two_and_a_half_percent(docs, rate):
-    """400 runs: the answers to some docs flip between right and wrong, either way alike. Four standard errors of the runs above 2.5 %."""
-    stream, passed = np.random.default_rng([docs, int(100 * rate)]), 0
-    for _ in range(400):
+    """Hundreds of runs: the answers to some docs flip between right and wrong, either way alike. Four standard errors of the runs above 2.5 %."""
+    stream, passed, runs = np.random.default_rng([docs, int(100 * rate)]), 0, size(150, 400)
+    for _ in range(runs):
         flips = stream.choice([1.0, 0.0, -1.0], p=[rate / 2, 1 - rate, rate / 2], size=docs)
         difference = mean(flips, ends=(-1.0, 1.0), draws=400, seed=stream)
         found = looks(difference, 0.5, 0.5, docs, against="blind", everyone=docs, step=1 / docs, delta=0.01, wanted=math.inf)
         passed += found.value is True
-    assert passed / 400 <= 0.025 + 4 * math.sqrt(0.025 * 0.975 / 400)
+    assert passed / runs <= 0.025 + 4 * math.sqrt(0.025 * 0.975 / runs)
 
 
 def test_a_gate_fails_with_its_looks_and_keeps_its_own_reason_first():

@@ -11,6 +11,7 @@ from scipy import stats
 from lmms_patch.stats import luck
 from lmms_patch.stats.forms import MEAN, MME, Picked
 from lmms_patch.stats.luck import Scores, adjusted, luck_ceiling
+from tests.sizes import size
 
 
 def mean_rows(scores):
@@ -448,7 +449,7 @@ def test_text_priors_go_only_with_a_blind_run():
 def test_the_interval_covers_the_truth():
     """One cell knows 0.4 of 4-way answers, the rest guess: MPP = 1 - 0.6 (3/4)^9, MPP0 = 1 - (3/4)^9, FIP 0.85, FIP0 1/4.
 
-    kappa_MPP = 0.4 exactly, kappa_FIP = 0.8: the truth is 1/2. Of 100 runs of 500 docs, 95 +- 4 SE should cover it.
+    kappa_MPP = 0.4 exactly, kappa_FIP = 0.8: the truth is 1/2. Of all runs of 500 docs, 95 % +- 4 SE should cover it.
     """
 
     def cells(seed):
@@ -458,9 +459,10 @@ def test_the_interval_covers_the_truth():
 
         return make
 
-    found = [simulated(4, 2, cells(seed), docs=500, seed=seed) for seed in range(100)]
+    runs = size(50, 100)
+    found = [simulated(4, 2, cells(seed), docs=500, seed=seed) for seed in range(runs)]
     hits = sum(one.estimate.low <= 0.5 <= one.estimate.high for one in found)
-    assert hits >= 95 - 4 * math.sqrt(100 * 0.95 * 0.05)
+    assert hits >= 0.95 * runs - 4 * math.sqrt(runs * 0.95 * 0.05)
 
 
 # --- the analytic ceiling ---------------------------------------------------------------------------------------

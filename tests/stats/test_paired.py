@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -14,6 +14,7 @@ from lmms_patch.stats.forms import MEAN, RATIO
 from lmms_patch.stats.intervals import few_clusters, half_width, tails
 from lmms_patch.stats.paired import DRAWS, Number, detectable, differences, least_p, mcnemar, p_value, unpaired
 from lmms_patch.stats.resample import Estimate
+from tests.sizes import examples, size
 
 
 def scored(*sides):
@@ -48,10 +49,10 @@ def test_against_a_loop_over_docs(per_cluster):
     clusters = None if per_cluster == 1 else np.repeat(np.arange(120 // per_cluster), per_cluster)
     found = compared(first, second, clusters, draws=8000)
     groups = [[i] for i in range(120)] if clusters is None else [np.flatnonzero(clusters == c).tolist() for c in range(30)]
-    slow = []
+    slow, change = [], (second - first).tolist()
     for _ in range(4000):
         picked = [i for g in stream.integers(0, len(groups), len(groups)) for i in groups[g]]
-        slow.append(sum(second[i] for i in picked) / len(picked) - sum(first[i] for i in picked) / len(picked))
+        slow.append(sum(change[i] for i in picked) / len(picked))
     slow = np.array(slow)
     value = second.mean() - first.mean()
     ends = np.quantile(slow, [0.025, 0.975])
@@ -70,8 +71,8 @@ def within(share, nominal, repetitions, sides=4):
 
 @pytest.mark.parametrize("per_cluster", [1, 3])
 def test_coverage_and_flat_p_values(per_cluster):
-    """500 pairs of runs of 240 docs: the interval holds the truth in 95 %, and under the null p is below x in x of them (4 SE)."""
-    stream, repetitions, n = np.random.default_rng(1), 500, 240
+    """Hundreds of pairs of runs of 240 docs: the interval holds the truth in 95 %, and under the null p is below x in x of them (4 SE)."""
+    stream, repetitions, n = np.random.default_rng(1), size(200, 500), 240
     clusters = None if per_cluster == 1 else np.repeat(np.arange(n // per_cluster), per_cluster)
     covered, ps = 0, []
     for _ in range(repetitions):
@@ -117,7 +118,7 @@ def test_p_values_of_few_clusters_follow_student():
     assert beyond == pytest.approx(max(2 / 40_001, 2 * stats.t.sf(6 / math.sqrt(12 / 11), 11)), rel=0.05)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(10, 80), st.floats(-0.4, 0.4), st.integers(0, 999))
 def test_p_and_interval_agree(groups, shift, seed):
     """A p below 5 % never stands beside a 95 % interval that holds 0, but for what a draw more or less makes."""
@@ -127,7 +128,7 @@ def test_p_and_interval_agree(groups, shift, seed):
         assert found.estimate.low > 0 or found.estimate.high < 0
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=10, max_size=60))
 def test_swapping_the_runs_turns_the_sign(pairs):
     first, second = np.array(pairs).T
@@ -364,8 +365,8 @@ def test_an_unseen_doc_of_a_ratio_weighs_what_a_doc_of_its_run_weighs():
 
 
 def test_what_is_called_detectable_is_detected():
-    """400 pairs of runs of 400 docs with a true difference of just that size: found in 80 % (4 SE)."""
-    stream, repetitions = np.random.default_rng(7), 400
+    """Hundreds of pairs of runs of 400 docs with a true difference of just that size: found in 80 % (4 SE)."""
+    stream, repetitions = np.random.default_rng(7), size(150, 400)
     se = np.mean([compared(*correlated(stream, 400, 1, 0.1), draws=300).estimate.se for _ in range(20)])
     shift = detectable(float(se))
     found = np.mean([compared(*correlated(stream, 400, 1, shift), draws=300, seed=stream).p <= 0.05 for _ in range(repetitions)])
@@ -377,8 +378,8 @@ def test_there_are_enough_draws_for_many_tasks():
 
 
 def test_coverage_of_a_difference_of_indices():
-    """400 pairs of runs of 300 docs: 1 − 0.85 / 0.8 against 1 − 0.6 / 0.75, so the truth is 0.2 + 0.0625 = 0.2625."""
-    stream, repetitions, covered = np.random.default_rng(8), 400, 0
+    """Hundreds of pairs of runs of 300 docs: 1 − 0.85 / 0.8 against 1 − 0.6 / 0.75, so the truth is 0.2 + 0.0625 = 0.2625."""
+    stream, repetitions, covered = np.random.default_rng(8), size(150, 400), 0
 
     rci = Number(("full", "best"), lambda full, best: 1 - best / full)
     for _ in range(repetitions):

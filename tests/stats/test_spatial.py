@@ -2,12 +2,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lmms_patch.stats import spatial
 from lmms_patch.stats.spatial import cell_shares, holm, win_share
+from tests.sizes import examples, size
 
 
 def test_shares_by_hand():
@@ -33,10 +34,10 @@ def test_p_values_against_all_permutations():
 
 
 def test_p_values_are_flat_where_cells_are_exchangeable():
-    stream = np.random.default_rng(0)
-    p = [cell_shares((stream.random((40, 9)) < 0.3).astype(float), permutations=99, seed=run).p for run in range(300)]
+    stream, runs = np.random.default_rng(0), size(120, 300)
+    p = [cell_shares((stream.random((40, 9)) < 0.3).astype(float), permutations=99, seed=run).p for run in range(runs)]
     for level in (0.05, 0.2, 0.5):
-        assert np.mean(np.array(p) <= level) == pytest.approx(level, abs=4 * (level * (1 - level) / 300) ** 0.5)
+        assert np.mean(np.array(p) <= level) == pytest.approx(level, abs=4 * (level * (1 - level) / runs) ** 0.5)
 
 
 def test_a_task_that_lives_in_the_middle_is_found():
@@ -66,7 +67,7 @@ grids = arrays(float, st.tuples(st.integers(1, 12), st.just(4)), elements=st.sam
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_properties(scores):
     found = cell_shares(scores, permutations=19)
     if found.score is None:
@@ -162,7 +163,7 @@ def test_p_values_are_flat_where_right_cells_hang_together(layout):
     On the ring neighbours follow each other in reading order, as the turns have it; on the torus they are above, below and
     beside (the edges meet), which turns do not copy exactly. A shuffle of single cells would say p < 0.05 more often than that.
     """
-    stream, runs, docs = np.random.default_rng(3), 300, 40
+    stream, runs, docs = np.random.default_rng(3), size(120, 300), 40
     beside = {"ring": [(0, 0), (0, 1), (0, -1)], "torus": [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]}[layout]
     p = []
     for run in range(runs):
@@ -178,7 +179,7 @@ def test_p_values_are_flat_where_right_cells_hang_together(layout):
 
 def test_p_values_are_flat_where_docs_share_images():
     """30 images of four questions each, all four right in the same random cell: without clusters the test would be far too sure."""
-    stream, runs = np.random.default_rng(8), 200
+    stream, runs = np.random.default_rng(8), size(80, 200)
     images = np.arange(120) // 4
     kept, lost = [], []
     for run in range(runs):
@@ -203,7 +204,7 @@ nine = arrays(float, st.tuples(st.integers(1, 15), st.just(9)), elements=st.samp
 
 
 @given(nine, st.randoms())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_order_of_docs_changes_no_share(scores, shuffler):
     order = list(range(len(scores)))
     shuffler.shuffle(order)
@@ -217,7 +218,7 @@ def test_the_order_of_docs_changes_no_share(scores, shuffler):
 
 
 @given(st.lists(st.sampled_from([(1.0, 0, 0, 0), (0, 1.0, 0, 0), (1.0, 0, 1.0, 0)]), min_size=12, max_size=30), st.randoms())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_order_of_docs_changes_no_p_value_where_docs_are_counted(rows, shuffler):
     mixed = list(rows)
     shuffler.shuffle(mixed)
@@ -225,7 +226,7 @@ def test_the_order_of_docs_changes_no_p_value_where_docs_are_counted(rows, shuff
 
 
 @given(nine)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_wins_by_their_definition(scores):
     """Each doc in which a cell scores gives 1/k to each of its k best cells; a cell that is never best gets nothing."""
     wins, docs = [0.0] * 9, 0
@@ -243,7 +244,7 @@ def test_wins_by_their_definition(scores):
 
 
 @given(nine, st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_cell_that_never_scores_changes_no_win(scores, place):
     found, wider = win_share(scores), win_share(np.insert(scores, place, 0.0, axis=1))
     if found is None:
@@ -254,7 +255,7 @@ def test_a_cell_that_never_scores_changes_no_win(scores, place):
 
 
 @given(nine, st.integers(0, 8))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_turning_all_docs_alike_turns_the_shares(scores, places):
     one, two = cell_shares(scores, permutations=9), cell_shares(np.roll(scores, places, axis=1), permutations=9)
     if one.score is not None:
@@ -263,7 +264,7 @@ def test_turning_all_docs_alike_turns_the_shares(scores, places):
 
 
 @given(nine, st.sampled_from([1 / 128, 64.0]))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_scale_of_the_metric_changes_nothing(scores, scale):
     """Powers of two, so that floats are exact."""
     one, two = cell_shares(scores, permutations=19), cell_shares(scores * scale, permutations=19)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.places import ROOT
+from tests.sizes import size
 
 STUDIES = ROOT / "benchmarks" / "studies"
 
@@ -55,9 +56,10 @@ FEW = [
 
 @pytest.mark.parametrize("world", FEW, ids=lambda world: world.name)
 def test_the_measured_null_finds_what_was_planted(world):
-    found = null.study(world, "new", 60, 7)
-    assert abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(60)
-    assert within(found.covered, 60, null.LOW, 1)
+    runs = size(24, 60)
+    found = null.study(world, "new", runs, 7)
+    assert abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(runs)
+    assert within(found.covered, runs, null.LOW, 1)
     assert found.none < 0.2
 
 
@@ -65,18 +67,18 @@ def test_the_assumed_null_does_not():
     """Text priors, and docs that differ in how varied their answers are: the numbers that the measured null replaced."""
     worlds = {world.name: world for world in null.KEPT if world.truth == 0.5}
     for name in ("the text answers 0.6 of docs, else abstains", "docs that know guess elsewhere, others abstain, n = 2"):
-        assert null.study(worlds[name], "old", 8, 7).covered < 0.5
+        assert null.study(worlds[name], "old", size(5, 8), 7).covered < 0.5
 
 
 def test_yes_or_no_with_nine_guesses_has_no_index():
     (world, *_) = (world for world in null.LITTLE if world.name.startswith("guesses anew, yes/no"))
-    assert null.study(world, "new", 20, 7).none == 1
+    assert null.study(world, "new", size(5, 20), 7).none == 1
 
 
 @pytest.mark.parametrize("world", null.BROKEN, ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_where_the_assumption_fails_it_is_wrong_and_the_docs_say_so(world):
     """If a change made these right, docs/statistics.md would have to say so."""
-    assert abs(null.study(world, "new", 6, 7).bias) > 0.2
+    assert abs(null.study(world, "new", size(3, 6), 7).bias) > 0.2
 
 
 # --- the gate -------------------------------------------------------------------------------------
@@ -84,18 +86,20 @@ def test_where_the_assumption_fails_it_is_wrong_and_the_docs_say_so(world):
 
 @pytest.mark.parametrize("place", [i for i, row in enumerate(gate.ROWS) if row.target and row.target[0] == 0], ids=lambda i: gate.ROWS[i].name)
 def test_a_model_that_knows_nothing_does_not_pass(place):
-    assert within(gate.passes(place, 60, 30, 7), 30, 0, gate.KNOWS_NOTHING)
+    runs = size(12, 30)
+    assert within(gate.passes(place, 60, runs, 7), runs, 0, gate.KNOWS_NOTHING)
 
 
 @pytest.mark.parametrize("place", [i for i, row in enumerate(gate.ROWS) if row.target == gate.MUST_PASS and "anew" not in row.name])
 def test_a_model_that_looks_passes(place):
-    assert within(gate.passes(place, 1000, 12, 7), 12, gate.LOOKS, 1)
+    runs = size(4, 12)
+    assert within(gate.passes(place, 1000, runs, 7), runs, gate.LOOKS, 1)
 
 
 def test_without_wrong_pictures_and_without_a_blind_run_text_priors_pass():
     """What the gate cannot do, and docs/statistics.md says so."""
     (place,) = (i for i, row in enumerate(gate.ROWS) if "neither wrong pictures" in row.name)
-    assert gate.passes(place, 200, 8, 7) == 1
+    assert gate.passes(place, 200, size(4, 8), 7) == 1
 
 
 # --- intervals ------------------------------------------------------------------------------------
@@ -105,18 +109,19 @@ def test_without_wrong_pictures_and_without_a_blind_run_text_priors_pass():
     ("world", "docs", "means"), [("independent", 50, (0.99, 0.995)), ("even clusters", 300, (0.6, 0.1)), ("power law", 300, (0.9, 0.95))]
 )
 def test_intervals_hold_the_truth(world, docs, means):
-    found = intervals.cell(intervals.WORLDS[world], docs, means, 150, 7)
-    assert all(within(found.held["after", name], 150, intervals.LOW, 1) for name in intervals.NUMBERS)
+    runs = size(60, 150)
+    found = intervals.cell(intervals.WORLDS[world], docs, means, runs, 7)
+    assert all(within(found.held["after", name], runs, intervals.LOW, 1) for name in intervals.NUMBERS)
 
 
 def test_docs_of_a_cluster_that_are_taken_for_independent_are_too_sure():
     """1,000 docs in clusters of 18 with a correlation of 0.95: with clusters 93 % and more, without far less."""
     world, stream, held = replace(intervals.WORLDS["even clusters"], icc=0.95), np.random.default_rng(7), {True: 0, False: 0}
-    sizes = np.full(56, 18)
-    for _ in range(100):
+    sizes, runs = np.full(56, 18), size(40, 100)
+    for _ in range(runs):
         rows = np.column_stack([intervals.scores(stream, sizes, world, (0.6, 0.75)), np.ones(sizes.sum())])
         for together in held:
             low, high = intervals.after(rows, np.repeat(np.arange(56), sizes) if together else None, stream)["RCI"]
             held[together] += low <= 1 - 0.75 / 0.6 <= high
-    assert within(held[True] / 100, 100, 0.93, 1)
-    assert held[False] < 75
+    assert within(held[True] / runs, runs, 0.93, 1)
+    assert held[False] < 0.75 * runs

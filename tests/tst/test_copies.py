@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.present import text_only
@@ -18,6 +18,7 @@ from lmms_patch.tst.results import withheld
 from lmms_patch.tst.selection import PruneError, PruneSettings
 from lmms_patch.tst.trees import ModelSettings
 from tests.making.tst import details_of
+from tests.sizes import examples
 from tests.tst.worlds import balanced, constant_gold, cross_validate, duplicates, free, mc, number, planted_yesno, rewards_of, vsr_like, yesno
 
 
@@ -109,7 +110,7 @@ def test_classes_by_hand():
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from(["red", "blue", "green"])), max_size=14))
 def test_classes_are_those_of_a_count_of_the_others(rows):
     """Brute force, doc by doc: the golds that most others have; all of them right, none, or both."""

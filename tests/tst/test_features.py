@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
+from tests.sizes import examples
 from tests.tst.worlds import (
     FEW_TREES,
     free,
@@ -104,7 +105,7 @@ def test_held_out_texts_move_no_training_feature_of_real_items(name):
     check_texts(items, numbered(item.source if item.source is not None else i for i, item in enumerate(items)))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.text("ab ,猫3", max_size=8), min_size=24, max_size=24), st.lists(st.integers(0, 2), min_size=8, max_size=8))
 def test_held_out_texts_and_golds_of_any_kind(texts, rights):
     """Eight held-out items of any text and gold, and of any (known) number of options, beside twelve of training."""

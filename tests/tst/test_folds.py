@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import OptionError
 from lmms_patch.tst import folds as module
 from lmms_patch.tst.copies import Copies
 from lmms_patch.tst.folds import check_folds, folds, grouping
+from tests.sizes import examples
 from tests.tst.worlds import balanced, free, mc, number, planted_yesno, rewards_of, yesno
 
 
@@ -29,7 +30,7 @@ grouped = st.integers(2, 6).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(grouped)
 def test_no_group_is_in_two_folds_and_no_fold_is_empty(case):
     k, rows, seed = case
@@ -47,7 +48,7 @@ def test_no_group_is_in_two_folds_and_no_fold_is_empty(case):
     check_folds(fold, groups)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(2, 7), st.lists(st.sampled_from("aaaabbc"), min_size=7, max_size=120), st.integers(0, 3))
 def test_without_groups_each_class_is_spread_to_within_one(k, golds, seed):
     items = [free(i, "q", gold) for i, gold in enumerate(golds)]
@@ -203,7 +204,7 @@ def test_check_folds_finds_a_group_in_two_folds():
 # ---- source and text together ----
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c", "d", "e"]), st.integers(0, 8)), min_size=1, max_size=25))
 def test_joined_groups_are_what_a_walk_from_doc_to_doc_reaches(rows):
     """Brute force: from each doc, go to every doc of the same source or text, until nothing new is reached."""

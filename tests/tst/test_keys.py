@@ -12,13 +12,14 @@ import sys
 import datasets
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from lmms_patch.errors import OptionError
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
+from tests.sizes import examples
 
 ROWS = [
     {"q": "Où?", "n": 1, "meta": {"b": [1, 2], "a": None}},
@@ -56,7 +57,7 @@ def test_nan_counts_as_null_and_times_as_their_text():
 
 
 @given(st.permutations(range(12)), st.integers(0, 12))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_another_order_and_added_docs_change_no_id(order, place):
     docs = [{"q": f"question {i % 5}", "a": i} for i in range(12)]
     expected = {row["a"]: key for row, key in zip(docs, keys_of(docs), strict=True)}

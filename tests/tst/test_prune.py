@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import OptionError
@@ -13,6 +13,7 @@ from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, cluster_of, prune
 from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount, hashed, shares
+from tests.sizes import examples
 
 ANSWERS = ("A", "B", "C", "D")
 
@@ -211,7 +212,7 @@ def test_every_round_has_new_fold_seeds():
 
 
 @given(st.permutations(range(40)), st.sampled_from(["top", "weighted", "balanced"]), st.sampled_from(["global", "category"]))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
     items = [choice(i, gold="ABCD"[i % 3], category="xy"[i % 2]) for i in range(40)]
     scores = np.array([(i * 37 % 11) / 11 for i in range(40)])
@@ -229,7 +230,7 @@ def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
     st.sampled_from(["top", "weighted", "balanced"]),
     st.sampled_from(["global", "category", "format"]),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_budgets_floors_and_unscored(scores, budget, floor, strategy, allocation):
     items = [choice(i, gold="ABCD"[i % 4], category="xyz"[i % 3]) for i in range(len(scores))]
     values = np.array([np.nan if s is None else s for s in scores])

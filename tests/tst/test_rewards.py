@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.tst.rewards import MOST_VALUES, Rewards, values_of
+from tests.sizes import examples
 from tests.tst.worlds import free, mc, mra, number, rewards_of, yesno
 
 
@@ -117,7 +118,7 @@ def test_regold_never_asks_a_judge_about_open_answers():
 golds = st.lists(st.sampled_from(["1", "2", "2.0", "3", "10", "1,000", "50%", "-4", "0", "$7"]), min_size=1, max_size=40)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(golds)
 def test_few_values_are_the_golds_themselves(texts):
     items = [number(i, "q", text) for i, text in enumerate(texts)]

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.tst.target_encoding import INNER_FOLDS, PRIOR, Family, inner_folds, moments, rates
+from tests.sizes import examples
 
 WEIGHT = 3.0
 """Of the prior, in items: what the module says it is."""
@@ -69,7 +70,7 @@ def worlds(draw):
 
 
 @pytest.mark.parametrize(("fast", "slow"), [(rates, slow_rates), (moments, slow_moments)])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(world=worlds())
 def test_against_a_double_loop(fast, slow, world):
     found, expected = fast(*world), slow(*world)
@@ -79,7 +80,7 @@ def test_against_a_double_loop(fast, slow, world):
 
 
 @pytest.mark.parametrize("fast", [rates, moments])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(world=worlds(), noise=st.floats(0.5, 100))
 def test_held_out_targets_and_those_of_the_own_inner_fold_are_never_read(fast, world, noise):
     family, target, inner = world
@@ -108,7 +109,7 @@ def test_a_row_without_keys_has_no_statistics():
     assert all(found[name][[0, 2]].tolist() == [0, 0] for name in found)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 11), st.booleans()), min_size=1, max_size=60), st.integers(0, 9))
 def test_inner_folds_keep_groups_whole_and_even(rows, seed):
     groups = np.array([group for group, _ in rows])

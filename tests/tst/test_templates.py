@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.tst.templates import MOST_SLOTS, Texts, find_slots, hash_of, mix, words
+from tests.sizes import examples
 
 FILLINGS = ["ceiling light", "bed", "dishwasher", "left door", "plant", "tv", "sofa", "towel"]
 
@@ -153,7 +154,7 @@ def test_mixing_depends_on_the_order(parts):
 alphabet = st.text("ab ?猫é🙂3", max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(alphabet, min_size=2, max_size=10), st.lists(alphabet, min_size=10, max_size=10), st.integers(0, 2**10))
 def test_held_out_texts_change_nothing_of_how_training_texts_are_read(before, other, mask):
     held = [bool(mask >> i & 1) for i in range(len(before))]

@@ -11,6 +11,7 @@ from lmms_patch.tst.folds import folds, grouping
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.tree_diagnostic import MOST_CANDIDATES, RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
+from tests.sizes import size
 from tests.tst.worlds import (
     FEW_TREES,
     OBJECTS,
@@ -126,12 +127,12 @@ def noise(kind, n, seed):
 @pytest.mark.parametrize("by", ["none", "source"])
 @pytest.mark.parametrize("kind", ["mc", "yesno", "number", "open"])
 def test_random_golds_give_chance(kind, by):
-    """Over 8 worlds; never better than the frequency baseline (which knows the golds' shares in this very set), nor worse than a guess.
+    """Over several worlds; never better than the frequency baseline (which knows the golds' shares in this very set), nor worse than a guess.
 
     A guess: 1/4 and 1/6 of options and golds that are drawn alike; for numbers the draw from the training golds, whose expected
     score stands in ``chance``; yes/no: 1/2. s(x) is a probability, so its mean is that of a guess up to what calibration costs.
     """
-    runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(8)]
+    runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(size(3, 8))]
     accuracy, baseline, s, chance = (
         np.array([np.mean(value) for value in values]) for values in zip(*((r.scores, r.baseline, r.s, r.chance) for r in runs), strict=True)
     )
@@ -322,7 +323,7 @@ def test_the_order_of_the_items_matters_only_a_little(world):
     order = np.random.default_rng(1).permutation(240)
 
     def credits_of(own, fold, seed):
-        prepared, _ = prepare(own, ModelSettings(trees=60))
+        prepared, _ = prepare(own, ModelSettings(trees=size(20, 60)))
         score, out = native(own), {}
         for number_ in range(4):
             test = np.flatnonzero(fold == number_)

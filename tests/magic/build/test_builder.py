@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -18,6 +18,7 @@ from lmms_patch.magic.build.choose import Inputs, choose
 from lmms_patch.magic.build.gqa import BuildError, DropError
 from lmms_patch.magic.dataset import check, read
 from tests.magic.worlds import LATTICE, QUESTIONS, SIZE, KilledError, World, contents, question, scene
+from tests.sizes import examples
 
 
 @pytest.fixture
@@ -236,7 +237,7 @@ def test_scenes_are_scaled_to_smaller_copies_of_their_image() -> None:
 boxes = st.tuples(st.integers(-5, 90), st.integers(-5, 70), st.integers(0, 50), st.integers(0, 50))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(boxes, min_size=1, max_size=10), st.integers(1, 4), st.integers(0, 10**6), st.integers(0, 5))
 def test_no_adversarial_box_meets_a_relevant_one(placed: list[tuple[int, int, int, int]], own: int, seed: int, quota: int) -> None:
     size = (100, 80)

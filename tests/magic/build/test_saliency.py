@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -26,6 +26,7 @@ from lmms_patch.magic.build.saliency import (
     sample,
     synthesise,
 )
+from tests.sizes import examples
 
 DEFAULT = RegionSettings()
 
@@ -49,7 +50,7 @@ rects = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 12), st
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rects, rects)
 def test_iou_and_coverage_are_what_counting_pixels_gives(first: Rect, second: Rect) -> None:
     a, b = pixels(first), pixels(second)
@@ -109,7 +110,7 @@ def test_the_area_filter_counts_pixels_and_not_the_box() -> None:
     assert hotspots(saliency, RegionSettings(clean=0, min_area=0.024)) == [(10, 10, 92, 90)]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.lists(st.booleans(), min_size=9, max_size=9), min_size=7, max_size=7))
 def test_connected_regions_are_those_of_a_flood_fill(grid: list[list[bool]]) -> None:
     left = {(x, y) for y in range(7) for x in range(9) if grid[y][x]}
@@ -156,7 +157,7 @@ def test_remove_overlap_by_hand() -> None:
     assert remove_overlap([], 0, 0) == []
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(rects, max_size=8), st.sampled_from([0.0, 0.3, 0.7]), st.sampled_from([0.0, 0.5, 0.9]), st.sampled_from(["larger", "earlier"]))
 def test_no_two_that_stay_overlap_and_each_that_goes_overlaps_one_of_higher_rank(
     boxes: list[Rect], most_iou: float, most_coverage: float, keep: str
@@ -178,7 +179,7 @@ def test_a_hotspot_that_is_an_object_is_merged_into_it() -> None:
 # adversarial boxes
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(rects, max_size=8), st.lists(rects, max_size=4))
 def test_candidates_have_no_pixel_in_common_with_relevant_boxes(objects: list[Rect], relevant: list[Rect]) -> None:
     rules = RegionSettings(min_size=0.1, max_size=0.4, min_pixels=2)
@@ -211,7 +212,7 @@ def test_samples_are_uniform_and_without_replacement() -> None:
 small = RegionSettings(min_size=0.1, max_size=0.5, min_pixels=2)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(rects, max_size=6), st.lists(rects, max_size=2), st.integers(0, 10**6))
 def test_a_synthetic_box_meets_nothing_and_is_missing_only_where_there_is_no_room(taken: list[Rect], like: list[Rect], seed: int) -> None:
     size = (20, 16)  # sides from 2 to 10, and from 2 to 8

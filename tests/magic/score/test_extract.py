@@ -2,13 +2,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.prompts import Example, ask
 from lmms_patch.magic.score.extract import ANOTHER, Mentions, own_steps, regions, regions_of_steps, renumber
 from lmms_patch.magic.score.mentions import groups, same_length
 from lmms_patch.magic.score.response import parse
+from tests.sizes import examples
 
 
 def load(name):
@@ -197,13 +198,13 @@ TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.in
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(TEXTS)
 def test_the_identity_changes_nothing(text):
     assert renumber(text, {n: n for n in range(1, 6)}) == text
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(TEXTS, st.permutations(range(1, 6)))
 @example("R3-R1", [3, 2, 1, 4, 5])
 def test_renumbering_maps_what_is_mentioned(text, order):
@@ -211,7 +212,7 @@ def test_renumbering_maps_what_is_mentioned(text, order):
     assert regions(renumber(text, numbers), 5).used == {numbers[n] for n in regions(text, 5).used}
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(TEXTS, st.permutations(range(1, 6)), st.integers(0, 4))
 def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
     numbers = {old: new for new, old in enumerate(order[:shown], 1)}
@@ -223,7 +224,7 @@ def test_boxes_that_are_not_shown_are_no_longer_named(text, order, shown):
         assert ANOTHER in new.lower()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(st.one_of(TEXTS, st.text(max_size=80), st.sampled_from([p["text"] for p in PHRASES])), st.integers(0, 60))
 def test_what_holds_for_every_text(text, count):
     mentions = regions(text, count)

@@ -6,10 +6,11 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.score.labels import FIELDS, LabelError, StepLabel, read_labels, to_csv, to_jsonl
+from tests.sizes import examples
 
 HEAD = "item,step,annotator,correct"
 
@@ -138,7 +139,7 @@ def test_people_and_judges_are_told_apart_and_empty_lines_counted(tmp_path):
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(lambda text: text.strip())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(TEXT, min_size=1, max_size=4), TEXT)
 def test_what_is_written_is_read_again(tmp_path_factory, texts, item):
     rows = [

@@ -2,11 +2,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
 from lmms_patch.magic.score.magiscore import RegionError, magiscore, score_item
+from tests.sizes import examples
 
 
 def test_appendix_d():
@@ -79,7 +80,7 @@ def test_numbers_outside_are_refused(used, relevant):
 BOXES = st.integers(1, 7).flatmap(lambda k: st.tuples(st.just(k), st.sets(st.integers(1, k)), st.sets(st.integers(1, k))))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(BOXES.filter(lambda one: one[2]), min_size=1, max_size=12))
 def test_against_scikit_learn(items):
     truth = [[int(n in relevant) for n in range(1, count + 1)] for count, _, relevant in items]
@@ -119,7 +120,7 @@ def test_one_more_relevant_box_never_lowers_recall_precision_or_f1(boxes):
     assert after.f1 > before.f1
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(BOXES, min_size=12, max_size=15), st.randoms(use_true_random=False))
 def test_the_order_of_items_and_the_names_of_boxes_do_not_matter(items, random):
     def values(boxes):

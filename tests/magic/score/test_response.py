@@ -1,9 +1,10 @@
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.score.extract import regions, regions_of_steps
 from lmms_patch.magic.score.response import MARKERS, Response, parse, sentences
+from tests.sizes import examples
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_figure_8_of_the_paper():
     assert regions(found.reasoning, 4).used == {2}
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.one_of(
         st.text(max_size=120),

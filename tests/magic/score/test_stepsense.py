@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -11,6 +11,7 @@ from lmms_patch.app import api
 from lmms_patch.magic.score.labels import LabelError, StepLabel
 from lmms_patch.magic.score.stepsense import across, kappa, stepsense
 from lmms_patch.present.terminal.stepsense import text
+from tests.sizes import examples
 
 
 def labels(item, verdicts, annotator="a", source="human"):
@@ -64,7 +65,7 @@ def test_undefined_kappa():
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min_size=2, max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(PAIRS)
 def test_against_scikit_learn(rows):
     mine = []

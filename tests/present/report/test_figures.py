@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
@@ -17,6 +17,7 @@ from lmms_patch.present.report.figures import canvas, figures, forests, heatmaps
 from lmms_patch.present.report.points import Point
 from tests.making.drawings import marks_outside, outside, overlapping, painted
 from tests.making.reports import MODELS, NAMES, entry, estimate, region_entries, situations, tst_entry
+from tests.sizes import examples, size
 
 HOSTILE = '<script>alert(1)</script> & "$x^2$ \\frac{1} id="p" url(#a) #010203 \x00\x1b\n]]>'
 
@@ -317,7 +318,7 @@ def test_names_that_find_no_room_are_told():
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 2.9), st.floats(0.1, 2.9)), min_size=1, max_size=25), st.floats(0.2, 1.0))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_names_beside_points_hide_nothing(points, wide):
     frame, size = (0.0, 0.0, 3.0, 3.0), (wide, 0.11)
     found = [one for one in labels.place(points, [size] * len(points), frame, points) if one is not None]
@@ -382,7 +383,7 @@ def test_short_names_stay_different_and_the_caption_gives_the_whole():
 # --- the whole set --------------------------------------------------------------------------------
 
 
-GRID = [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)]
+GRID = size([(1, 1), (5, 5), (20, 5)], [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)])
 
 
 @pytest.mark.parametrize(("benchmarks", "models"), GRID)

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.present.findings import Finding
@@ -25,6 +25,7 @@ from lmms_patch.text import block
 from tests.making import pages
 from tests.making import reports as made
 from tests.making.pages import rows_of, squeezed
+from tests.sizes import examples
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ def test_a_data_uri_that_is_no_picture_is_not_shown(html):
     assert html.count("data:image/jpeg;base64,") == 2
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.text(min_size=1, max_size=30))
 def test_any_model_name_stays_in_its_place(name):
     one = dataclasses.replace(
