@@ -91,9 +91,8 @@ def main() -> int:
     entries, more = (2 * count * args.benchmarks for count in (args.runs, args.runs + 1))  # two grids
     assert [used.value[:2] for used in found.values()] == [(args.runs, entries), (1, more), (0, more)], found
     for words, (out, seconds, worked, memory) in found.items():
-        print(
-            f"{words}: {seconds:.1f} s ({worked:.1f} s of processor time), peak {memory:.0f} MiB (files read, entries, files written: {', '.join(map(str, out))})"
-        )
+        counts = ", ".join(map(str, out))
+        print(f"{words}: {seconds:.1f} s ({worked:.1f} s of processor time), peak {memory:.0f} MiB (files read, entries, files written: {counts})")
     print("files in MiB:", ", ".join(f"{name} {mib:.1f}" for name, mib in files.items()))
     missed = whole.wall > SECONDS or whole.memory > MEMORY
     print(f"targets: {SECONDS:.0f} s, {MEMORY:.0f} MiB: {'MISSED' if missed else 'met'}")

@@ -18,7 +18,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from loguru import logger
 
 from benchmarks import parse
-from tests.harness.toys import Model, coded_image, metrics, run, write_task
+from tests.harness.toys import Model, coded_image, run, write_task
 
 TARGET = 2.5
 ANSWERS = ("yes", "no", "left", "dog", "a dog")

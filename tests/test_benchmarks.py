@@ -13,9 +13,7 @@ from loguru import logger
 import benchmarks
 from tests.places import ROOT, SHARED
 
-SCRIPTS = sorted(
-    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "benchmarks").rglob("*.py") if path.name != "__init__.py"
-)
+SCRIPTS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "benchmarks").rglob("*.py") if path.name != "__init__.py")
 LINES = {"leaderboard": 4, "many": 6, "report": 2, "tables": 3, "scoring": 1, "journal": 1, "tst": 30}
 """Lines that a script prints at least. All others print tables of some ten rows."""
 LEFT = re.compile(r"\b(nan|inf|None)\b")

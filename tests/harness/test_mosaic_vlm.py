@@ -41,9 +41,7 @@ def answers(model, docs):
     model.task_dict = {"mosaic": {"test": docs}}
     settings = {"max_new_tokens": 4, "temperature": 0, "do_sample": False}
     requests = [
-        Instance(
-            "generate_until", (doc["question"], messages, settings, at, "mosaic", "test"), 0, {"task": "mosaic", "doc_id": at, "repeats": 1}
-        )
+        Instance("generate_until", (doc["question"], messages, settings, at, "mosaic", "test"), 0, {"task": "mosaic", "doc_id": at, "repeats": 1})
         for at, doc in enumerate(docs)
     ]
     return [answer.text for answer in model.generate_until(requests)]

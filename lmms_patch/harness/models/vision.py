@@ -1,7 +1,7 @@
 """A faster vision encoder for the embedded model: the windows of a batch are attended at once, and an image that comes again is not encoded again.
 
-transformers calls its attention once per window on a CPU, which takes most of the encoder's time in a model as small as ours. Its public doors suffice
-to do better: a registered attention function, and a hook that tells this function where the windows end.
+transformers calls its attention once per window on a CPU, which takes most of the encoder's time in a model as small as ours. Its public doors
+suffice to do better: a registered attention function, and a hook that tells this function where the windows end.
 """
 
 from __future__ import annotations
