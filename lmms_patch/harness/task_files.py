@@ -1,7 +1,7 @@
 """Reads the host's own task files with libyaml, in a tenth of the time: the host reads all 1,700 of them at each start.
 
-Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's file is read as the host does,
-since libyaml words faults otherwise.
+Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's file is read as the host does
+it, since libyaml words faults otherwise.
 """
 
 from __future__ import annotations
