@@ -1,7 +1,7 @@
 """Reads the host's own task files with libyaml, in a tenth of the time: the host reads all 1,700 of them at each start.
 
-Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's file is read as the host
-does, since libyaml words faults otherwise.
+Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's file is read as the host does
+it, since libyaml words faults otherwise.
 """
 
 from __future__ import annotations
@@ -49,9 +49,6 @@ def _read(path: Any) -> Any:
         return None
 
 
-_TABLES = ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolvers")
-
-
 def _loader() -> Any:
     """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does; None where PyYAML was built without libyaml."""
     if not hasattr(yaml, "CFullLoader"):
@@ -62,8 +59,9 @@ def _loader() -> Any:
             from lmms_eval.utils import ignore_constructor
 
             super().__init__(stream)
-            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}  # anybody may have added to these
-            vars(self).update(tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor})
+            for table in ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolvers"):
+                setattr(self, table, getattr(yaml.FullLoader, table))  # anybody may have added to these
+            self.yaml_constructors = {**self.yaml_constructors, "!function": ignore_constructor}
 
     return Loader
 

@@ -247,16 +247,15 @@ class OptionTable:
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
         overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)
+        alike: dict[tuple[int, ...], Array] = {}  # candidates for open answers are the same for many items
         for i, item in enumerate(self.items):
-            texts = self.text[self.start[i] : self.start[i] + self.sizes[i]]
+            rows = slice(self.start[i], self.start[i] + self.sizes[i])
+            texts = tuple(self.text[rows].tolist())
             question = frozenset(words(item.question))
-            for offset, a in enumerate(texts):
-                row = self.start[i] + offset
-                overlap[row] = len(vocabulary[a] & question) / max(1, len(vocabulary[a]))
-                others = [b for place, b in enumerate(texts[:MOST_RIVALS]) if place != offset]
-                if others:
-                    likeness[row] = sum(len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others) / len(others)
-                    same[row] = sum(_shared(parts[a], parts[b]) for b in others) / len(others)
+            overlap[rows] = [len(vocabulary[a] & question) / max(1, len(vocabulary[a])) for a in texts]
+            if texts not in alike:
+                alike[texts] = np.array([_alike(texts, offset, vocabulary, parts) for offset in range(len(texts))]).reshape(-1, 2).T
+            likeness[rows], same[rows] = alike[texts]
         return overlap, likeness, same
 
     def _spread(self, owner: Places) -> tuple[Places, Places]:
@@ -479,6 +478,22 @@ def _first_seen(values: Places) -> Places:
     """Return the distinct values in order of first appearance."""
     distinct, first = np.unique(values, return_index=True)
     return np.asarray(distinct[np.argsort(first)])
+
+
+def _alike(texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]) -> tuple[float, float]:
+    """Return how much one option has in common with the other options of its item: words, and segments (``OptionTable._overlaps``).
+
+    Args:
+        texts: the options, by their number among all texts.
+        offset: the place of the option among them.
+        vocabulary: the words of each text.
+        parts: the segments of each text.
+    """
+    a, others = texts[offset], [b for place, b in enumerate(texts[:MOST_RIVALS]) if place != offset]
+    if not others:
+        return 0.0, 0.0
+    likeness = sum(len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others) / len(others)
+    return likeness, sum(_shared(parts[a], parts[b]) for b in others) / len(others)
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:
