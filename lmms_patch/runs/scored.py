@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from lmms_patch.ask.spec import Key, WrapSpec
 from lmms_patch.ask.views import Hidden, Region, Size, View
@@ -17,8 +18,7 @@ from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
 from lmms_patch.runs.typed import convert
 
 
-@dataclass(frozen=True)
-class ScoredView:
+class ScoredView(Struct, frozen=True):
     """One view of a doc, scored by the base task.
 
     Attributes:
@@ -31,8 +31,8 @@ class ScoredView:
     """
 
     view: View
-    items: Mapping[str, Any] = field(default_factory=dict)
-    scores: Mapping[str, Scalar] = field(default_factory=dict)
+    items: Mapping[str, Any] = {}
+    scores: Mapping[str, Scalar] = {}
     error: str | None = None
     from_m: str | None = None
     failed: str = ""

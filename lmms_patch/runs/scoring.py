@@ -35,10 +35,10 @@ def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], 
 
 def _number(value: Any) -> Scalar:
     """Return a finite number as a float, else None. NumPy scalars and booleans count as numbers."""
-    if type(value) is float:  # most are; the questions below cost ten times as much
-        return value if math.isfinite(value) else None
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    if type(value) is not float and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
+    if type(value) is float:  # most are; the question below costs ten times as much
+        return value if math.isfinite(value) else None
     if not isinstance(value, numbers.Real):
         return None
     value = float(value)
@@ -89,10 +89,12 @@ def plain(value: Any) -> Any:
 
     Dict keys become strings; anything else that JSON lacks becomes its ``str``.
     """
-    if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
-        return value
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    if type(value) is dict:
+        return {str(k): plain(v) for k, v in value.items()}
+    if type(value) not in _PLAIN and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
+    if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):  # most are; the questions below cost ten times as much
+        return value
     if isinstance(value, str):
         return str.__str__(value)  # without its subclass, which msgspec cannot encode
     if value is None or isinstance(value, bool):

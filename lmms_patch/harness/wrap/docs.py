@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from lmms_patch.harness.video.watch import Expected, Watch
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
 
@@ -113,7 +115,7 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
 
 class TaggedDocs(Sequence[Any]):
-    """The base task's docs, each with its number; as long and as lazy as the base's own.
+    """The base task's docs, each with its number; as long and as lazy as the base's own. Their images are decoded when they are looked at.
 
     Args:
         rows: the docs.
@@ -133,12 +135,12 @@ class TaggedDocs(Sequence[Any]):
         return TaggedDoc(self._row(place), place if place >= 0 else place + len(self))
 
     def __iter__(self) -> Iterator[TaggedDoc]:
-        rows = self._rows if self._plain is None else map(self._row, range(len(self)))
+        rows = late(self._rows) if self._plain is None else map(self._row, range(len(self)))
         for doc_id, row in enumerate(rows):
             yield TaggedDoc(row, doc_id)
 
     def _row(self, place: int) -> Any:
-        return fetched(self._rows, place, self._plain)[0]
+        return fetched(late(self._rows), place, self._plain)[0]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_rows", "_plain"):
@@ -293,7 +295,7 @@ class VariantDocs:
             return None
         return self.wrong.donor(doc_id)
 
-    @property
+    @functools.cached_property
     def _all_swapped(self) -> bool:
         """Whether every view of every doc shows a wrong image."""
         return all(view.swapped for view in self.views)

@@ -228,14 +228,15 @@ class References:
         if self._silent:
             return out
         with self._lock:
-            for one, got in zip(scored, answers, strict=True):
+            told = [repr(list(got)) for got in answers]
+            for one, text in zip(scored, told, strict=True):
                 if not apart and one.error is None and not one.failed and not one.view.turn:
-                    self._keep((doc_id, repr(list(got))), one)
+                    self._keep((doc_id, text), one)
             told_so = made.baselines[doc_id].items()
             out["baselines"] = tuple(one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options)))
             cells = {key: cells_of([one.view for one in scored], key) for key in used}
-            told = [None if any(isinstance(one, Unanswered) for one in answer) else repr(list(answer)) for answer in answers]
-            out["lent"] = tuple(self._lent(doc_id, loan, answers, told, cells) for loan in made.loans.get(doc_id, ()))
+            known = [None if Unanswered in map(type, got) else text for got, text in zip(answers, told, strict=True)]
+            out["lent"] = tuple(self._lent(doc_id, loan, answers, known, cells) for loan in made.loans.get(doc_id, ()))
         return out
 
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:

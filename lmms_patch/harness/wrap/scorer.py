@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import random
 import threading
 import zlib
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from lmms_patch.ask.spec import KINDS, Key, WrapSpec
@@ -56,19 +56,23 @@ class Scorer:
             from_first: whether the doc's first view is the first of them.
             kwargs: handed on to the native scorer.
         """
+        plan = list(zip(views, answers, strict=True))
+        own = 1 if from_first else 0
+
+        def first() -> list[ScoredView]:
+            return [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:own]]
+
+        def plainly() -> list[ScoredView]:
+            out, known = first(), {}
+            if out:
+                known[_told(*plan[0])] = out[0]
+            return out + [self._score_once(doc, view, got, kwargs, known) for view, got in plan[own:]]
+
+        def seeded() -> list[ScoredView]:
+            return first() + [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[own:]]
+
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
-            plan = list(zip(views, answers, strict=True))
-            known: dict[tuple[int, str], ScoredView] = {}
-            before = draws()
-            own = 1 if from_first else 0
-            first = [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:own]]
-            self.draws = self.draws or not same_draws(before, draws())
-            if first and not self.keeps_apart:
-                known[plan[0][0].turn, repr(list(plan[0][1]))] = first[0]
-            return first + self._without_draws(
-                lambda: [self._score_once(doc, view, got, kwargs, known) for view, got in plan[own:]],
-                lambda: [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[own:]],
-            )
+            return self._without_draws(plainly, seeded)
 
     @property
     def keeps_apart(self) -> bool:
@@ -79,10 +83,10 @@ class Scorer:
         self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[tuple[int, str], ScoredView]
     ) -> ScoredView:
         """Score a view, unless another view of the doc, in the same order of its options, has the same answer."""
-        told = view.turn, repr(list(got))
-        if told not in known or any(isinstance(answer, Unanswered) for answer in got):
+        told = _told(view, got)
+        if told not in known or Unanswered in map(type, got):
             known[told] = self._score_one(doc, view, got, kwargs)
-        return dataclasses.replace(known[told], view=view)
+        return msgspec.structs.replace(known[told], view=view)
 
     def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
         """Score one view. For a failed call, the first view gets the items that the harness itself would give it."""
@@ -250,6 +254,11 @@ class Unanswered:
         return str(self.raw)
 
 
+def _told(view: View, answers: Sequence[Any]) -> tuple[int, str]:
+    """Return what views of one doc have in common where one score holds for both: the order of the options, and the answers."""
+    return view.turn, repr(list(answers))
+
+
 def native_answer(answer: Any) -> Any:
     """Return what the harness itself would score: for a failed call, the text that stands for its answer."""
     return answer.native if isinstance(answer, Unanswered) else answer
@@ -262,7 +271,7 @@ def _fresh(value: Any) -> Any:
     """
     if isinstance(value, (str, int, float)):  # most values are; asked first, because ``Mapping`` takes ten times as long
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return {key: _fresh(inner) for key, inner in value.items()}
     return [_fresh(inner) for inner in value] if isinstance(value, list) else value
 

@@ -31,6 +31,7 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
+from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.media import without_placeholders
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, field, fields
@@ -722,7 +723,7 @@ class WrappedTask(Delegate):
     def _scored_rows(self) -> Any:
         """Return the docs in the form that the host hands to scorers."""
         with_media = getattr(self.args, "process_with_media", False) or not hasattr(self._base, "eval_docs_no_media")
-        return self._base.eval_docs if with_media else self._base.eval_docs_no_media
+        return late(self._base.eval_docs if with_media else self._base.eval_docs_no_media)
 
     def _choose_primary(self, native: list[str]) -> str:
         """Return the metric that the index is built on, and prepare the line that says how it was chosen."""
