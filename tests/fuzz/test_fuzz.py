@@ -1,4 +1,4 @@
-"""840 cases of the fuzzer, and that it sees what it is to see."""
+"""Cases of the fuzzer, and that it sees what it is to see."""
 
 import sys
 
@@ -7,9 +7,10 @@ import pytest
 from lmms_patch.app import cli
 from lmms_patch.errors import RecordError
 from tests.fuzz import case, pool, scenarios, stock
+from tests.sizes import size
 
-CASES = 800
-WITH_HARNESS = 40
+CASES = size(200, 800)
+WITH_HARNESS = size(12, 40)
 
 
 def none_is_wrong(found, count):
@@ -101,7 +102,7 @@ def test_a_line_that_main_makes_of_an_unexpected_error_hides_nothing(true_files,
 def test_true_files_are_read(scenario, true_files, tmp_path):
     """What is not damaged is not refused: else the cases would try nothing but the first check."""
     ends = []
-    for number in range(12 if scenario.weight >= 1 else 3):
+    for number in range(size(4, 12) if scenario.weight >= 1 else size(2, 3)):
         stream = case.Random(number)
         (tmp_path / str(number)).mkdir()
         done = case.Done(number, scenario.name)
