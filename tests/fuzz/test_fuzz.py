@@ -13,15 +13,22 @@ CASES = size(200, 800)
 WITH_HARNESS = size(12, 40)
 
 
+@pytest.fixture(scope="module")
+def true_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stock")
+    stock.make(folder)
+    return folder
+
+
 def none_is_wrong(found, count):
     assert len(found) == count
     assert not [one for one in found if one.kind != "ok"], pool.summary(found)
     assert len({one.scenario for one in found}) > 1
 
 
-def test_damaged_files_and_odd_options():
+def test_damaged_files_and_odd_options(true_files):
     """No traceback, no hang, no half-written output, and the exit statuses of the docs; `python -m tests.fuzz` runs more of them."""
-    found = list(pool.results(range(CASES), 0))
+    found = list(pool.results(range(CASES), 0, made=true_files))
     none_is_wrong(found, CASES)
     statuses = {(one.scenario, one.status) for one in found}
     assert {("show", 0), ("analyze", 0), ("compare", 0), ("gap", 0), ("gate", 1), ("magic stepsense", 0), ("leaderboard", 0)} <= statuses
@@ -29,13 +36,6 @@ def test_damaged_files_and_odd_options():
 
 
 # --- does it bite? --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def true_files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stock")
-    stock.make(folder)
-    return folder
 
 
 def seen(true_files, tmp_path, monkeypatch, show):
@@ -112,6 +112,6 @@ def test_true_files_are_read(scenario, true_files, tmp_path):
     assert ends.count(2) <= len(ends) / 3 or scenario.name in ("tst", "schema")
 
 
-def test_task_files_profiles_and_prunings():
+def test_task_files_profiles_and_prunings(true_files):
     """The commands that read through lmms-eval."""
-    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True)), WITH_HARNESS)
+    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True, made=true_files)), WITH_HARNESS)

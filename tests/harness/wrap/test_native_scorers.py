@@ -16,7 +16,7 @@ from lmms_eval import evaluator
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
-from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words
+from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words, as_is
 from tests.harness.toys import ChatModel, Model, metrics
 
 JUDGED = "{task: hallusion_bench_image_rci2, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true}"
@@ -53,10 +53,6 @@ class QuickChatModel(Quick, ChatModel):
 
 def as_it_was(answer: Any) -> tuple[Any, None]:
     return answer, None
-
-
-def as_is(image: Image.Image) -> Image.Image:
-    return image
 
 
 @dataclass
