@@ -13,6 +13,8 @@ from tests.places import SHARED
 from tests.sizes import size
 
 pytestmark = pytest.mark.cli
+DOCS = size(4, 12)
+"""Of each real data set."""
 
 
 # --- real input -----------------------------------------------------------------------------------
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.cli
 def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     """NLVR (400x100, RGBA) and PuzzleVQA (512 square, multiple choice by letter)."""
     for name in ("nlvr", "puzzlevqa"):
-        rows = [row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")][:12]
+        rows = [row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")][:DOCS]
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(json.dumps({**row, "image": str(SHARED / row["image"]), "meta": None}) + "\n" for row in rows)
         )
@@ -60,7 +62,7 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     assert set(metrics(out)) == {"nlvr_rci3", "puzzlevqa_rci2"}
     for task, cells, sheet in (("nlvr_rci3", 9, [400, 100]), ("puzzlevqa_rci2", 4, [512, 512])):
         records = list(read_samples(next(out.rglob(f"*_samples_{task}.jsonl"))))
-        assert len(records) == 12
+        assert len(records) == DOCS
         for record in records:
             boxes = [view.boxes[0] for view in record.views[1:]]
             assert len(boxes) == cells
