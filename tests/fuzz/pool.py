@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import faulthandler
+import io
 import json
 import os
 import resource
 import selectors
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,8 +33,13 @@ def work(numbers: Sequence[int], seed: int, true_files: Path, room: Path, harnes
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     case.preload()
-    if harness:
+    if harness and (true_files / "tasks").exists():
         small_harness()
+    elif harness:  # the only worker makes them itself: it has lmms-eval loaded
+        from tests.fuzz import stock
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            stock.make_for_harness(true_files)
     for number in numbers:
         print(json.dumps({"begun": number}), file=say, flush=True)
         done = case.run(seed, number, true_files, room, harness)
@@ -53,7 +61,7 @@ def small_harness() -> None:
     tasks.TaskManager = Small
 
 
-def results(cases: Sequence[int], seed: int, *, jobs: int = 1, harness: bool = False, folder: Path | None = None) -> Iterator[Done]:
+def results(cases: Sequence[int], seed: int, *, jobs: int = 1, harness: bool = False, made: Path | None = None) -> Iterator[Done]:
     """What came of some cases, as they end.
 
     Args:
@@ -61,12 +69,15 @@ def results(cases: Sequence[int], seed: int, *, jobs: int = 1, harness: bool = F
         seed: of all of them.
         jobs: processes at once.
         harness: the cases that need lmms-eval, in place of the others.
-        folder: for the files; None: a temporary one.
+        made: the true files that need no lmms-eval; None: they are made.
     """
-    with tempfile.TemporaryDirectory(prefix="fuzz", dir=folder) as name:
+    with tempfile.TemporaryDirectory(prefix="fuzz") as name:
         true_files = Path(name) / "stock"
-        true_files.mkdir()
-        _made(true_files, harness)
+        if made:
+            shutil.copytree(made, true_files)
+        else:
+            true_files.mkdir()
+            _made(true_files, harness and jobs > 1)
         left = [list(cases[i::jobs]) for i in range(jobs)]
         with selectors.DefaultSelector() as waiting:
             for i, numbers in enumerate(left):

@@ -1,4 +1,4 @@
-"""840 cases of the fuzzer, and that it sees what it is to see."""
+"""Cases of the fuzzer, and that it sees what it is to see."""
 
 import sys
 
@@ -7,9 +7,17 @@ import pytest
 from lmms_patch.app import cli
 from lmms_patch.errors import RecordError
 from tests.fuzz import case, pool, scenarios, stock
+from tests.sizes import size
 
-CASES = 800
-WITH_HARNESS = 40
+CASES = size(200, 800)
+WITH_HARNESS = size(12, 40)
+
+
+@pytest.fixture(scope="module")
+def true_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stock")
+    stock.make(folder)
+    return folder
 
 
 def none_is_wrong(found, count):
@@ -18,9 +26,9 @@ def none_is_wrong(found, count):
     assert len({one.scenario for one in found}) > 1
 
 
-def test_damaged_files_and_odd_options():
+def test_damaged_files_and_odd_options(true_files):
     """No traceback, no hang, no half-written output, and the exit statuses of the docs; `python -m tests.fuzz` runs more of them."""
-    found = list(pool.results(range(CASES), 0))
+    found = list(pool.results(range(CASES), 0, made=true_files))
     none_is_wrong(found, CASES)
     statuses = {(one.scenario, one.status) for one in found}
     assert {("show", 0), ("analyze", 0), ("compare", 0), ("gap", 0), ("gate", 1), ("magic stepsense", 0), ("leaderboard", 0)} <= statuses
@@ -28,13 +36,6 @@ def test_damaged_files_and_odd_options():
 
 
 # --- does it bite? --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def true_files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stock")
-    stock.make(folder)
-    return folder
 
 
 def seen(true_files, tmp_path, monkeypatch, show):
@@ -101,7 +102,7 @@ def test_a_line_that_main_makes_of_an_unexpected_error_hides_nothing(true_files,
 def test_true_files_are_read(scenario, true_files, tmp_path):
     """What is not damaged is not refused: else the cases would try nothing but the first check."""
     ends = []
-    for number in range(12 if scenario.weight >= 1 else 3):
+    for number in range(size(4, 12) if scenario.weight >= 1 else size(2, 3)):
         stream = case.Random(number)
         (tmp_path / str(number)).mkdir()
         done = case.Done(number, scenario.name)
@@ -111,6 +112,6 @@ def test_true_files_are_read(scenario, true_files, tmp_path):
     assert ends.count(2) <= len(ends) / 3 or scenario.name in ("tst", "schema")
 
 
-def test_task_files_profiles_and_prunings():
+def test_task_files_profiles_and_prunings(true_files):
     """The commands that read through lmms-eval."""
-    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True)), WITH_HARNESS)
+    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True, made=true_files)), WITH_HARNESS)

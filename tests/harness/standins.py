@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import datasets
@@ -22,6 +22,10 @@ WIDE = 50
 """Every usable image is at least this wide, every cell of one is narrower."""
 
 Rows = list[dict[str, Any]]
+
+
+def as_is(image: Image.Image) -> Image.Image:
+    return image
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,18 @@ class StandIn:
     whole_menu: tuple[str, ...] = ()
     excluded: frozenset[int] = frozenset()
     salt: int = 0
+    _made: dict[Any, dict[str, Dataset]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def loader(self, change: Callable[[Image.Image], Image.Image] = lambda image: image) -> Callable[..., Any]:
-        """A ``load_dataset`` that knows this data only; ``change`` is done to every image."""
+    def loader(self, change: Callable[[Image.Image], Image.Image] = as_is) -> Callable[..., Any]:
+        """A ``load_dataset`` that knows this data only; ``change`` is done to every image, once."""
 
         def load_dataset(path: str, name: str | None = None, split: str | None = None, **_: Any) -> Any:
             key = (path, name)
-            features = Features(self.features[key])
-            splits = {s: Dataset.from_list([changed(row, change) for row in rows], features) for s, rows in self.data[key].items()}
+            if (*key, change) not in self._made:
+                features = Features(self.features[key])
+                splits = {s: Dataset.from_list([changed(row, change) for row in rows], features) for s, rows in self.data[key].items()}
+                self._made[(*key, change)] = splits
+            splits = self._made[(*key, change)]
             return DatasetDict(splits) if split is None else splits[split]
 
         return load_dataset

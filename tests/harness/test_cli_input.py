@@ -10,8 +10,11 @@ import yaml
 from lmms_patch.runs.logs import read_samples
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
 from tests.places import SHARED
+from tests.sizes import size
 
 pytestmark = pytest.mark.cli
+DOCS = size(4, 12)
+"""Of each real data set."""
 
 
 # --- real input -----------------------------------------------------------------------------------
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.cli
 def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     """NLVR (400x100, RGBA) and PuzzleVQA (512 square, multiple choice by letter)."""
     for name in ("nlvr", "puzzlevqa"):
-        rows = [row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")][:12]
+        rows = [row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")][:DOCS]
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(json.dumps({**row, "image": str(SHARED / row["image"]), "meta": None}) + "\n" for row in rows)
         )
@@ -57,14 +60,14 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
         "--log_samples",
     )
     assert set(metrics(out)) == {"nlvr_rci3", "puzzlevqa_rci2"}
-    for task, cells, size in (("nlvr_rci3", 9, [400, 100]), ("puzzlevqa_rci2", 4, [512, 512])):
+    for task, cells, sheet in (("nlvr_rci3", 9, [400, 100]), ("puzzlevqa_rci2", 4, [512, 512])):
         records = list(read_samples(next(out.rglob(f"*_samples_{task}.jsonl"))))
-        assert len(records) == 12
+        assert len(records) == DOCS
         for record in records:
             boxes = [view.boxes[0] for view in record.views[1:]]
             assert len(boxes) == cells
-            assert record.image_sizes == [size]
-            assert sum((right - left) * (bottom - top) for left, top, right, bottom in boxes) == size[0] * size[1]
+            assert record.image_sizes == [sheet]
+            assert sum((right - left) * (bottom - top) for left, top, right, bottom in boxes) == sheet[0] * sheet[1]
             assert record.fields["cluster"]
 
 
@@ -74,7 +77,7 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "says", "command"),
     [
-        ("gqaa_rci3", "did you mean gqa_rci3", INSTALLED),
+        ("gqaa_rci3", "did you mean gqa_rci3", size(None, INSTALLED)),
         ("mosaic_local,mosaic_sum_rci10", "grid size 10", None),
         ("gqa_trci4", "only whole videos can be cut in time", None),
         ("mathvista_testmini_cot_rci3", "allow_judge: true", None),

@@ -18,9 +18,10 @@ from tests.harness import warm
 from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, view_of
 from tests.harness.magic.judge_server import JudgeServer, Reply
 from tests.harness.toys import rows, write_task
+from tests.sizes import size
 
 pytestmark = pytest.mark.cli
-DOCS, TASK = 100, "toy_rci2"
+DOCS, TASK = size(40, 100), "toy_rci2"
 VIEWS = ["full", *cells(2)]
 
 

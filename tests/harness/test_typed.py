@@ -20,10 +20,13 @@ from PIL import Image
 
 from lmms_patch.app import cli
 from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.present.report.figures import canvas
 from tests.making.magic import doc, write_magic_run
+from tests.making.reports import undrawn
 from tests.making.runs import one_cell_knows, world_run, write_run
 from tests.making.tst import write_tst
 from tests.places import ROOT
+from tests.sizes import size
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md"))]
 
@@ -162,8 +165,9 @@ def is_read(words):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    """The host waits 2 s before each of five attempts to load a dataset."""
+    """The host waits 2 s before each of five attempts to load a dataset; and drawing figures takes longest of all that is typed."""
     monkeypatch.setattr(ConfigurableTask.download.retry, "wait", tenacity.wait_none())
+    monkeypatch.setattr(canvas, "write", size(undrawn, canvas.write))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])

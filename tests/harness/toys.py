@@ -104,6 +104,9 @@ class Model(lmms):
     def generate_until_multi_round(self, requests: list[Any]) -> list[str]:
         raise NotImplementedError
 
+    def clean(self) -> None:
+        """Nothing to free; the host's collects garbage twice after each run."""
+
 
 class ChatModel(Model):
     """The same for the chat protocol: images are taken from the messages."""

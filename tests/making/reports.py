@@ -6,11 +6,18 @@ import numpy as np
 from msgspec import to_builtins
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.present.report.data import Entry, Part
+from lmms_patch.present.report.data import Entry, Figure, Part
 from lmms_patch.runs import reading
 from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
+
+
+def undrawn(sketch, folder):
+    """Stand for ``figures.canvas.write`` in tests of what a report says: all that it says of a figure, without the seconds of drawing it."""
+    (folder / f"{sketch.name}.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    words = sketch.title, sketch.caption, sketch.alt
+    return Figure(sketch.name, *words, "<svg xmlns='http://www.w3.org/2000/svg'/>", sketch.section, sketch.entries, (f"{sketch.name}.svg",))
 
 
 def estimate(value, half=None, n=200, reason=""):

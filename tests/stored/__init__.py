@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.places import ROOT
+
 HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers.json.xz"
 RULES = "schema: 1\nrules:\n" + "".join(
@@ -63,6 +65,13 @@ def unpack(folder: Path) -> Path:
     with tarfile.open(HERE / "runs.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     return folder / "runs"
+
+
+def demo(folder: Path) -> Path:
+    """Unpack the demo's run, which ``scripts/docs/outputs.py`` says how to make, below a folder, and return where it lies."""
+    with tarfile.open(ROOT / "scripts" / "docs" / "runs.tar.xz") as archive:
+        archive.extractall(folder, [one for one in archive if one.name.startswith("out/demo/")], filter="data")
+    return folder / "out" / "demo"
 
 
 def commands(runs: Path, out: Path) -> Iterator[tuple[str, list[str], Path]]:

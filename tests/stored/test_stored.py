@@ -9,7 +9,10 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
+from lmms_patch.present.report.figures import canvas
+from tests.making.reports import undrawn
 from tests.places import ROOT
+from tests.sizes import size
 from tests.stored import commands, differences, numbers, stored, unpack
 
 SCHEMAS = {"analyze": "analysis", "gate": "gate", "report": "report", "compare": "compare", "leaderboard": "leaderboard", "magic": "magic-show"}
@@ -22,7 +25,9 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     (folder / "out").mkdir()
     runs = unpack(folder)
-    return runs, folder / "out", numbers(runs, folder / "out", main)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "write", size(undrawn, canvas.write))
+        return runs, folder / "out", numbers(runs, folder / "out", main)
 
 
 def test_every_number_of_earlier_runs_stays(made):

@@ -1,7 +1,6 @@
 """``lmms-patch demo`` on the run that it made for the pages of the site. Stood for: lmms-eval (``make demo`` runs it), and the writing of the page."""
 
 import itertools
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from lmms_patch.app import api, watched
 from lmms_patch.app.cli import main
 from lmms_patch.errors import PatchError
-from tests.places import ROOT
+from tests import stored
 
 FOUND = (
     "The whole image is needed for mosaic_same (",
@@ -28,8 +27,7 @@ def demo(tmp_path, monkeypatch):
     def lmms_eval(options, output, *, quiet, watch):
         asked.append((options, quiet))
         watch("asking", 1, 2)
-        with tarfile.open(ROOT / "scripts" / "docs" / "runs.tar.xz") as archive:
-            archive.extractall(tmp_path, [one for one in archive if one.name.startswith("out/demo/")], filter="data")
+        stored.demo(tmp_path)
 
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)

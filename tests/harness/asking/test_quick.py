@@ -14,9 +14,11 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking import ranks
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
+from lmms_patch.present.report.figures import canvas
 from tests.harness import toys
 from tests.harness.askers import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, written
 from tests.harness.toys import metrics, rows, write_task
+from tests.making.reports import undrawn
 
 DOCS = 120
 NULL = 10
@@ -308,8 +310,9 @@ def test_another_metric_has_no_best_cell(tmp_path, name, capsys):
     assert task["analysis"]["fip"]["value"] == pytest.approx(metrics(found, name)["style"], abs=1e-9)
 
 
-def test_a_scorer_that_raises_leaves_no_index_and_runs_that_open(tmp_path, capsys):
-    """Each run is shown and analysed; one report is made of all, since drawing takes longest."""
+def test_a_scorer_that_raises_leaves_no_index_and_runs_that_open(tmp_path, capsys, monkeypatch):
+    """Each run is shown and analysed; one report is made of all, without drawing."""
+    monkeypatch.setattr(canvas, "write", undrawn)
     two_metrics(tmp_path, raises=range(3, 40, 4))
     names = ("toy_rci3_quick", "toy_exit", "toy_rci3")
     for name in names:

@@ -14,6 +14,7 @@ from lmms_patch.tst.keys import keys_of
 from tests.harness import toys, warm
 from tests.harness.command import environment, lmms_eval, samples
 from tests.harness.tst.pruning import DOCS, FAST, KINDS, command, ids, kind_of, knows, pruned, refused, see, tasks
+from tests.sizes import size
 
 # --- one real pruning ---------------------------------------------------------------------------
 
@@ -336,10 +337,13 @@ def test_a_pruned_task_is_not_pruned_again(tasks, tmp_path, knows, capsys):
 # --- the embedded benchmark, end to end ---------------------------------------------------------
 
 
+FAMILIES = size(("count", "text"), ("local", "count", "same", "text"))
+
+
 def write_mosaic(out):
-    """Four families as one task; only the text family can be answered without its sheet."""
+    """Some families as one task; only the text family can be answered without its sheet."""
     mosaic = folder("tasks") / "mosaic"
-    files = [str(mosaic / "data" / f"mosaic_{family}.parquet") for family in ("local", "count", "same", "text")]
+    files = [str(mosaic / "data" / f"mosaic_{family}.parquet") for family in FAMILIES]
     task = {"include": str(mosaic / "_default_template_yaml"), "task": "mosaic_all", "dataset_kwargs": {"data_files": {"test": files}}}
     out.mkdir()
     (out / "mosaic_all.yaml").write_text(yaml.safe_dump(task))
@@ -354,13 +358,13 @@ def lmms_patch(*arguments):
 
 @pytest.mark.cli
 def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
-    """480 docs, 120 of them in the text family: only those go, and the embedded model without its images loses there alone."""
+    """120 docs of each family, of which only those of the text family go, and the embedded model without its images loses there alone."""
     tasks, out, run = write_mosaic(tmp_path / "tasks"), tmp_path / "out", tmp_path / "run"
     fast = ("--folds", 3, "--batch", 18, "--shuffles", 0, "--controls", 1)
     lmms_patch("prune", "mosaic_all", "--include-path", tasks, "--output", out, "--budget", 36, "--key", "id", *fast)
     removed, kept = ids(out, "removed"), ids(out, "kept")
     assert len(removed) == 36
-    assert len(kept) == 480 - len(removed)
+    assert len(kept) == 120 * len(FAMILIES) - len(removed)
     assert {key.rpartition("_")[0] for key in removed} == {"mosaic_text"}
 
     common = {"model": "mosaic_vlm", "batch_size": 32, "log_samples": True, "output_path": str(run)}
@@ -376,7 +380,7 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
     both = next(run.rglob("*_samples_mosaic_all_blind.jsonl"))
     results = both.with_name(both.name.replace("_samples_mosaic_all_blind.jsonl", "_results.json"))
     _, _, original, after, _, verdict, *_ = lmms_patch("gap", results, results, "--subset", out, "--match", "format").splitlines()
-    for line, name, docs in ((original, "original", range(480)), (after, "pruned", places)):
+    for line, name, docs in ((original, "original", range(120 * len(FAMILIES))), (after, "pruned", places)):
         means = [sum(score(log[i]) for i in docs) / len(docs) for log in (full, blind)]
         assert line.split()[:5] == [name, str(len(docs)), *(f"{value:.3f}" for value in (*means, means[0] - means[1]))]
     assert verdict.startswith("pruning widened the gap: ")

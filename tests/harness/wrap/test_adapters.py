@@ -34,6 +34,7 @@ from tests.harness.adapters import (
     threaded,
     zip_of_all,
 )
+from tests.sizes import pairs
 
 DOCS = 4
 
@@ -126,12 +127,13 @@ def check(samples, protocol: str, tasks=None) -> None:
 # --- the tests ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "sorted"])
-@pytest.mark.parametrize("fetch", PATTERNS, ids=lambda fetch: fetch.__name__)
-@pytest.mark.parametrize("protocol", ["simple", "chat"])
-@pytest.mark.parametrize("size", [5, BATCH])
-def test_every_request_gets_its_own_view(size, protocol, fetch, in_order, manager):
-    samples = run(ADAPTERS[protocol](fetch, in_order, size), manager, ASKED[protocol])
+@pytest.mark.parametrize(
+    ("fetch", "protocol", "batch", "in_order"),
+    pairs(PATTERNS, ["simple", "chat"], [5, BATCH], [True, False]),
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_every_request_gets_its_own_view(fetch, protocol, batch, in_order, manager):
+    samples = run(ADAPTERS[protocol](fetch, in_order, batch), manager, ASKED[protocol])
     check(samples, protocol)
 
 

@@ -16,8 +16,9 @@ from lmms_eval import evaluator
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
-from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words
+from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words, as_is
 from tests.harness.toys import ChatModel, Model, metrics
+from tests.sizes import size
 
 JUDGED = "{task: hallusion_bench_image_rci2, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true}"
 
@@ -38,25 +39,8 @@ def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("requests.post", Verdict)
 
 
-class Quick:
-    def clean(self) -> None:
-        """The host's collects garbage for half a second after each run."""
-
-
-class QuickModel(Quick, Model):
-    pass
-
-
-class QuickChatModel(Quick, ChatModel):
-    pass
-
-
 def as_it_was(answer: Any) -> tuple[Any, None]:
     return answer, None
-
-
-def as_is(image: Image.Image) -> Image.Image:
-    return image
 
 
 @dataclass
@@ -66,7 +50,7 @@ class Bench:
     manager: TaskManager
     monkeypatch: pytest.MonkeyPatch
     folder: Path
-    adapter: type[Model] = QuickModel
+    adapter: type[Model] = Model
 
     def into(self, label: str) -> argparse.Namespace:
         """Go to a fresh working folder; the arguments name a fresh output folder."""
@@ -173,7 +157,9 @@ def crop(n: int, row: int, col: int) -> Callable[[Image.Image], Image.Image]:
 
 
 CAPTIONS = "coco2017_cap_val_lite"
-CASES = [(name, 2) for name in SCORED if name != CAPTIONS] + [("mme", 3), ("scienceqa_img", 3), ("textvqa_val", 3), ("mmmu_val", 3)]
+CASES = [(name, 2) for name in SCORED if name != CAPTIONS] + [
+    (name, 3) for name in size(["mme"], ["mme", "scienceqa_img", "textvqa_val", "mmmu_val"])
+]
 
 
 @pytest.mark.parametrize(("name", "n"), CASES, ids=[f"{name}_rci{n}" for name, n in CASES])
@@ -184,7 +170,7 @@ def test_wrapping_keeps_the_native_metrics_and_mpp_is_its_definition(bench: Benc
 @pytest.mark.parametrize("name", ["chartqa", "mmmu_val", "blink_counting"])
 def test_the_same_with_a_chat_model(bench: Bench, name: str) -> None:
     """ChartQA's messages are made by lmms-eval; the other two make their own."""
-    bench.adapter = QuickChatModel
+    bench.adapter = ChatModel
     check_against_the_definition(bench, name, 2)
 
 

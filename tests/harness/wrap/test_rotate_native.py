@@ -188,19 +188,6 @@ def picks_a_text(prompt: str, _: Any) -> str:
 # --- runs -------------------------------------------------------------------------------------------
 
 
-class Quick:
-    def clean(self) -> None:
-        """The host's collects garbage for half a second after each run."""
-
-
-class QuickModel(Quick, Model):
-    pass
-
-
-class QuickChatModel(Quick, ChatModel):
-    pass
-
-
 @pytest.fixture(scope="module")
 def manager(tmp_path_factory: pytest.TempPathFactory) -> TaskManager:
     """One for all runs: it reads 1,700 files."""
@@ -216,7 +203,7 @@ def bench(manager: TaskManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) 
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
     monkeypatch.chdir(tmp_path)
 
-    def run(standin: StandIn, task: str, answer: Any, adapter: type[Model] = QuickModel) -> tuple[dict[str, Any], Model]:
+    def run(standin: StandIn, task: str, answer: Any, adapter: type[Model] = Model) -> tuple[dict[str, Any], Model]:
         monkeypatch.setattr(datasets, "load_dataset", standin.loader())
         model = adapter(answer)
         arguments = argparse.Namespace(output_path=str(tmp_path), process_with_media=False)
@@ -297,7 +284,7 @@ def check_prompts(model: Model, base: str) -> None:
 @pytest.mark.parametrize("base", ["mmmu_val", "ai2d"])
 def test_a_chat_model_is_told_by_messages(bench, base):
     """MMMU makes its own messages; AI2D's are its images and its prompt."""
-    results, model = bench(BENCHMARKS[base](), f"{base}_rotate", oracle, QuickChatModel)
+    results, model = bench(BENCHMARKS[base](), f"{base}_rotate", oracle, ChatModel)
     numbers = metrics(results, f"{base}_rotate")
     assert (numbers["rotate_every"], numbers["patch"]["n_rotated"]) == (1, len(MOVED))
     assert {len(shown) for _, _, shown, _ in model.seen} == {1}
