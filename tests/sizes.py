@@ -23,9 +23,18 @@ def size(small: T, whole: T) -> T:
     return whole if DEEP else small
 
 
-def examples(whole: int) -> settings:
-    """Return the settings of a property test that draws so many examples: a quarter of them, but at least 20, in ``make test``."""
-    return settings(max_examples=size(min(whole, max(20, whole // 4)), whole), deadline=None)
+def examples(whole: int, least: int = 20) -> settings:
+    """Return the settings of a property test that draws so many examples: a quarter of them, but at least ``least``, in ``make test``."""
+    return settings(max_examples=size(min(whole, max(least, whole // 4)), whole), deadline=None)
+
+
+def each(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return combinations of options in which each value of each axis comes at least once; in ``make test-deep`` all combinations.
+
+    For options that do not work together: which of two models is asked, and what it is asked about.
+    """
+    longest = max(map(len, axes))
+    return size([tuple(axis[at % len(axis)] for axis in axes) for at in range(longest)], list(itertools.product(*axes)))
 
 
 def pairs(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:

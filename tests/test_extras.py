@@ -51,6 +51,8 @@ RUN = """
 import json
 from pathlib import Path
 from tests.harness.toys import Model, metrics, rows, run, write_task
+from tests.harness.warm import index_once
+index_once()
 folder = Path(sys.argv[1])
 write_task(folder, "toy", rows(4))
 print(json.dumps(sorted(metrics(run(Model(), "toy_rci3", folder), "toy_rci3"))))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lmms_patch.ask.answers import Answer, Asked, counted, first_words, options_in, recognise, same_answer
 from tests.places import SHARED
+from tests.sizes import each
 
 DATA = SHARED
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -125,8 +126,7 @@ STYLES = {
 }
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("data", ["scienceqa_test", "puzzlevqa", "videomme", "vsi_bench"])
+@pytest.mark.parametrize(("style", "data"), each(list(STYLES), ["scienceqa_test", "puzzlevqa", "videomme", "vsi_bench"]))
 def test_options_of_real_docs(data, style):
     """Format, gold, number and texts of the options of at least 99 % of the docs.
 

@@ -21,7 +21,7 @@ from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.scored import Lent
 from tests.making.boxes import numbers, planted, record
 from tests.making.recordings import METRIC, mean
-from tests.sizes import examples
+from tests.sizes import examples, size
 
 TWO = [(1, 2, 9, 8), (0, 0, 5, 5)]
 
@@ -347,7 +347,7 @@ def test_more_boxes_are_more_luck_and_three_numbers_do_not_reward_it():
 
 def test_luck_is_removed_where_docs_have_other_numbers_of_boxes():
     """One of 1, 2 or 5 relevant boxes knows 0.4 where the full image knows 0.8, the others guess: the truth is 1 - 0.4/0.8; of the rest, 1."""
-    regions = numbers(guesser(2000, (1, 2, 5), (1, 2, 5), know=0.4), draws=300).regions
+    regions = numbers(guesser(size(1200, 2000), (1, 2, 5), (1, 2, 5), know=0.4), draws=300).regions
     for key, truth in (("relevant", 0.5), ("adversarial", 1.0)):
         adj = regions.sets[key].adj.estimate
         assert adj.value == pytest.approx(truth, abs=0.07)

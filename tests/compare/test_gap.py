@@ -11,6 +11,7 @@ from lmms_patch.compare.gap_sides import Side, read_pair, read_side, read_subset
 from lmms_patch.errors import RecordError
 from tests.making.files import write_files
 from tests.making.runs import mc_run, write_run
+from tests.sizes import size
 
 DATE = "2026-01-01T00-00-00.000000"
 
@@ -126,14 +127,14 @@ def clustered_world(stream, clusters=60, size=5):
 
 
 def test_the_clustered_interval_covers_the_true_gap():
-    stream, covered, alone = np.random.default_rng(1), 0, 0
-    for _ in range(300):
+    stream, covered, alone, runs = np.random.default_rng(1), 0, 0, size(100, 300)
+    for _ in range(runs):
         full, blind, clusters = clustered_world(stream)
         gaps = [gap(*both(full, blind, **more), draws=300).original.gap for more in ({"clusters": clusters}, {})]
         inside = [g.low <= 0.3 <= g.high for g in gaps]
         covered, alone = covered + inside[0], alone + inside[1]
-    assert 0.91 <= covered / 300 <= 0.98
-    assert alone / 300 < 0.85, "docs that are resampled one by one pretend to know more"
+    assert 0.95 - 3.2 * math.sqrt(0.95 * 0.05 / runs) <= covered / runs <= 0.95 + 2.4 * math.sqrt(0.95 * 0.05 / runs)
+    assert alone / runs < 0.85, "docs that are resampled one by one pretend to know more"
 
 
 def test_clusters_known_from_either_run_count():
@@ -192,11 +193,12 @@ def claims(worlds, **kind):
 
 
 def test_pruning_what_can_be_answered_blindly_widens_the_gap():
-    assert np.mean(claims(60)) > 0.95
+    assert np.mean(claims(size(30, 60))) > 0.95
 
 
 def test_pruning_at_random_is_hardly_ever_called_a_widening():
-    assert np.mean(claims(300, of_shortcuts=False)) <= 0.07
+    runs = size(80, 300)
+    assert np.mean(claims(runs, of_shortcuts=False)) <= 0.05 + 1.6 * math.sqrt(0.05 * 0.95 / runs)
 
 
 def test_results_do_not_change_with_the_order_of_docs_and_are_plain_json():

@@ -19,6 +19,7 @@ from lmms_patch.stats.paired import detectable
 from tests.making.finished import FEW, finish
 from tests.making.recordings import record
 from tests.making.runs import LETTERS, as_before, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
+from tests.sizes import size
 
 SCHEMA = schemas.load("compare")
 
@@ -339,7 +340,7 @@ def planted(folder, model, null=True, kind="rci"):
         own, wrong = model(np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold)
         return own, wrong if null else None
 
-    path = write_run(folder, {f"toy_{kind}3": world_run(say, n=1000, grid=3, kind=kind)})
+    path = write_run(folder, {f"toy_{kind}3": world_run(say, n=size(500, 1000), grid=3, kind=kind)})
     return folder if null else as_before(path).parent
 
 

@@ -7,6 +7,7 @@ from lmms_patch.gate.rules import parse
 from tests.gate.running import copied, gate, refused
 from tests.making import lean
 from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.sizes import size
 
 LOOKS = {"require": "looks"}
 
@@ -28,9 +29,9 @@ def folders(tmp_path_factory):
     made = tmp_path_factory.mktemp("runs")
     return {
         "never": ran(made / "never", never_looks, kind="pcri"),
-        "guesses": ran(made / "guesses", guesses_on_cells, docs=1000, kind="pcri"),
+        "guesses": ran(made / "guesses", guesses_on_cells, docs=size(500, 1000), kind="pcri"),
         "known": ran(made / "known", one_cell_knows, grid=2, kind="pcri"),
-        "before": ran(made / "before", guesses_on_cells, docs=1000, null=False, kind="pcri"),
+        "before": ran(made / "before", guesses_on_cells, docs=size(500, 1000), null=False, kind="pcri"),
         "misled": ran(made / "misled", misled_by_cells),
     }
 

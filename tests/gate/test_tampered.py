@@ -18,6 +18,7 @@ from lmms_patch.gate.outputs import to_json
 from lmms_patch.runs.logs import read_lines
 from tests.gate.running import rules_file
 from tests.making.runs import as_before, guess, world_run, write_run
+from tests.sizes import size
 
 TASK, DOCS = "toy_rci2", 60
 RULES = [
@@ -398,6 +399,7 @@ def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path
     data, before = json.loads(path.read_text()), said(gate(folder, rules))
     places = leaves(data["results"], ("results",)) + leaves(data["configs"], ("configs",))
     assert len(places) > 250
+    places = places[:: size(2, 1)]
     refused_places, named, same = 0, [], []
     for place in places:
         at = functools.reduce(operator.getitem, place[:-1], data)
@@ -415,8 +417,8 @@ def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path
         else:
             assert said(judged) == before, place
             same.append(".".join(map(str, place)))
-    assert named == [f"results.{TASK}.patch,none.analysis.form"]
-    assert refused_places > 180
+    assert set(named) <= {f"results.{TASK}.patch,none.analysis.form"}
+    assert refused_places > size(90, 180)
     assert not [one for one in same if re.search(r"\.(value|low|high|se|n|valid|threshold|fip|mpp|excluded|n_docs|records|floor)$", one)]
 
 

@@ -225,7 +225,7 @@ def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) 
     return out
 
 
-@examples(60)
+@examples(60, least=10)
 @given(crowded())
 def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]]) -> None:
     size, boxes = scene
@@ -296,7 +296,7 @@ def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plat
     return out
 
 
-@examples(80)
+@examples(80, least=10)
 @given(crowded(), st.sampled_from([1, 88, 1234567]))
 def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]], first: int) -> None:
     size, boxes = scene

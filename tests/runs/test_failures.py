@@ -21,6 +21,7 @@ from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
 from tests.making.files import described, lines_of, write_files
 from tests.making.runs import as_records, details, mc_run
+from tests.sizes import size
 
 TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
 N = 200
@@ -92,7 +93,7 @@ def test_calls_and_docs_are_counted(made):
     assert failures.from_json(json.loads(json.dumps(vars(found)))) == found
 
 
-@pytest.mark.parametrize("asked", [50, 200, 1000, 9000])
+@pytest.mark.parametrize("asked", [50, 200, 1000, *size([], [9000])])
 def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_does_not(asked):
     """From n = 200 on; the chance that more than 5 % n + 2 SE of n calls fail, by the binomial distribution."""
     fine, bad = as_records([{}, {"views": [{**VIEW, "failed": ""}]}])

@@ -12,6 +12,7 @@ from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import table
 from tests.making.files import DATE, described, write_files
 from tests.making.runs import write_magic
+from tests.sizes import size
 from tests.stored import unpack
 
 ASKED = "Which?\nA. a cat\nB. a dog"
@@ -204,7 +205,7 @@ def test_what_has_no_table_says_so(tmp_path):
         table(result)
 
 
-@pytest.mark.parametrize("batch", [50, 4096])
+@pytest.mark.parametrize("batch", size([50], [50, 4096]))
 def test_every_row_of_stored_runs_is_that_of_the_log(tmp_path, monkeypatch, batch):
     """Read again as plain JSON, whatever the number of docs that are read at once; runs of an earlier version among them.
 

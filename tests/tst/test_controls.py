@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lmms_patch.app.options import PruneArguments
 from lmms_patch.app.pruning import settings_of
@@ -14,6 +15,7 @@ from lmms_patch.tst.items import Item
 from lmms_patch.tst.selection import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+from tests.sizes import size
 from tests.tst.worlds import rewards_of
 
 ANSWERS = ("A", "B", "C", "D")
@@ -71,8 +73,8 @@ def test_a_planted_shortcut_is_called_a_reduction():
 
 def test_selection_noise_is_not():
     """The judge sees the same chance pattern that the selection fed on, in the world as it is and in the shuffled ones alike."""
-    claims = 0
-    for repeat in range(40):
+    claims, repeats = 0, size(15, 40)
+    for repeat in range(repeats):
         stream = np.random.default_rng(repeat)
 
         def draw(stream):
@@ -86,7 +88,7 @@ def test_selection_noise_is_not():
             return draw(np.random.default_rng([repeat, seed + 1]))
 
         claims += judge(items(), removed, judged_by, world, controls=3, shuffles=20, seed=repeat).verdict == "reduction"
-    assert claims <= 6  # 40 x 0.05 = 2 expected; P(more than 6) < 0.01
+    assert claims <= stats.binom.ppf(0.99, repeats, 0.05)  # of 40: 2 expected; P(more than 6) < 0.01
 
 
 def flat_world(p, removed):

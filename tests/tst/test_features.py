@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
-from tests.sizes import examples
+from tests.sizes import examples, size
 from tests.tst.worlds import (
     FEW_TREES,
     free,
@@ -32,7 +32,13 @@ WORLDS = {
     "open": lambda: planted_open(90)[0],
     "lists": lambda: [mc(i, f"Which order, {i % 7}?", (f"a{i % 3}, b, c", f"b, a{i % 3}, c", "c"), i % 3, category=f"c{i % 2}") for i in range(90)],
 }
-REAL = {"vsi_bench": 700, "pope_coco": 500, "scienceqa_test": 300, "videomme": 300, "nlvr": 400}
+REAL = {
+    "vsi_bench": size(250, 700),
+    "pope_coco": size(200, 500),
+    "scienceqa_test": size(120, 300),
+    "videomme": size(120, 300),
+    "nlvr": size(150, 400),
+}
 
 
 def all_features(items, train, groups, seed=0) -> list[Features]:
@@ -105,7 +111,7 @@ def test_held_out_texts_move_no_training_feature_of_real_items(name):
     check_texts(items, numbered(item.source if item.source is not None else i for i, item in enumerate(items)))
 
 
-@examples(25)
+@examples(25, least=6)
 @given(st.lists(st.text("ab ,猫3", max_size=8), min_size=24, max_size=24), st.lists(st.integers(0, 2), min_size=8, max_size=8))
 def test_held_out_texts_and_golds_of_any_kind(texts, rights):
     """Eight held-out items of any text and gold, and of any (known) number of options, beside twelve of training."""

@@ -12,6 +12,7 @@ from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item, Prediction
 from lmms_patch.tst.null import has_many_categories, shuffled_null
 from lmms_patch.tst.shuffle import permute_golds
+from tests.sizes import size
 from tests.tst.worlds import OBJECTS, free, mc, rewards_of, yesno
 
 
@@ -97,7 +98,7 @@ def null_of(kind, least=False, **size):
 
 def test_coins_are_no_finding_whatever_the_category_counts_say():
     """The most frequent of four coins among six docs stands on half of them: the constant answer seems to know more than a guess, also on shuffled golds."""
-    found, null = null_of("coins", categories=100)
+    found, null = null_of("coins", categories=size(40, 100))
     assert null.own == found.scores[0].mean()
     assert len(null.shuffled) == len(null.majority_shuffled) == 20
     assert null.p == (1 + sum(one >= null.own for one in null.shuffled)) / 21 > 0.05

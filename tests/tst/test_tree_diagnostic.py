@@ -11,7 +11,7 @@ from lmms_patch.tst.folds import folds, grouping
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.tree_diagnostic import MOST_CANDIDATES, RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
-from tests.sizes import size
+from tests.sizes import each, size
 from tests.tst.worlds import (
     FEW_TREES,
     OBJECTS,
@@ -36,11 +36,13 @@ BOTH = pytest.mark.parametrize("settings", [FEW_TREES, SMALL_FOREST], ids=["boos
 # ---- what is planted is found ----
 
 
-@BOTH
-@pytest.mark.parametrize(("world", "chance"), [(planted_choice, 1 / 4), (planted_yesno, 1 / 2), (planted_open, 1 / 5)])
-def test_a_planted_shortcut_is_found(settings, world, chance):
+@pytest.mark.parametrize(
+    ("world", "settings"), each([(planted_choice, 1 / 4), (planted_yesno, 1 / 2), (planted_open, 1 / 5)], [FEW_TREES, SMALL_FOREST])
+)
+def test_a_planted_shortcut_is_found(settings, world):
     """Accuracy within 3 SE and 3 points of who knows the rule; s(x) high where it is planted, at chance elsewhere."""
-    items, optimum, planted = world(600)
+    made, chance = world
+    items, optimum, planted = made(600)
     found = cross_validate(items, settings=settings)
     assert optimum - 0.03 - 3 * np.sqrt(0.25 / 600) < found.accuracy < optimum + 3 * np.sqrt(0.25 / 600)
     assert found.s[planted].mean() > 0.65
@@ -223,26 +225,29 @@ def test_ties_share_the_credit():
 # ---- odd sets ----
 
 
-@BOTH
 @pytest.mark.parametrize(
-    ("name", "items"),
-    [
-        ("class smaller than k", [mc(i, f"which {i % 5}?", ("x", "y", "z"), 2 if i < 3 else i % 2) for i in range(40)]),
-        ("one distinct answer", [yesno(i, f"is {i % 5}?", "yes") for i in range(60)]),
-        ("one distinct open answer", [free(i, f"what {i % 5}?", "cat") for i in range(20)]),
-        ("all numbers equal", [number(i, f"how many {i % 5}?", 7) for i in range(20)]),
-        ("negative numbers and zeros", [number(i, f"how many {i % 5}?", i % 5 - 2) for i in range(40)]),
-        ("odd spellings", [number(i, f"how much {i % 3}?", ("1,000", "50%", "$7", "-0", "1e3")[i % 5]) for i in range(40)]),
-        ("all golds different", [free(i, f"what {i}?", f"gold {i}") for i in range(20)]),
-        ("texts of marks only", [mc(i, "?!", ("?", "!"), i % 2) for i in range(20)]),
-        ("no texts", [free(i, "", "ab"[i % 2]) for i in range(20)]),
-        ("one option", [mc(i, "q", ("only",), 0) for i in range(12)]),
-        ("from 1 to 50 options", [mc(i, f"which {i % 3}?", tuple(f"o{j}" for j in range(1 + i * 7 % 50)), 0) for i in range(20)]),
-        ("as many docs as folds", [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(5)]),
-        ("unicode", [mc(i, f"图中有{'猫狗'[i % 2]}吗? ²", ("有", "没有 🙂"), i % 2) for i in range(20)]),
-    ],
+    ("odd", "settings"),
+    each(
+        [
+            ("class smaller than k", [mc(i, f"which {i % 5}?", ("x", "y", "z"), 2 if i < 3 else i % 2) for i in range(40)]),
+            ("one distinct answer", [yesno(i, f"is {i % 5}?", "yes") for i in range(60)]),
+            ("one distinct open answer", [free(i, f"what {i % 5}?", "cat") for i in range(20)]),
+            ("all numbers equal", [number(i, f"how many {i % 5}?", 7) for i in range(20)]),
+            ("negative numbers and zeros", [number(i, f"how many {i % 5}?", i % 5 - 2) for i in range(40)]),
+            ("odd spellings", [number(i, f"how much {i % 3}?", ("1,000", "50%", "$7", "-0", "1e3")[i % 5]) for i in range(40)]),
+            ("all golds different", [free(i, f"what {i}?", f"gold {i}") for i in range(20)]),
+            ("texts of marks only", [mc(i, "?!", ("?", "!"), i % 2) for i in range(20)]),
+            ("no texts", [free(i, "", "ab"[i % 2]) for i in range(20)]),
+            ("one option", [mc(i, "q", ("only",), 0) for i in range(12)]),
+            ("from 1 to 50 options", [mc(i, f"which {i % 3}?", tuple(f"o{j}" for j in range(1 + i * 7 % 50)), 0) for i in range(20)]),
+            ("as many docs as folds", [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(5)]),
+            ("unicode", [mc(i, f"图中有{'猫狗'[i % 2]}吗? ²", ("有", "没有 🙂"), i % 2) for i in range(20)]),
+        ],
+        [FEW_TREES, SMALL_FOREST],
+    ),
 )
-def test_odd_sets_are_scored(settings, name, items):
+def test_odd_sets_are_scored(settings, odd):
+    name, items = odd
     found = cross_validate(items, settings=ModelSettings(settings.model, 5))
     assert np.isfinite(found.scores).all()
     assert np.isfinite(found.s).all()
@@ -301,8 +306,7 @@ def test_a_category_that_the_training_folds_do_not_have():
 # ---- determinism ----
 
 
-@BOTH
-@pytest.mark.parametrize("world", [planted_choice, planted_number, planted_open])
+@pytest.mark.parametrize(("world", "settings"), each([planted_choice, planted_number, *size([], [planted_open])], [FEW_TREES, SMALL_FOREST]))
 def test_the_same_whatever_the_threads(settings, world):
     """Bitwise: twice alike, with folds in several threads, and with several threads in a fit."""
     items = world(100)[0]

@@ -10,10 +10,11 @@ from lmms_patch.tst import checks
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
 from lmms_patch.tst.vectors import COMPONENTS, VectorSpace
+from tests.sizes import each
 from tests.tst.worlds import FEW_TREES, SMALL_FOREST, cross_validate, free, mc, number, prepare, rewards_of, vocabulary, yesno
 
 CONCEPTS, DIMENSIONS = 6, 24
-MODELS = pytest.mark.parametrize("settings", [FEW_TREES, SMALL_FOREST, ModelSettings("linear")], ids=["boosting", "forest", "linear"])
+EVERY_MODEL = [FEW_TREES, SMALL_FOREST, ModelSettings("linear")]
 
 
 class Meanings:
@@ -89,20 +90,16 @@ def colours(n=200):
     return synonyms(n, lambda i, word, concept: free(i, f"What colour is the {word}?", ("red", "green", "blue")[concept % 3]))
 
 
-@MODELS
-@pytest.mark.parametrize(
-    ("world", "guess", "knows"),
-    [(asks, 0.5, 0.9), (matches, 0.25, 0.9), (favourites, 0.25, 0.9), (colours, 1 / 3, 0.9)],
-    ids=["yes or no", "option like the question", "option alone", "open"],
-)
-def test_synonyms_are_found_by_embeddings_alone(settings, world, guess, knows):
+@pytest.mark.parametrize(("world", "settings"), each([(asks, 0.5), (matches, 0.25), (favourites, 0.25), (colours, 1 / 3)], EVERY_MODEL))
+def test_synonyms_are_found_by_embeddings_alone(settings, world):
     """All words differ, so without embeddings nobody beats a guess: 4 standard errors of 200 docs are 0.141 at most."""
-    items, embed = world()
+    made, guess = world
+    items, embed = made()
     assert abs(cross_validate(items, settings=settings).accuracy - guess) < 0.14
-    assert cross_validate(items, settings=replace(settings, embed=embed)).accuracy > knows
+    assert cross_validate(items, settings=replace(settings, embed=embed)).accuracy > 0.9
 
 
-@MODELS
+@pytest.mark.parametrize("settings", EVERY_MODEL, ids=lambda one: one.model)
 def test_synonyms_have_sizes(settings):
     """Who knows the concept is within 4 % of the gold, which earns 0.9 or more; the best constant is near one concept in six."""
     items, embed = sizes()
@@ -128,9 +125,7 @@ def test_embeddings_of_meaningless_golds_are_worth_nothing():
 # --- folds stay apart -----------------------------------------------------------------------------
 
 
-@MODELS
-@pytest.mark.parametrize("world", [asks, matches, sizes, colours])
-@pytest.mark.parametrize("held", [10, 37])
+@pytest.mark.parametrize(("world", "settings", "held"), each([asks, matches, sizes, colours], EVERY_MODEL, [10, 37]))
 def test_nothing_of_held_out_docs_leaks(settings, world, held):
     """Bitwise: other held-out golds move no feature, other held-out texts none of a training doc."""
     items, embed = world(90)
@@ -142,8 +137,7 @@ def test_nothing_of_held_out_docs_leaks(settings, world, held):
     assert checks.leaks(items, lambda own: prepare(own, with_embeddings)[0], train, test, 0, np.arange(90)) == []
 
 
-@MODELS
-@pytest.mark.parametrize("world", [asks, matches])
+@pytest.mark.parametrize(("world", "settings"), each([asks, matches], EVERY_MODEL))
 def test_held_out_golds_change_no_prediction(settings, world):
     items, embed = world(90)
     train, test = np.arange(30, 90), np.arange(30)

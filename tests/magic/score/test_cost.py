@@ -21,6 +21,7 @@ from lmms_patch.magic.score.mentions import groups
 from lmms_patch.magic.score.response import parse
 from lmms_patch.magic.score.selfheal import continuation, mentions_correction
 from lmms_patch.magic.score.verdicts import heal_inquiry, read, short_inquiry, steps_inquiry
+from tests.sizes import size
 
 SHORT, HEAL, STEPS = short_inquiry("Q", "a", "b"), heal_inquiry("p", ["c"], "x"), steps_inquiry("q", "g", ["a", "b"])
 
@@ -40,12 +41,12 @@ def seconds(read_one: Callable[[str], Any], parts: Text, length: int) -> float:
     return time.process_time() - begin
 
 
-SMALL = 4_000
+SMALL = size(1_000, 4_000)
 """Characters of the short text."""
 
 
 def assert_in_proportion(read_one: Callable[[str], Any], parts: Text) -> None:
-    """Compare 4 kB with 40 kB, best of several where the first try does not do: other processes disturb."""
+    """Compare a text with ten times as much, best of several where the first try does not do: other processes disturb."""
     small = seconds(read_one, parts, SMALL)
     assert small < 2, parts  # else the long one may take hours
     large = seconds(read_one, parts, 10 * SMALL)

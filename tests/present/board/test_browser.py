@@ -5,6 +5,7 @@ import pytest
 from lmms_patch.present.board.build import leaderboard
 from tests.making.boards import document, index_task, write
 from tests.making.browsing import Opened
+from tests.sizes import size
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def faults(axe, page):
 
 
 # Colours do not depend on the width, nor the layout on the colours: so each width needs one of the two grounds.
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1280, "dark"), (768, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark"), *size([], [(1280, "dark"), (768, "light")])])
 def test_it_opens_sorts_and_filters(browser, axe, file, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
     opened = Opened(context, file)

@@ -17,7 +17,7 @@ from lmms_patch.present.report.figures import canvas, figures, forests, heatmaps
 from lmms_patch.present.report.points import Point
 from tests.making.drawings import marks_outside, outside, overlapping, painted
 from tests.making.reports import MODELS, NAMES, entry, estimate, region_entries, situations, tst_entry
-from tests.sizes import examples, size
+from tests.sizes import each, examples, size
 
 HOSTILE = '<script>alert(1)</script> & "$x^2$ \\frac{1} id="p" url(#a) #010203 \x00\x1b\n]]>'
 
@@ -137,10 +137,9 @@ def drawn_marks(sketch, width=canvas.TWO):
     return out
 
 
-@pytest.mark.parametrize(("benchmarks", "models"), [(1, 1), (5, 1), (20, 1), (5, 5), (20, 5)])
-@pytest.mark.parametrize("width", [canvas.ONE, canvas.TWO])
-def test_the_headline_has_each_number_of_the_measures_in_its_place(benchmarks, models, width):
-    entries = situations(benchmarks, models)
+@pytest.mark.parametrize(("many", "width"), each([(1, 1), (20, 1), (5, 5), *size([], [(5, 1), (20, 5)])], [canvas.ONE, canvas.TWO]))
+def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
+    entries = situations(*many)
     sketch = next(forests.drawings(across.points_of(entries)))
     assert sketch.name == sketch.section == "headline"
     marks, told = drawn_marks(sketch, width), titles(sketch, width)
@@ -343,9 +342,9 @@ def test_a_name_with_room_stands_beside_its_point():
     assert labels.place([(0.1, 0.1)], [(0.5, 0.1)], (0, 0, 0.3, 0.3), [(0.1, 0.1)]) == [None]
 
 
-@pytest.mark.parametrize("name", [*NAMES, *MODELS, "x" * 300, "no.separator" * 9, "أ" * 70, "名" * 70])
-@pytest.mark.parametrize("room", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "room", "lines"), each([*NAMES, *MODELS, "x" * 300, "no.separator" * 9, "أ" * 70, "名" * 70], [0.5, 1.0, 2.0], [1, 2])
+)
 def test_long_names_are_wrapped_then_shortened(name, room, lines):
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
@@ -403,8 +402,7 @@ def test_no_text_hides_another_and_nothing_leaves_the_figure(benchmarks, models)
             assert drawing.get_figheight() <= canvas.PAGE or width == canvas.ONE  # of which there is no file then
 
 
-@pytest.mark.parametrize("models", [1, 5, 12])
-@pytest.mark.parametrize("width", [canvas.ONE, canvas.TWO])
+@pytest.mark.parametrize(("models", "width"), each([1, 12, 5], [canvas.ONE, canvas.TWO]))
 def test_regions_hide_nothing_and_tell_their_numbers(models, width):
     entries = region_entries(models)
     precision, focus = regions.drawings(entries)

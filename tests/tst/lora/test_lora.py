@@ -33,6 +33,7 @@ from lmms_patch.tst.lora.diagnostic import LoraDiagnostic, TrainingError, choice
 from lmms_patch.tst.lora.settings import PRESETS, LoraSettings
 from lmms_patch.tst.lora.text import Encoder, Row
 from tests.places import ROOT
+from tests.sizes import size
 from tests.tst.lora.ranks import JOBS, WHOLE, Stub, places
 
 TEMPLATE = (
@@ -350,7 +351,7 @@ def test_gradient_checkpointing_changes_no_result(chat):
 
 def test_bfloat16_learns_too(chat):
     items = shortcut(150)
-    model = prepared(items, chat, dtype="bfloat16", epochs=8)
+    model = prepared(items, chat, dtype="bfloat16", epochs=size(5, 8))
     weights = weights_of(model._model().net)
     assert weights["model.norm.weight"].dtype == torch.bfloat16
     found = model.predict(places(110), places(110, 150), seed=0)
