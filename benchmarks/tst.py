@@ -156,13 +156,13 @@ def _fitted(items: Sequence[Item], train: Places, test: Places, trees: int, seed
     return [f"{value:.2f}" for value in np.expm1(model.predict(features(test, False)))]
 
 
-def speed(sets: Sets) -> list[str]:
+def speed(sets: Sets, settings: ModelSettings = ModelSettings()) -> list[str]:
     """Seconds, ratios, stages."""
     failures = []
     for name, items in sets.items():
         if name not in ("vsi_bench", "pope_coco"):
             continue
-        grouped, settings = source_of(items), ModelSettings()
+        grouped = source_of(items)
         cross_validation(items[:200], settings, source_of(items[:200]))  # imports
         ways: dict[str, Callable[[], float]] = {
             "tst_rf": partial(_accuracy, items, settings, grouped),
@@ -184,7 +184,7 @@ def speed(sets: Sets) -> list[str]:
                 failures.append(f"{name}: {seconds[way] / ours:.1f} times as fast as {way}, below {TIMES:g}")
         for stage, spent in stages(items, settings, grouped).items():
             print(f"  one core: {stage}: {spent:.1f} s")
-        with_it, without = cost_of_linear(items, grouped)
+        with_it, without = cost_of_linear(items, settings, grouped)
         print(f"  processor: {with_it:.1f} s with the linear model, {without:.1f} s without ({with_it / without:.2f} times)")
         if name == "vsi_bench" and with_it / without > BESIDE:
             failures.append(f"{name} takes {with_it / without:.2f} times as long with the linear model, above {BESIDE:g}")
@@ -193,13 +193,13 @@ def speed(sets: Sets) -> list[str]:
     return failures
 
 
-def cost_of_linear(items: Sequence[Item], grouped: Any, rounds: int = 2) -> tuple[float, float]:
+def cost_of_linear(items: Sequence[Item], settings: ModelSettings, grouped: Any, rounds: int = 2) -> tuple[float, float]:
     """Return the processor seconds with and without the linear model, the least of some rounds; other processes do not count in them."""
     seconds = dict.fromkeys((True, False), float("inf"))
     for _ in range(rounds):
         for beside in seconds:
             start = time.process_time()
-            cross_validation(items, ModelSettings(beside=beside), grouped)
+            cross_validation(items, dataclasses.replace(settings, beside=beside), grouped)
             seconds[beside] = min(seconds[beside], time.process_time() - start)
     return seconds[True], seconds[False]
 
@@ -350,9 +350,9 @@ def shuffles(sets: Sets, count: int = 20) -> list[str]:
     return []
 
 
-def rivals(sets: Sets) -> list[str]:
+def rivals(sets: Sets, made: Sets | None = None) -> list[str]:
     """Ours less each rival, paired by doc, with the standard error of the difference; sources are resampled whole."""
-    made = {"AMBER-like": weak_yesno(3000)[0], "SugarCrepe-like": two_captions(1500)[0]}
+    made = {"AMBER-like": weak_yesno(3000)[0], "SugarCrepe-like": two_captions(1500)[0]} if made is None else made
     failures = []
     for name, items in (sets | made).items():
         grouped = source_of(items)
@@ -462,7 +462,12 @@ def main() -> int:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
     if args.tiny:
-        parts |= {"memory": partial(memory, count=60, tiny=True), "shuffles": partial(shuffles, count=2)}
+        parts |= {
+            "speed": partial(speed, settings=ModelSettings(trees=5)),
+            "memory": partial(memory, count=60, tiny=True),
+            "shuffles": partial(shuffles, count=2),
+            "rivals": partial(rivals, made={}),
+        }
     sets = {} if args.only == ["memory"] else {name: items_of(name)[: args.docs] for name in args.names}
     failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:

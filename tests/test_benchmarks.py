@@ -13,9 +13,17 @@ from loguru import logger
 import benchmarks
 from tests.places import ROOT, SHARED
 
+<<<<<<< ours
 SCRIPTS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "benchmarks").rglob("*.py") if path.name != "__init__.py")
 LINES = {"leaderboard": 4, "many": 6, "report": 2, "tables": 3, "scoring": 1, "journal": 1, "tst": 30}
 """Lines that a script prints at least. All others print tables of some ten rows."""
+=======
+SCRIPTS = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "benchmarks").rglob("*.py") if path.name != "__init__.py"
+)
+LINES = {"leaderboard": 4, "many": 5, "report": 2, "tables": 3, "scoring": 1, "journal": 1}
+"""Lines with numbers that a script prints at least; others print tables of 7 rows and more."""
+>>>>>>> theirs
 LEFT = re.compile(r"\b(nan|inf|None)\b")
 
 
@@ -36,18 +44,18 @@ def test_a_tiny_run_prints_its_numbers(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--tiny"])
     assert importlib.import_module(name).main() == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if re.search(r"\d", line)]
-    assert len(lines) >= LINES.get(name.split(".")[-1], 10), lines
+    assert len(lines) >= LINES.get(name.split(".")[-1], 7), lines
     assert not [line for line in lines if LEFT.search(line)]
     for row in (line for line in lines if line.startswith("|")):
         assert row.endswith("|") or "missed" in row, row
 
 
 def test_a_call_apart_is_a_process_of_its_own():
-    """Its processor time and memory are those of a fresh Python, not of this process, which has loaded far more."""
+    """Its processor time is that of a fresh Python. Its peak memory starts from that of its parent."""
     value, wall, processor, memory = benchmarks.apart(os.getpid)
     assert value != os.getpid()
     assert 0 < processor <= wall + 0.1
-    assert 5 < memory < 200
+    assert memory > 5
     assert benchmarks.apart(os.getpid, tiny=True).value == os.getpid()
 
 

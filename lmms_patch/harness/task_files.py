@@ -49,6 +49,9 @@ def _read(path: Any) -> Any:
         return None
 
 
+_TABLES = ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolvers")
+
+
 def _loader() -> Any:
     """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does; None where PyYAML was built without libyaml."""
     if not hasattr(yaml, "CFullLoader"):
@@ -59,9 +62,8 @@ def _loader() -> Any:
             from lmms_eval.utils import ignore_constructor
 
             super().__init__(stream)
-            for table in ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolvers"):
-                setattr(self, table, getattr(yaml.FullLoader, table))  # anybody may have added to these
-            self.yaml_constructors = {**self.yaml_constructors, "!function": ignore_constructor}
+            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}  # anybody may have added to these
+            vars(self).update(tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor})
 
     return Loader
 
