@@ -156,8 +156,9 @@ def _fitted(items: Sequence[Item], train: Places, test: Places, trees: int, seed
     return [f"{value:.2f}" for value in np.expm1(model.predict(features(test, False)))]
 
 
-def speed(sets: Sets, settings: ModelSettings = ModelSettings()) -> list[str]:
+def speed(sets: Sets, settings: ModelSettings | None = None) -> list[str]:
     """Seconds, ratios, stages."""
+    settings = settings or ModelSettings()
     failures = []
     for name, items in sets.items():
         if name not in ("vsi_bench", "pope_coco"):
