@@ -99,7 +99,7 @@ def test_walking_over_all_docs_decodes_nothing(decoded):
 
 def alike(one: Image.Image, other: Image.Image) -> bool:
     """Whether two images are the same to whoever looks."""
-    about = [(type(i), i.mode, i.size, i.format, sorted(map(str, i.info)), dict(i.getexif()), i.tobytes()) for i in (one, other)]
+    about = [(i.mode, type(i), i.size, i.format, sorted(map(str, i.info)), dict(i.getexif()), i.tobytes()) for i in (one, other)]
     return about[0] == about[1]
 
 
