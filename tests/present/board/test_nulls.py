@@ -16,7 +16,6 @@ from lmms_patch.present.ranking import by_of
 from tests.making.boards import LUCK, board_of, document, index_task, shown
 from tests.making.boards import write as write_runs
 from tests.making.runs import as_before, guesses_on_cells, never_looks, one_cell_knows, world_run, write_run
-from tests.sizes import size
 
 
 def run(model, index, adj=None, base="toy", **task):
@@ -40,7 +39,7 @@ def real(tmp_path_factory):
     """A folder of runs: one model never looks, one guesses on cells, one knows from one cell."""
     folder = tmp_path_factory.mktemp("runs")
     for name, model in (("never", never_looks), ("guesses", guesses_on_cells), ("known", one_cell_knows)):
-        path = write_run(folder / name, {"toy_rci3": world_run(model, n=size(500, 1000), grid=3)})
+        path = write_run(folder / name, {"toy_rci3": world_run(model, n=1000, grid=3)})
         data = json.loads(path.read_text())
         path.write_text(json.dumps({**data, "model_name": name}))
     return folder
