@@ -22,13 +22,13 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constra
 setup: $(INSTALLED)
 
 $(DEMO): pyproject.toml constraints.txt
-	@echo "Installing lmms-eval, torch and lmms-patch into $(VENV): about 3 minutes and 7 GB the first time."
+	@echo "Installing lmms-eval, torch and lmms-patch into $(VENV): some minutes and 7 GB the first time."
 	@$(install-torch)
 	@$(PIP) --editable '.[report]'
 	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@echo "Installing lmms-eval, torch, lmms-patch and what its tests need into $(VENV): about 4 minutes and 8 GB the first time."
+	@echo "Installing lmms-eval, torch, lmms-patch and what its tests need into $(VENV): some minutes and 8 GB the first time."
 	@$(install-torch)
 	@$(PIP) --editable '.[all,dev]'
 	@# Without its requirements, one of which is Pillow below 13: the pixels of all other tests would be those of an older Pillow.
