@@ -12,6 +12,7 @@ VENV ?= .venv
 PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
+TORCH_INDEX ?=
 OUT ?= out/demo
 DEMO := $(VENV)/.lmms-patch-demo
 INSTALLED := $(VENV)/.lmms-patch-installed
@@ -37,7 +38,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 define install-torch
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch torchvision)
+$(if $(TORCH_INDEX),PIP_INDEX_URL=$(TORCH_INDEX) $(PIP) torch torchvision)
 endef
 
 demo: $(DEMO)

@@ -166,7 +166,12 @@ def answered(logits: Array, stream: np.random.Generator, graded: bool) -> Array:
 
 @cache
 def truth(name: str, parts: int = 60) -> float:
-    """Return the true index of a world, computed from 6 million made-up docs (standard error about 0.0006); a part is a sixtieth."""
+    """Return the true index of a world, computed from made-up docs.
+
+    Args:
+        name: of the world.
+        parts: how many times 100,000 docs; 60 (6 million docs) give a standard error of about 0.0006.
+    """
     world = WORLDS[name]
     single = World(world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike)
     sums = np.zeros(2)

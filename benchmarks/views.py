@@ -64,7 +64,7 @@ metadata: {{version: 0.0{null}}}
 """
 
 Sums = dict[tuple[int, int], int]
-"""The sum of the pixels of each (doc, view); a view of the wrong image has the number of its own view, plus ``VIEWS``."""
+"""The sum of all pixel values by (doc, number of the view). Views 0 to 9 show the doc's own image, 10 to 19 the same cuts of a wrong one."""
 Lent = dict[int, int]
 """Of each doc that is asked on a wrong image too, the doc whose image that is."""
 

@@ -32,7 +32,7 @@ def _nothing_stays_changed(monkeypatch):
 @pytest.mark.usefixtures("indexed")
 def test_a_tiny_run_prints_its_numbers(name, capsys, monkeypatch):
     if name.endswith(".tst") and not SHARED.is_dir():
-        pytest.skip(f"{SHARED} is missing")
+        pytest.skip(f"{SHARED} is missing: real data, which CI has beside the project")
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--tiny"])
     assert importlib.import_module(name).main() == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if re.search(r"\d", line)]
@@ -43,7 +43,7 @@ def test_a_tiny_run_prints_its_numbers(name, capsys, monkeypatch):
 
 
 def test_a_call_apart_is_a_process_of_its_own():
-    """Its processor time is that of a fresh Python. Its peak memory starts from that of its parent."""
+    """``apart`` tells the processor time of the new process alone. The peak memory of a new process starts from that of its parent."""
     value, wall, processor, memory = benchmarks.apart(os.getpid)
     assert value != os.getpid()
     assert 0 < processor <= wall + 0.1

@@ -186,7 +186,7 @@ INSTALL = f"pip install 'lmms-eval>={_dotted(OLDEST)},<{_dotted(TOO_NEW)}'"
 
 
 _with_stderr: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-"""Of each aggregation that was asked for, whether the host has a standard error for it. It keeps no aggregation, and so no dataset, alive."""
+"""What ``has_stderr`` found, by aggregation. The references are weak: this must not keep an aggregation, and with it a dataset, in memory."""
 
 
 def has_stderr(aggregation: Any) -> bool:

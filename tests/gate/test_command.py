@@ -12,9 +12,9 @@ import pytest
 from lmms_patch.app.cli import main
 from tests.gate.running import DROP, VALID, copied, gate, refused, rules_file
 from tests.making import lean
+from tests.sizes import each, size
 
 # --- outputs ----------------------------------------------------------------------------------------
-from tests.sizes import each, size
 
 HOSTILE = "<b>&\"'|`%0A::error::x\x1b[31m\x00\r\n]]>\u202e\ud800"
 

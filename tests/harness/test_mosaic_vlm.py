@@ -65,7 +65,7 @@ def features(one, pixels, grids):
 
 @pytest.mark.parametrize("batch", [1, 8])
 def test_answers_are_those_of_the_adapter_as_it_is(batch):
-    docs = asked(size(1 if batch == 1 else 3, 120))
+    docs = asked(size(1 if batch == 1 else 3, 8))
     plain = LFM2_5_VL(pretrained=str(MOSAIC / "model"), device="cpu", dtype="float32", batch_size=batch)
     wanted = answers(plain, docs)
     assert answers(MosaicVLM(batch_size=batch), docs) == wanted
@@ -107,6 +107,13 @@ def test_images_of_the_same_pixels_and_other_sizes_are_two_images():
     assert vision.hasten(fast)
     pixels, sizes = torch.ones(48, 1176).cumsum(0) / 48, torch.tensor([[1, 4, 6], [1, 6, 4]])
     pixels[24:] = pixels[:24]
+    torch.testing.assert_close(features(fast, pixels, sizes), features(plain, pixels, sizes))
+
+
+def test_an_image_of_more_than_255_patches_a_side_is_encoded_too():
+    plain, fast = encoder(), encoder()
+    assert vision.hasten(fast)
+    pixels, sizes = images((2, 260))
     torch.testing.assert_close(features(fast, pixels, sizes), features(plain, pixels, sizes))
 
 

@@ -14,7 +14,7 @@ from lmms_patch.harness.plugin import install
 from tests.sizes import size
 
 install()
-HOST = utils.load_yaml_config.__wrapped__  # type: ignore[attr-defined]
+HOST = utils.load_yaml_config.__wrapped__  # the host's own function, which ``install`` has replaced
 
 
 def plain(value):

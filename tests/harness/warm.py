@@ -166,7 +166,7 @@ def _ended(main: Callable[[], Any]) -> int:
     except BaseException:
         traceback.print_exc()
         status = 1
-    threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as the interpreter does
+    threading._shutdown()  # private, but there is no other way to wait for all threads as the interpreter does at its end
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

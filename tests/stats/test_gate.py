@@ -184,7 +184,7 @@ def test_where_no_number_of_docs_settles_it_that_is_said():
 @pytest.mark.parametrize("docs", [30, 60, 200, 300])
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 def test_a_model_that_does_not_look_passes_in_at_most_two_and_a_half_percent(docs, rate):
-    """Hundreds of runs: the answers to some docs flip between right and wrong, either way alike. Four standard errors of the runs above 2.5 %."""
+    """Simulated runs: without the image some answers become right and as many wrong. The bound is 2.5 % and four standard errors of so many runs."""
     stream, passed, runs = np.random.default_rng([docs, int(100 * rate)]), 0, size(150, 400)
     for _ in range(runs):
         flips = stream.choice([1.0, 0.0, -1.0], p=[rate / 2, 1 - rate, rate / 2], size=docs)

@@ -69,7 +69,7 @@ def late(rows: Any) -> Any:
 
 
 def _made_late(feature: Any) -> Any:
-    """Return a feature with late images in place of its images, wherever they stand in it."""
+    """Return a copy of a dataset's feature in which each image is a ``LateImage``, also an image inside a list or a nested field."""
     if type(feature) is datasets.Image and feature.decode:
         return _LateImages(mode=feature.mode)
     if isinstance(feature, dict):

@@ -23,13 +23,22 @@ def run(monkeypatch, capsys):
     return of
 
 
+def pair(folder, docs):
+    """Two runs of the same docs."""
+    write_run(folder / "a", {"toy_rci2": mc_run(n=docs, know_full=0.7)})
+    write_run(folder / "b", {"toy_rci2": mc_run(n=docs, know_full=0.9)})
+    return folder / "a", folder / "b"
+
+
 @pytest.fixture
-def two(tmp_path, request):
-    """Two runs; few docs are enough where what is compared does not count."""
-    docs = 24 if "odd" in request.node.name else 120
-    write_run(tmp_path / "a", {"toy_rci2": mc_run(n=docs, know_full=0.7)})
-    write_run(tmp_path / "b", {"toy_rci2": mc_run(n=docs, know_full=0.9)})
-    return tmp_path / "a", tmp_path / "b"
+def two(tmp_path):
+    return pair(tmp_path, 120)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Runs of few docs, for tests in which no number counts."""
+    return pair(tmp_path, 24)
 
 
 def refused(found, *words):
@@ -156,13 +165,13 @@ ODD = [[], {}, "x", 7, 1.5, True, None, [1], {"toy_rci2": []}, {"toy_rci2": {"a"
 
 
 @pytest.mark.parametrize("key", ["n-shot", "versions", "config", "system_instruction_sha", "date", "model_name", "group_subtasks"])
-def test_odd_values_at_the_top_of_a_results_file(run, two, key):
+def test_odd_values_at_the_top_of_a_results_file(run, small, key):
     """What is not as the harness writes it is taken as not said, or refused in one line: never a traceback."""
-    path, _ = files(two[0])
+    path, _ = files(small[0])
     data = json.loads(path.read_text())
     for value in ODD:
         path.write_text(json.dumps({**data, key: value}))
-        status, out, err = run(*two)
+        status, out, err = run(*small)
         assert status in (0, 2), (key, value)
         assert "Traceback" not in out + err
         assert (err.count("\n"), bool(out)) == ((0, True) if status == 0 else (1, False)), (key, value, err)
@@ -178,11 +187,11 @@ def test_results_that_are_of_another_type_are_refused(run, two, key):
 
 
 @pytest.mark.parametrize("key", ["limit", "offset", "gen_kwargs", "model", "model_args"])
-def test_odd_values_in_the_config_of_a_run(run, two, key):
-    path, _ = files(two[0])
+def test_odd_values_in_the_config_of_a_run(run, small, key):
+    path, _ = files(small[0])
     data = json.loads(path.read_text())
     for value in ODD:
         path.write_text(json.dumps({**data, "config": {"model": "m", key: value}}))
-        status, out, err = run(*two)
+        status, out, err = run(*small)
         assert status in (0, 2), (key, value)
         assert "Traceback" not in out + err
