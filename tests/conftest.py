@@ -12,6 +12,8 @@ from hypothesis import settings
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
 from tests.sizes import examples
 
+gc.disable()  # until all tests are collected: what they import stays, and looking for garbage among it takes a third of that time
+
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
 settings.register_profile("same", examples(50), derandomize=True)
 if not os.environ.get("LMMS_PATCH_RANDOM"):
@@ -25,6 +27,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of several would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish():
+    """Look for garbage from here on, but not among what was collected."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):

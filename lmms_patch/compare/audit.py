@@ -578,7 +578,7 @@ def missing_rank(ids: Sequence[int]) -> str:
         return ""
     for ranks in range(2, min(64, len(ids)) + 1):
         kept = {doc % ranks for doc in there}
-        if len(kept) < ranks and len(there) == sum(doc % ranks in kept for doc in range(first, first + span)):
+        if len(kept) < ranks and len(there) == sum(len(range(first + (own - first) % ranks, first + span, ranks)) for own in kept):
             many = "one" if len(kept) == 1 else str(len(kept))
             return f"{len(there)} docs, of every {ranks} from doc {first} on only {many}"
     return ""

@@ -20,6 +20,7 @@ from lmms_patch.app import cli
 from lmms_patch.ask import spec
 from lmms_patch.present import palette
 from tests.places import ROOT
+from tests.sizes import each
 
 DOCS = ROOT / "docs"
 BASH = re.compile(r"^```bash\n(.*?)^```$", re.M | re.S)
@@ -223,8 +224,9 @@ def site(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index", "concepts/cells", "reference/commands", "reference/python", "guides/notebook"])
+@pytest.mark.parametrize(
+    ("page", "scheme"), each(["index", "concepts/cells", "reference/commands", "reference/python", "guides/notebook"], ["light", "dark"])
+)
 def test_pages_read_well_and_fetch_nothing(page, scheme, site, browser, axe):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme, offline=True)
     try:

@@ -9,8 +9,8 @@ from lmms_patch.errors import RecordError
 from tests.fuzz import case, pool, scenarios, stock
 from tests.sizes import size
 
-CASES = size(200, 800)
-WITH_HARNESS = size(12, 40)
+CASES = size(120, 800)
+WITH_HARNESS = size(8, 40)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Runs ``lmms-patch gate``; in every call, exit status, printed verdict, JSON and JUnit must agree."""
 
 import contextlib
+import functools
 import json
 import re
 import shutil
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-import jsonschema
 import yaml
+from jsonschema import Draft202012Validator
 
 from lmms_patch.app import cli, schemas
 
@@ -45,6 +46,12 @@ def rules_file(folder: Path, *rules, **defaults):
     return path
 
 
+@functools.cache
+def _validator():
+    """Return the validator of verdicts, once: jsonschema's own ``validate`` checks the schema at each call."""
+    return Draft202012Validator(schemas.load("gate"))
+
+
 def gate(capsys, tmp_path, out, config, baseline=None, *more):
     """Run the command, and check that everything it says agrees."""
     files = [tmp_path / "verdict" / name for name in ("gate.json", "gate.xml")]
@@ -52,7 +59,7 @@ def gate(capsys, tmp_path, out, config, baseline=None, *more):
     status = cli.main([*argv, *(["--baseline", str(baseline)] if baseline else [])])
     printed = capsys.readouterr()
     data = json.loads(files[0].read_text())
-    jsonschema.validate(data, schemas.load("gate"))
+    _validator().validate(data)
     suite = ElementTree.fromstring(files[1].read_bytes())
     _agree(status, printed, data, suite)
     return Ended(status, printed.out, printed.err, data, suite)

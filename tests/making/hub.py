@@ -26,7 +26,7 @@ class Hub:
     def __init__(self):
         self.repos, self.commits, self.seen, self.dies_at, self.refuses = {}, 0, [], None, {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def close(self):

@@ -11,6 +11,7 @@ from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.rewards import Rewards, rewards_nearness
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
+from tests.sizes import size
 from tests.tst.rivals import rival_scores
 from tests.tst.worlds import FEW_TREES, OBJECTS, cross_validate, free, mc, mra, number, rewards_of, two_captions, weak_yesno, yesno
 
@@ -42,14 +43,14 @@ def test_the_linear_model_does_not_spoil_what_trees_find():
 
 
 def test_golds_that_mean_nothing_stay_at_chance():
-    """40 sets of yes/no questions with coins as golds: the linear model and its choice by inner folds add no optimism."""
-    means = []
-    for seed in range(40):
+    """Sets of yes/no questions with coins as golds: the linear model and its choice by inner folds add no optimism."""
+    means, sets = [], size(15, 40)
+    for seed in range(sets):
         stream = np.random.default_rng(seed)
         items = [yesno(i, f"Is the {OBJECTS[stream.integers(20)]} on the {OBJECTS[stream.integers(20)]}?", "yes") for i in range(100)]
         items = [replace(item, golds=(("yes", "no")[i % 2],)) for i, item in enumerate(items)]
         means.append(cross_validate(items, k=3, settings=replace(FEW_TREES, trees=10)).accuracy)
-    assert abs(np.mean(means) - 0.5) < 3 * np.std(means, ddof=1) / 40**0.5
+    assert abs(np.mean(means) - 0.5) < 3 * np.std(means, ddof=1) / sets**0.5
 
 
 # --- numbers -------------------------------------------------------------------------------------------

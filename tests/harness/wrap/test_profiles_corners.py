@@ -18,6 +18,7 @@ from tests.harness import standins
 from tests.harness.handmade_words import cider, coco, mme, write_amber
 from tests.harness.standins import GQA_TYPES, Overlap, Rows, StandIn, Words, noise
 from tests.harness.told import Outcome, load, rows_of, run_told, with_rows
+from tests.sizes import DEEP
 
 
 def many(standin: StandIn, count: int, change: Callable[[int], dict[str, Any]]) -> StandIn:
@@ -338,6 +339,7 @@ def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
+@pytest.mark.skipif(not DEEP, reason="METEOR takes ten seconds to start; make test-deep has this test")
 def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real tokenizer cuts these captions as the stand-in does. One METEOR serves full images and cells: it takes seconds to start."""
     meteor = Meteor()

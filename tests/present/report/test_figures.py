@@ -382,7 +382,7 @@ def test_short_names_stay_different_and_the_caption_gives_the_whole():
 # --- the whole set --------------------------------------------------------------------------------
 
 
-GRID = size([(1, 1), (5, 5), (20, 5)], [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)])
+GRID = size([(1, 1), (20, 5)], [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)])
 
 
 @pytest.mark.parametrize(("benchmarks", "models"), GRID)

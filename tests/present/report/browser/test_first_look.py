@@ -5,6 +5,7 @@ import pytest
 from lmms_patch.app import api
 from lmms_patch.present.report import figures
 from lmms_patch.present.report.figures import canvas
+from tests import sizes
 from tests.making.runs import suite
 
 SCREEN = {"width": 1440, "height": 900}
@@ -19,7 +20,7 @@ def made(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and so are PDFs; they take most of the time
         patch.setattr(canvas, "_bytes", lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more))
-        report = api.report([suite(work / "runs", *request.param, docs=60)], work / "report")
+        report = api.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
     return request.param, work / "report" / "index.html", report
 
 

@@ -10,8 +10,10 @@ import yaml
 from lmms_patch.app import api
 from lmms_patch.resources import folder as resource
 from tests.harness import warm
+from tests.sizes import size
 
 FAMILIES = ("local", "count", "text")
+DOCS = size(8, 16)
 HOSTILE = "<script>alert(1)</script>"
 
 pytestmark = pytest.mark.cli
@@ -34,9 +36,9 @@ def another_model(into):
 
 
 def run(*wanted):
-    """Run the harness several times by one start: (output folder, model arguments) each. 16 docs of a task suffice for a gallery of every kind."""
+    """Run the harness several times by one start: (output folder, model arguments) each. A few docs of a task suffice for a gallery of every kind."""
     tasks = ",".join(f"mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind"))
-    shared = {"model": "mosaic_vlm", "tasks": tasks, "limit": 16, "batch_size": "16", "log_samples": True, "verbosity": "WARNING"}
+    shared = {"model": "mosaic_vlm", "tasks": tasks, "limit": DOCS, "batch_size": "16", "log_samples": True, "verbosity": "WARNING"}
     config = wanted[0][0].parent / "runs.yaml"
     config.write_text(yaml.safe_dump([{**shared, "output_path": str(out), "model_args": args} for out, args in wanted]))
     status, printed, said = warm.run(["lmms-eval", "--config", str(config)], os.environ)
