@@ -458,7 +458,7 @@ def main() -> int:
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
-    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles"], names=["vsi_bench"], docs=60)
+    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles"], names=["vsi_bench"], docs=40)
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}

@@ -91,7 +91,8 @@ def _listening(host: str, port: int) -> socket.socket:
     Raises:
         OptionError: the port is taken, or not allowed.
     """
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # named TCP, so that asyncio sends small answers at once: else each waits 40 ms for an acknowledgement
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere it would let two servers listen on one port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -122,6 +122,11 @@ def more_records(data):
     both(data, "records", 100_000)
 
 
+def a_number_taken_away(data):
+    assert patch(data)["rci2_adj"] is not None
+    patch(data)["rci2_adj"] = None
+
+
 def better_cells(data):
     found = patch(data)["analysis"]["grids"]["2"]
     found["mpp"] |= {"value": 0.99, "low": 0.9, "high": 1.0}
@@ -202,7 +207,7 @@ def limit_hidden(data):
     data["n-samples"][TASK]["original"] = 400
 
 
-OF_FILE = [fip_of_seven, fip_of_seven_everywhere, one_more_right, interval_around_another, index_interval_around_another, more_docs, more_records,
+OF_FILE = [fip_of_seven, fip_of_seven_everywhere, one_more_right, interval_around_another, index_interval_around_another, more_docs, more_records, a_number_taken_away,
            better_cells, other_index, nothing_left_out, flat_index, flat_in_both_places, flat_score, flat_gate, gate_that_fails, other_grids, a_grid_gone,
            a_grid_gone_from_the_numbers, other_metric, fewer_asked, more_asked, limit_hidden]  # fmt: skip
 

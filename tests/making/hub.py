@@ -37,6 +37,8 @@ class Hub:
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True
+
             def log_message(self, *_):
                 pass
 

@@ -126,8 +126,7 @@ def noise(kind, n, seed):
     return items
 
 
-@pytest.mark.parametrize("by", ["none", "source"])
-@pytest.mark.parametrize("kind", ["mc", "yesno", "number", "open"])
+@pytest.mark.parametrize(("kind", "by"), each(["mc", "yesno", "number", "open"], ["none", "source"]))
 def test_random_golds_give_chance(kind, by):
     """Over several worlds; never better than the frequency baseline (which knows the golds' shares in this very set), nor worse than a guess.
 

@@ -16,6 +16,7 @@ from lmms_patch.app import cli
 from lmms_patch.app.cli import COMMANDS, built, listed_at, main, paths
 from lmms_patch.errors import RecordError
 from tests.making.runs import mc_run, write_run
+from tests.sizes import size
 
 HEAVY = ("torch", "lmms_eval", "sklearn", "matplotlib", "scipy", "transformers", "datasets", "numpy", "jinja2")
 
@@ -264,15 +265,15 @@ def test_versions(capsys, monkeypatch):
     assert lines[-1] == f"Python {sys.version.split()[0]}"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["--help"], ["--version"], *([*words, "--help"] for words in paths()), ["magic", "--help"], ["magic", "nosuch"], ["nosuch"]],
-    ids=" ".join,
-)
-def test_nothing_heavy_is_imported_to_say_little(words):
+SAY_LITTLE = [["--help"], ["--version"], *([*words, "--help"] for words in paths()), ["magic", "--help"], ["magic", "nosuch"], ["nosuch"]]
+
+
+@pytest.mark.parametrize("typed", size([SAY_LITTLE], [[words] for words in SAY_LITTLE]), ids=lambda typed: " ".join(typed[-1]))
+def test_nothing_heavy_is_imported_to_say_little(typed):
+    """All of them in one process, or each in its own."""
     code = (
         "import sys, contextlib, io\nfrom lmms_patch.app.cli import main\n"
-        f"with contextlib.redirect_stdout(io.StringIO()): main({words!r})\n"
+        f"with contextlib.redirect_stdout(io.StringIO()):\n    for words in {typed!r}: main(words)\n"
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

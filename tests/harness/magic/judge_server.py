@@ -66,6 +66,7 @@ class JudgeServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:

@@ -23,6 +23,7 @@ from tests.harness.askers import written
 from tests.harness.cinema import Watching, WatchingChat
 from tests.harness.toys import metrics
 from tests.making.videos import make
+from tests.sizes import size
 
 DIRECTIONS = [f"object_rel_direction_{level}" for level in ("easy", "medium", "hard")]
 CHOICES = [*DIRECTIONS, "object_rel_distance", "route_planning", "obj_appearance_order"]
@@ -142,7 +143,7 @@ def test_all_kinds_of_questions(run, model):
 
 def test_the_interval_is_that_of_resampled_scenes(run, told):
     """Scenes are drawn with replacement and their docs averaged by the definition: in plain Python, its spread and ends are those of the run."""
-    kinds = [*CHOICES, *NUMBERS] * 8
+    kinds = [*CHOICES, *NUMBERS] * size(6, 8)
     results = run(kinds, ["vsibench_trci2"])
     fip = metrics(results, "vsibench_trci2")["patch"]["analysis"]["fip"]
     assert metrics(results, "vsibench_trci2")["patch"]["analysis"]["form"] == "macro"

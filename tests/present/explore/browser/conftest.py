@@ -17,7 +17,7 @@ SIZES = {"wide": {"width": 1440, "height": 900}, "middle": {"width": 768, "heigh
 @contextlib.contextmanager
 def served(explorer, pictures):
     """Serve an explorer; its address with the token."""
-    with socket.socket() as listening:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind((HOST, 0))
         listening.listen()
         port, token = listening.getsockname()[1], secrets.token_urlsafe(16)

@@ -367,6 +367,8 @@ def test_another_server_of_this_machine_learns_nothing(browser, mosaic):
     heard = []
 
     class Listener(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self):
             heard.append(str(self.headers))
             self.send_response(200)
