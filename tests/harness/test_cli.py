@@ -14,7 +14,7 @@ from tests.harness import warm
 from tests.harness.command import BIN, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
 from tests.harness.tst import toys
 from tests.places import ROOT
-from tests.sizes import size
+from tests.sizes import DEEP, size
 
 pytestmark = pytest.mark.cli
 
@@ -60,29 +60,34 @@ def test_batch_size_changes_no_answer(equal_runs):
 CLIPS, DOCS = "mosaic_video_count_trci4", 5
 GIGABYTES = 0.0008
 """Of both ranks' clips: half of it holds the last 8, which never go (``video.cache``), but not all clips of a rank."""
-NOTING = f"""
-import json, os, sys
-sys.path.insert(0, {str(ROOT)!r})  # in front: packages bring folders "tests" of their own
-from lmms_eval.cli import dispatch
+NOTING = """
+import json, os
 from lmms_patch.harness.video import cache
-from tests.harness.warm import index_once
 
 original, noted = cache.Cache._store, []
 
 def storing(self, key, data):
     path = original(self, key, data)
     on_disk = sum(file.stat().st_size for file in self.folder.iterdir())
-    noted.append({{"clip": len(data), "on_disk": on_disk, "folder": str(self.folder)}})
+    noted.append({"clip": len(data), "on_disk": on_disk, "folder": str(self.folder)})
     with open(os.path.join(os.environ["NOTES"], os.environ["RANK"] + ".json"), "w") as file:
         json.dump(noted, file)
     return path
 
 cache.Cache._store = storing
+"""
+"""Notes what each rank wrote of clips."""
+LAUNCHED = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})  # in front: packages bring folders "tests" of their own
+{NOTING}
+from lmms_eval.cli import dispatch
+from tests.harness.warm import index_once
 index_once()
 sys.argv[0] = "lmms-eval"
 dispatch.main()
 """
-"""The command of lmms-eval, and what each rank wrote of clips. It reads the host's 1,700 task files once for all runs."""
+"""The command of lmms-eval with these notes. It reads the host's 1,700 task files once for all runs."""
 
 
 @pytest.fixture(scope="module")
@@ -96,18 +101,17 @@ def two_ranks(tmp_path_factory):
     video = {"model": "mosaic_reader", "tasks": CLIPS, "limit": DOCS}
     runs = [{**run, "log_samples": True, "output_path": str(out / name)} for name, run in (("mosaic", mosaic), ("tst", tst), ("video", video))]
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
-    (out / "noting.py").write_text(NOTING)
     for name in ("notes", "temporary"):
         (out / name).mkdir()
-    lmms_eval(
-        *("--config", out / "runs.yaml"),
-        command=(BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "29531", out / "noting.py"),
-        ACCELERATE_USE_CPU="true",
-        OMP_NUM_THREADS="1",
-        LMMS_PATCH_VIDEO_CACHE=str(GIGABYTES),
-        NOTES=str(out / "notes"),
-        TMPDIR=str(out / "temporary"),
-    )
+    places = {"LMMS_PATCH_VIDEO_CACHE": str(GIGABYTES), "NOTES": str(out / "notes"), "TMPDIR": str(out / "temporary")}
+    several = {**places, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    if DEEP:  # by the real launcher, from nothing
+        (out / "noting.py").write_text(LAUNCHED)
+        launcher = (BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "29531", out / "noting.py")
+        lmms_eval("--config", out / "runs.yaml", command=launcher, **several)
+    else:
+        status, *printed = warm.run(["lmms-eval", "--config", str(out / "runs.yaml")], environment(**several), ranks=2, first=NOTING)
+        assert status == 0, "".join(printed)[-4000:]
     (out / "one.yaml").write_text(yaml.safe_dump({**runs[1], "output_path": str(out / "one")}))
     lmms_eval("--config", out / "one.yaml")
     return out

@@ -16,6 +16,7 @@ import os
 import pickle
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,13 @@ _server: list[subprocess.Popen[str]] = []
 
 
 def run(
-    command: Sequence[str], environment: Mapping[str, str], cwd: Path | str | None = None, timeout: float = 900, kill_at: str = ""
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path | str | None = None,
+    timeout: float = 900,
+    kill_at: str = "",
+    ranks: int = 1,
+    first: str = "",
 ) -> tuple[int, str, str]:
     """Run one command line of ``lmms-eval`` or ``lmms-patch``.
 
@@ -48,6 +55,8 @@ def run(
         cwd: the folder it runs in.
         timeout: seconds, after which it is ended.
         kill_at: a text; as soon as it stands on stderr, the process is killed (SIGKILL).
+        ranks: how many processes run the command, each with the variables that ``torchrun`` gives it.
+        first: Python code that each process runs before the command.
 
     Returns:
         The exit status (that of a killed process is -9), and what was printed on stdout and on stderr.
@@ -57,7 +66,7 @@ def run(
         streams = [Path(folder, name) for name in ("stdout", "stderr")]
         pid = Path(folder, "pid")
         request = {"argv": list(command), "environment": dict(environment), "cwd": str(cwd or Path.cwd()), "streams": [str(path) for path in streams]}
-        server.stdin.write(json.dumps({**request, "pid": str(pid)}) + "\n")
+        server.stdin.write(json.dumps({**request, "pid": str(pid), "ranks": ranks, "first": first}) + "\n")
         server.stdin.flush()
         deadline, ended = time.monotonic() + timeout, []
         while not ended and time.monotonic() < deadline:
@@ -143,12 +152,28 @@ def serve() -> None:
     gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
     atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
     for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            _become(**json.loads(line))
-            os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main}[sys.argv[0]]))
-        answers.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        request = json.loads(line)
+        ranks, port, children = request.pop("ranks"), _free_port(), list[int]()
+        for rank in range(ranks):
+            children.append(os.fork())
+            if not children[-1]:
+                _become(**request, launcher=_of_rank(rank, ranks, port) if ranks > 1 else {})
+                os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main}[sys.argv[0]]))
+        ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        answers.write(f"{next(filter(None, ended), 0)}\n")
         answers.flush()
+
+
+def _of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
+    """Return the variables by which a launcher tells a process its place among others on this machine."""
+    places = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
+    return {"MASTER_ADDR": "127.0.0.1", **{name: str(value) for name, value in places.items()}}
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def _ended(main: Callable[[], Any]) -> int:
@@ -173,12 +198,17 @@ def _ended(main: Callable[[], Any]) -> int:
     return status
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str) -> None:
+def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, first: str, launcher: dict[str, str]) -> None:
+    import torch
+
     Path(pid).write_text(str(os.getpid()))
     sys.argv = argv
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update({**environment, **launcher})
     os.chdir(cwd)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for at, path in enumerate(streams, start=1):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), at)
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), at)
+    if threads := os.environ.get("OMP_NUM_THREADS"):  # read when torch was imported, which is done
+        torch.set_num_threads(int(threads))
+    exec(first, {})

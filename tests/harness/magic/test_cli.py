@@ -15,8 +15,12 @@ from lmms_patch.runs.run import read
 from tests.harness.command import INSTALLED, lmms_eval
 from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
+from tests.sizes import size
 
 pytestmark = pytest.mark.cli
+
+
+RUN = size(("right", "wrong", "distracted"), tuple(SCRIPTS))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,7 @@ def runs(tmp_path_factory):
     """One evaluation per script, each of all four tasks."""
     out = tmp_path_factory.mktemp("magic")
     common = {"model": "magic_script", "tasks": ",".join(VARIANTS.values()), "batch_size": 1, "log_samples": True}
-    evaluations = [{**common, "model_args": f"script={script}", "output_path": str(out / script)} for script in SCRIPTS]
+    evaluations = [{**common, "model_args": f"script={script}", "output_path": str(out / script)} for script in RUN]
     (out / "runs.yaml").write_text(yaml.safe_dump(evaluations))
     printed = lmms_eval("--config", out / "runs.yaml", command=INSTALLED, **install(out / "plugin"))
     assert "Error during evaluation" not in printed, printed[-4000:]
@@ -42,7 +46,7 @@ def lines(runs: Path, script: str, variant: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", RUN)
 def test_every_number_is_the_derived_one(runs, script, variant):
     result = results(runs, script, variant)
     expected = truth(script, variant)
@@ -62,7 +66,7 @@ def test_every_number_is_the_derived_one(runs, script, variant):
     Draft202012Validator(schemas.load("objects")).validate(json.loads(objects_file(result.run.path).read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", RUN)
 def test_each_line_of_the_log_says_what_the_script_did(runs, script):
     by_id = {item["id"]: item for item in items()}
     for record in lines(runs, script, "all"):
@@ -79,7 +83,7 @@ def test_each_line_of_the_log_says_what_the_script_did(runs, script):
 
 def test_the_planted_distraction_is_found(runs):
     """Relevant boxes alone minus the candidate set: in accuracy exactly the planted share; the other scripts lose nothing."""
-    for script in SCRIPTS:
+    for script in RUN:
         alone, among = (results(runs, script, variant).metrics["acc_synonym"] for variant in ("relevant", "all"))
         assert alone - among == pytest.approx(distraction() if script == "distracted" else 0.0)
     assert distraction() == 0.6
