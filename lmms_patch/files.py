@@ -9,6 +9,7 @@ links.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -136,6 +137,17 @@ def replacing(path: Path) -> Iterator[Path]:
         finally:
             with contextlib.suppress(OSError):
                 part.unlink()
+
+
+def read(path: Path) -> bytes:
+    """Return the content of a regular file. Why: a pipe of that name would be waited for, for ever.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return path.read_bytes()
 
 
 def append(path: Path, text: str) -> None:
@@ -375,7 +387,15 @@ def _yaml_date(loader: YamlLoader, node: Any) -> Any:
 
 def _yaml_text(loader: YamlLoader, node: Any) -> str:
     r"""Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined; a half by itself becomes U+FFFD."""
-    text = str(loader.construct_scalar(node))
+    return writable(str(loader.construct_scalar(node)))
+
+
+def writable(text: str) -> str:
+    r"""Return a text that UTF-8 can hold: the halves of a surrogate pair are joined, and a half by itself becomes U+FFFD.
+
+    >>> writable("\ud83d\ude00 \ud83d") == "\U0001f600 \ufffd"
+    True
+    """
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

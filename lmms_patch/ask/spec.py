@@ -559,6 +559,8 @@ class Options(BaseModel):
     """Seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap."""
     null: Count = 300
     """How many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none."""
+    probe: Count = 16
+    """How many requests are asked again alone, where the adapter answers in batches: a batch may garble them. 0: none."""
     grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
     """What ``tst`` keeps in one fold: docs of one ``group`` (source), of one text, of either (joined), or nothing (none).
 

@@ -208,7 +208,8 @@ def _check_numbers(results: Sequence[Result], plans: Sequence[tuple[Rule, Sequen
     compared = {id(item.one) for _, items in plans for item in items if item.check == "difference"}
     sides_of = [("", one) for one in results]
     sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and id(one) in compared]
-    return [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
+    told = [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
+    return told + [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of if (said := reading.kept(one.result.details))]
 
 
 # --- what is judged -------------------------------------------------------------------------------

@@ -15,14 +15,12 @@ from typing import Any
 
 from lmms_patch import __version__
 from lmms_patch.errors import HostError
+from lmms_patch.text import log
 
 OUTPUT_ONLY = "bypass"
 """The only metric that a task has under ``--predict_only``, where nothing is scored."""
 OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
-"""We support lmms-eval from ``OLDEST`` on, before ``TOO_NEW``. The tests run with ``OLDEST``.
-
-Before 0.7.3 the key of the response cache left out the settings of tasks inside groups, so a run with changed options got old answers.
-"""
+"""We know lmms-eval from ``OLDEST`` on, before ``TOO_NEW``; the tests run with ``OLDEST``. ``check_host`` asks another for its functions."""
 
 _EVALUATE = (
     *("lm", "task_dict", "limit", "offset", "cache_requests", "rewrite_requests_cache", "bootstrap_iters", "write_out", "log_samples"),
@@ -62,6 +60,9 @@ HOMES = {
     "lmms_eval.evaluator": "lmms_eval.evaluator",
 }
 """The module of each owner in ``PATCHED``."""
+
+IN_CACHE_KEYS = "task_fingerprint"
+"""The parameter of the host's ``compute_cache_key`` without which a run with changed options of a task inside a group gets old answers."""
 
 READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 """The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
@@ -137,17 +138,26 @@ def check_host(*owners: Any) -> None:
     Args:
         owners: classes and modules of the host that ``PATCHED`` names.
 
+    A version that we do not know is used where it has all of them: a snapshot calls itself by an older number than the release that it became.
+
     Raises:
         HostError: one line that names both versions, and what is wrong.
     """
-    wrong = [said] if (said := version_at_odds(host_version())) else []
+    said, wrong = version_at_odds(host_version()), []
     for owner in owners:
         for name in PATCHED[owner.__name__]:
             function = getattr(owner, name, None)
             given = None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
-            wrong += [said] if (said := function_at_odds(owner.__name__, name, given)) else []
+            wrong += [odd] if (odd := function_at_odds(owner.__name__, name, given)) else []
     if wrong:
-        raise HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(wrong)}; type: {INSTALL}")
+        raise HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(filter(None, [said, *wrong]))}; type: {INSTALL}")
+    if said:
+        _tell_version()
+
+
+@functools.cache
+def _tell_version() -> None:
+    log().warning(f"{works_with()}; the installed {host_version()} has every function that it needs, and is used")
 
 
 def works_with() -> str:
@@ -158,9 +168,7 @@ def works_with() -> str:
 def version_at_odds(installed: str) -> str:
     """Say why a version of lmms-eval is not supported; "" where it is."""
     release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)  # () where the version is unknown
-    if release and release < OLDEST:
-        return "its response cache (--use_cache) ignores changed options of tasks inside groups"
-    return "" if OLDEST <= release < TOO_NEW else "its version is not supported"
+    return "" if OLDEST <= release < TOO_NEW else "its version is not known"
 
 
 def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
@@ -237,6 +245,8 @@ WRITTEN_BY = {
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
+REPEATS = ("aria", "cogvlm2", "minicpm_v", "minimonkey")
+"""Adapters that give the answer before once more where a call fails."""
 LONGEST_FAILURE = 160
 """Characters of the line that describes a failed call."""
 
@@ -248,6 +258,22 @@ class NoText(str):
     """
 
     __slots__ = ()
+
+
+class Lost(str):
+    """An empty answer that stands for a call that failed.
+
+    Attributes:
+        why: what went wrong, in one line.
+    """
+
+    why: str
+
+    def __new__(cls, why: str) -> Lost:
+        """Return an empty text that knows why it is empty."""
+        made = super().__new__(cls, "")
+        made.why = why
+        return made
 
 
 def adapter_of(model: Any) -> str:
@@ -275,6 +301,8 @@ def failure(response: Any, adapter: str = "") -> str:
     """
     if response is None or isinstance(response, NoText):
         return "no answer came (None)"
+    if isinstance(response, Lost):
+        return response.why
     if not isinstance(response, str):
         return ""
     text = response.strip()

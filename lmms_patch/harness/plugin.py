@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch import resources
+from lmms_patch import files, resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat, task_files
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
@@ -104,10 +104,7 @@ def install() -> None:
     if getattr(TaskManager.match_tasks, _MARK, False):
         return
     try:
-        compat.check_host(TaskManager)
-        from lmms_eval.caching.response_cache import ResponseCache  # only now: a host that is too old has no such module
-
-        compat.check_host(ResponseCache)
+        compat.check_host(TaskManager, _response_cache())
     except HostError as error:
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
@@ -116,6 +113,23 @@ def install() -> None:
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
     _patch(TaskManager, "_load_individual_task_or_group", _load)
+
+
+def _response_cache() -> Any:
+    """Return the class of the host's response cache.
+
+    Raises:
+        HostError: the host is too old to have one that can be trusted.
+    """
+    try:
+        from lmms_eval.caching.response_cache import ResponseCache, compute_cache_key
+
+        if compat.IN_CACHE_KEYS in inspect.signature(compute_cache_key).parameters:
+            return ResponseCache
+        odd = "its response cache (--use_cache) ignores changed options of tasks inside groups"
+    except ImportError as error:
+        odd = str(error)
+    raise HostError(f"{compat.works_with()}, not with the installed {compat.host_version()}: {odd}; type: {compat.INSTALL}")
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
@@ -610,9 +624,12 @@ def _is_failure(adapter: str, stored: str) -> bool:
 
 
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:
-    """Return the text of an output, marked as ``NoText`` where the output is None.
+    """Return the text of an output, marked as ``NoText`` where the output is None, and such that a file can hold it.
 
-    Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers "None".
+    Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers "None". And half a
+    surrogate pair, as byte-level tokenizers give it, ends the host's log at that line.
     """
     text, counts = original(output)
+    if isinstance(text, str) and not text.isascii():
+        text = files.writable(text)
     return (compat.NoText(text), counts) if output is None else (text, counts)

@@ -84,6 +84,12 @@ class _Task:
         self.no_turns = failures.too_many(table.logged, TURNS) if self.failed and table.kind.turns else ""
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
+        if table.unscored:
+            what = f"the full {table.kind.words.medium}" if table.kind.full or not table.kind.curve else "the first view"
+            self.warnings.append(
+                f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
+            )
+        self.warnings += filter(None, [failures.unfinished(table.logged)])
         self.constants = constants(table.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
         self.unread = self._unread()

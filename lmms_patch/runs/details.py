@@ -186,6 +186,7 @@ class Made(Struct):
     Attributes:
         numbers: version of how numbers are computed from records; absent in older files
         log: digest of all records of the sample log; absent in older files
+        kept: answers that an earlier process of the same command had given; absent where none were, and in older files
         docs: digest: which docs with which golds
         prompts: digest: what they are asked
         image_sizes: digest: which docs with images of which sizes; absent where none is shown
@@ -198,6 +199,7 @@ class Made(Struct):
     lmms_eval: str | None = None
     numbers: int | UnsetType = UNSET
     log: Digest | UnsetType = UNSET
+    kept: Some | UnsetType = UNSET
     docs: Hex | UnsetType | None = UNSET
     prompts: Hex | UnsetType | None = UNSET
     image_sizes: Hex | UnsetType = UNSET

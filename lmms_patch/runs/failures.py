@@ -21,6 +21,8 @@ from lmms_patch.stats.bounds import Count, Some
 T = TypeVar("T")
 REASON = "a call failed"
 """Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
+UNSCORED = "a view has no score"
+"""Likewise where the scorer gave no value of the metric for an answer."""
 WORTH_A_WARNING = 0.01
 """Share of docs with a failed call from which on a warning is due."""
 TOO_MANY = 0.05
@@ -90,6 +92,17 @@ def has_failed(view: View) -> bool:
     return view.failed is not None
 
 
+def is_no_value(item: Any) -> bool:
+    """Return whether a native item is no value of its metric: None or NaN."""
+    return item is None or (isinstance(item, float) and math.isnan(item))
+
+
+def unscored(record: Record, metric: str) -> bool:
+    """Return whether a doc's first view was answered, and the scorer gave no value of the metric for that answer."""
+    first = record.views[0]
+    return record.is_asked and not has_failed(first) and first.error is None and is_no_value(first.items.get(metric))
+
+
 def unanswered(record: Record) -> bool:
     """Return whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
     return has_failed(record.views[0])
@@ -111,6 +124,23 @@ def count(records: Sequence[Record]) -> Failed | None:
         sum(map(unanswered, records)),
         often.most_common(1)[0][0],
     )
+
+
+def unfinished(records: Sequence[Record]) -> str:
+    """Say how many answers were cut by the token limit, of the first view and of the doc's other views; "" where none was.
+
+    They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares unlike answers.
+    """
+    views = [record.views for record in records if record.is_asked]
+    first, others = ([view.unfinished for of_doc in views for view in of_doc[place]] for place in (slice(1), slice(1, None)))
+    if not any(first) and not any(others):
+        return ""
+    said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views were cut by the token limit"
+    shares = [sum(some) / max(1, len(some)) for some in (first, others)]
+    error = math.sqrt(sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True)))
+    if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
+        said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
+    return said
 
 
 def too_many(records: Sequence[Record], key: Key) -> str:

@@ -327,6 +327,12 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
     return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
 
 
+def kept(details: Mapping[str, Any]) -> str:
+    """Say how many answers of a result an earlier process of the same command had given; "" where none."""
+    count = (details.get("made") or {}).get("kept")
+    return f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
+
+
 # --- of the frames of clips ------------------------------------------------------------------------
 
 FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"

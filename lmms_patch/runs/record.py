@@ -59,6 +59,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         items: metric -> what the native process_results returned
         error: why there is no score; absent where it scored
         failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
+        unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
     """
 
@@ -82,6 +83,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     items: dict[str, Any]
     error: str | None = None
     failed: str | None = None
+    unfinished: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
     said: str | None = None
 
 

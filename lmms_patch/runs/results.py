@@ -98,7 +98,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or truncated.
     """
     try:
-        data = files.parse_json(Path(path).read_text(encoding="utf-8"))
+        data = files.parse_json(files.read(Path(path)).decode("utf-8"))
         if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
             raise TypeError("its tasks are no objects")
         if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
@@ -137,7 +137,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         raise RecordError(f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program")
     beside = objects_file(path)
     try:
-        content = beside.read_bytes()
+        content = files.read(beside)
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:
             raise RecordError(f"{beside}: of schema {found['schema']!r}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}")

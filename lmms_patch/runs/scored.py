@@ -28,6 +28,7 @@ class ScoredView(Struct, frozen=True):
         error: why there is no score (the scorer's exception, in one line); None where it scored.
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
+        unfinished: whether the answer was cut by the token limit.
     """
 
     view: View
@@ -36,6 +37,7 @@ class ScoredView(Struct, frozen=True):
     error: str | None = None
     from_m: str | None = None
     failed: str = ""
+    unfinished: bool = False
 
     @property
     def unscored(self) -> bool:
@@ -191,9 +193,14 @@ def _columns(lent: Sequence[Lent], sets: Sequence[Key]) -> record.Lent:
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
     """Return a scored view as the record has it; a failed call has no items."""
-    items = {} if scored.failed else plain(scored.items)
     return record.View(
-        **_where(scored.view, tuple(sizes)), scores=plain(scored.scores), items=items, error=scored.error, failed=scored.failed or None, said=said
+        **_where(scored.view, tuple(sizes)),
+        scores=plain(scored.scores),
+        items={} if scored.failed else plain(scored.items),
+        error=scored.error,
+        failed=scored.failed or None,
+        unfinished=scored.unfinished,
+        said=said,
     )
 
 

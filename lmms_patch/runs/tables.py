@@ -57,7 +57,8 @@ class Table:
 
     Attributes:
         records: those docs.
-        asked_records: also the docs whose first call failed.
+        asked_records: also the docs whose first call failed, or whose first view has no value of the metric.
+        unscored: the ids of the latter.
         logged: the docs that have the metric, as the log has them.
 
     Args:
@@ -67,6 +68,7 @@ class Table:
         cluster: a key of ``fields`` in the records, or None: docs are independent.
         whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
         in_orders: whether views stand in all their orders, also where the index is of every order.
+        as_given: whether the docs stay in the order of the records; else they stand by their ids.
     """
 
     def __init__(
@@ -78,17 +80,21 @@ class Table:
         cluster: str | None = "cluster",
         whole: bool = False,
         in_orders: bool = False,
+        as_given: bool = False,
     ) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
         self.logged = [record for record in records if _has(record, metric)]
+        if not as_given:  # a log's lines stand in the order of the ranks, and bootstrap draws go by place
+            self.logged.sort(key=lambda record: record.doc_id)
         self.kind = KINDS[self.logged[0].kind if self.logged else "rci"]
         """The kind of task that the records are of; that of images without records."""
         self.asked_records = self.logged
         if self.kind.every_order and not in_orders:
             self.asked_records = [in_worst_order(record, metric, higher) for record in self.logged if TURNS not in record.excluded]
-        lost = [record for record in self.asked_records if failures.unanswered(record)]
-        halved = {_label(record, cluster) for record in lost} if whole and cluster is not None else set()
-        self.records = [r for r in self.asked_records if not failures.unanswered(r) and not (halved and _label(r, cluster) in halved)]
+        self.unscored = {record.doc_id for record in self.asked_records if failures.unscored(record, metric)}
+        lost = {record.doc_id for record in self.asked_records if failures.unanswered(record)} | self.unscored
+        halved = {_label(record, cluster) for record in self.asked_records if record.doc_id in lost} if whole and cluster is not None else set()
+        self.records = [r for r in self.asked_records if r.doc_id not in lost and not (halved and _label(r, cluster) in halved)]
         self.place = {record.doc_id: i for i, record in enumerate(self.records)}
         self._best: dict[Key, Chosen] = {}
         self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
@@ -111,7 +117,7 @@ class Table:
         """
         by_id = {record.doc_id: record for record in self.logged}
         records = [by_id[doc_id] for doc_id in doc_ids]
-        return Table(records, self.metric, higher=self.higher, cluster=self.cluster, whole=self.whole, in_orders=in_orders)
+        return Table(records, self.metric, higher=self.higher, cluster=self.cluster, whole=self.whole, in_orders=in_orders, as_given=True)
 
     # --- labels -----------------------------------------------------------------------------------
 

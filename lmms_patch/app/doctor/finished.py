@@ -92,6 +92,8 @@ def _calls(newest: Sequence[Result]) -> Iterator[Line]:
         yield Line(
             "calls", "warning", f"{_names(failed)}: {docs} docs with a failed call are left out", f"the same command asks only them: {_again(failed)}"
         )
+    if earlier := [one for one in newest if reading.kept(one.details)]:
+        yield Line("answers", "warning", f"{_names(earlier)}: {reading.kept(earlier[0].details)}", "nothing, if that process was yours")
     if part := [one for one in newest if one.run.about.get("limit") not in (None, -1)]:
         limit = str(part[0].fingerprint["limit"])
         yield Line(

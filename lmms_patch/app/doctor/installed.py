@@ -126,15 +126,20 @@ def host() -> Iterator[Line]:
     except metadata.PackageNotFoundError:
         yield Line("lmms-eval", "wrong", f"{HOST} is not installed: finished runs can be read, but none can be made", compat.INSTALL)
         return
-    if said := compat.version_at_odds(distribution.version):
-        yield Line("lmms-eval", "wrong", f"{compat.works_with()}, not with the installed {distribution.version}: {said}", compat.INSTALL)
-        return
+    known = not compat.version_at_odds(distribution.version)
     if shadow := _shadow("lmms_eval", distribution):
         yield Line(
             "lmms-eval", "wrong", f"Python takes lmms_eval from {shadow}, not the {HOST} {distribution.version} that is installed", "cd elsewhere"
         )
         return
-    if found := source.at_odds():
+    found = source.at_odds()
+    if not known:
+        said = (
+            f"not with the installed {distribution.version}: {'; '.join(found)}" if found else f"{distribution.version} has every function it needs"
+        )
+        yield Line("lmms-eval", "wrong" if found else "warning", f"{compat.works_with()}; {said}", compat.INSTALL)
+        return
+    if found:
         said = f"{HOST} {distribution.version} is not as it was published: {'; '.join(found)}"
         yield Line("lmms-eval", "wrong", said, f"pip install --force-reinstall --no-deps {HOST}=={distribution.version}")
         return

@@ -13,14 +13,15 @@ import json
 import os
 import shutil
 import sqlite3
+import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lmms_patch.harness.asking import keys
-from lmms_patch.harness.refuse import has_failed
+from lmms_patch.harness.refuse import fail_at_exit, has_failed
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
@@ -49,10 +50,25 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: keep, off")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(folder, ranks, remove=wish != "keep")
+        return Journal(folder, ranks, remove=wish != "keep", logs=tasks if getattr(cli, "log_samples", False) else ())
     except (OSError, sqlite3.Error) as error:
         log().warning(f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost")
         return None
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether a journal may be read: a regular file of the user who types the command. Why: whoever can write here could write answers."""
+    try:
+        found = file.stat()
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        log().warning(f"answers in {file} are not used: it is no regular file")
+        return False
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        log().warning(f"answers in {file} are not used: the file belongs to another user (number {found.st_uid}), who could have written anything")
+        return False
+    return True
 
 
 class Journal:
@@ -62,15 +78,17 @@ class Journal:
         folder: the run's own folder; made where it does not exist.
         ranks: this process, and how many share the run.
         remove: whether a finished run removes the folder.
+        logs: the tasks whose sample logs must be whole before it does.
 
     Raises:
         OSError, sqlite3.Error: nothing can be written there.
     """
 
-    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True) -> None:
+    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True, logs: Sequence[str] = ()) -> None:
+        self._logs = logs
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
-        self._earlier = sorted(folder.glob("*.sqlite"))
+        self._earlier = [file for file in sorted(folder.glob("*.sqlite")) if _is_own(file)]
         self._began = time.time()
         self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
@@ -105,18 +123,23 @@ class Journal:
         """Return the kept answers by key. A file that cannot be read is named in one line, and passed over."""
         found: dict[bytes, Any] = {}
         for file in self._earlier:
+            bad = 0
             try:
                 with contextlib.closing(self._open(file)) as db:
                     for start in range(0, len(wanted), _AT_ONCE):
                         some = wanted[start : start + _AT_ONCE]
                         rows = db.execute(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})", some)
-                        found |= {key: _read(answer) for key, answer in rows}
-            except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+                        read = {key: _read(answer) for key, answer in rows}
+                        bad += sum(answer is None for answer in read.values())
+                        found |= {key: answer for key, answer in read.items() if answer is not None}
+            except (sqlite3.Error, OSError) as error:
                 busy = "locked" in str(error)
                 if busy and self._world > 1:  # most likely another rank of this run, which began a moment earlier
                     continue
                 why = "the run that writes it is still alive" if busy else f"it cannot be read: {line(error)}"
                 log().warning(f"answers in {file} are not used: {why}")
+            if bad:
+                log().warning(f"{bad:,} answers in {file} are damaged: they are asked again")
         return found
 
     def write(self, answers: Iterable[tuple[bytes, Any]]) -> None:
@@ -131,6 +154,13 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             log().warning(f"{self._own} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed")
             self._close()
+
+    def told(self) -> str:
+        """Say how many answers are kept, and what to do."""
+        with contextlib.suppress(sqlite3.Error):
+            own = 0 if self._db is None else int(self._db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+            return f"{own + self.count():,} answers are kept in {self.folder}; type the same command to go on"
+        return f"its answers are in {self.folder}"
 
     def keep(self) -> None:
         """Do not remove the journal at the end of the run. Call it when calls failed: the same command then asks only for these."""
@@ -147,9 +177,15 @@ class Journal:
             atexit.register(self._sweep)
 
     def _sweep(self) -> None:
-        written = (path.stat().st_mtime for path in self.folder.parents[1].rglob("*_results.json"))
+        """Remove the journal's folder if the run's results are whole. Where they are not, say so, and end with status 2: the host ends with 0."""
+        if has_failed():  # a scorer that raised is mended, and the same command typed again
+            return
         with contextlib.suppress(OSError):
-            if any(when >= self._began for when in written) and not has_failed():  # a scorer that raised is mended, and the same command typed again
+            found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
+            written = [path for path in found if path.stat().st_mtime >= self._began]
+            if why := next((why for path in written if (why := _cut(path, self._logs))), ""):
+                fail_at_exit(f"{why}; the answers stay in {self.folder}, and the same command writes the results again without asking")
+            elif written:
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.folder.parent.rmdir()  # fails where another run has its journal
 
@@ -158,6 +194,26 @@ class Journal:
             with contextlib.suppress(sqlite3.Error):
                 self._db.close()
         self._db = None
+
+
+def _cut(results: Path, logs: Sequence[str]) -> str:
+    """Say what of a run was not written to its end; "" where all was. The host catches the exception of a full disk, and goes on.
+
+    Args:
+        results: the results file.
+        logs: the tasks that have a log with a line for each doc.
+    """
+    try:
+        counts = json.loads(results.read_bytes())["n-samples"]
+        for task in logs:
+            log_file = results.with_name(f"{results.name.removesuffix('results.json')}samples_{task}.jsonl")
+            with log_file.open("rb") as lines:
+                whole = sum(line.endswith(b"\n") for line in lines)
+            if whole != counts[task]["effective"]:
+                return f"{log_file} has {whole:,} of {counts[task]['effective']:,} lines"
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        return f"{results} and its logs cannot be read as they must be ({line(error)})"
+    return ""
 
 
 def _written(answer: Any) -> str | None:
@@ -172,17 +228,20 @@ def _written(answer: Any) -> str | None:
     return None
 
 
-def _read(text: str) -> Any:
-    """Return an answer as the adapter gave it.
-
-    Raises:
-        ValueError, KeyError, TypeError: the text is not one of ours.
-    """
+def _read(text: Any) -> Any:
+    """Return an answer as the adapter gave it; None for a text that is not one of ours, so that the request is asked again."""
     from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-    stored: Mapping[str, Any] = json.loads(text)
-    if "loss" in stored:
-        return stored["loss"], stored["greedy"]
-    if "counts" in stored:
-        return GenerationResult(stored["text"], None if stored["counts"] is None else TokenCounts(**stored["counts"]))
-    return stored["text"]
+    try:
+        match json.loads(text):
+            case {"loss": float(loss), "greedy": bool(greedy)}:
+                return loss, greedy
+            case {"text": str(answer), "counts": None}:
+                return GenerationResult(answer, None)
+            case {"text": str(answer), "counts": dict(counts)} if all(count is None or type(count) is int for count in counts.values()):
+                return GenerationResult(answer, TokenCounts(**counts))
+            case {"text": str(answer), **more} if not more:
+                return answer
+    except (ValueError, TypeError, RecursionError):  # no JSON, or counts that this version of the host does not have
+        pass
+    return None

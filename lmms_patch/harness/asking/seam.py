@@ -9,18 +9,24 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from lmms_patch.ask.spec import KINDS
+from lmms_patch.errors import OptionError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking import journal, keys
+from lmms_patch.harness.asking import journal, keys, probe
+from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
 from lmms_patch.harness.written import add_errors
@@ -53,16 +59,46 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not tasks:
         return original(*args, **kwargs)
     cli, cache = given["cli_args"], given["response_cache"]
+    _check_output(getattr(cli, "output_path", None))
     for task in tasks.values():
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
     given["response_cache"] = asker = Asker(tasks, agentic, cache, kept, cli)
-    with kept or contextlib.nullcontext(), watch.watching() as asker.look_again:
+    with kept or contextlib.nullcontext(), watch.watching() as asker.look_again, _one_line_if_stopped(kept):
         results = original(*call.args, **call.kwargs)
         if kept is not None:
             kept.done()
     return results
+
+
+def _check_output(output: str | None) -> None:
+    """Check that results can be written, before anything is asked. The host finds out after the last answer, and ends with status 0.
+
+    Raises:
+        SystemExit, OptionError: they cannot; one line.
+    """
+    if not output:
+        return
+    try:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output) as file:
+            file.write(b" " * 4096)
+    except OSError as error:
+        refuse(OptionError(f"--output_path {output}: nothing can be written there ({error.strerror}); type another folder"))
+
+
+@contextlib.contextmanager
+def _one_line_if_stopped(kept: journal.Journal | None) -> Iterator[None]:
+    """End the run on Ctrl-C with one line that says what is kept, and status 130, on the command line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not on_command_line():
+            raise
+        told = "no answer is kept: the run has no --output_path" if kept is None else kept.told()
+        print(f"\nlmms-patch: stopped; {told}", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def _by_name(tasks: Any) -> dict[str, Any]:
@@ -96,6 +132,7 @@ class Asker:
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told = False
+        self._failing, self._probed = set[str](), False
         self.look_again: Callable[[], None] = lambda: None
         """Finds readers of videos in modules that were imported since; called before each portion."""
 
@@ -170,14 +207,18 @@ class Asker:
         answers = self._kept(wanted)
         todo = [place for place in wanted if place not in answers]
         ranks = Ranks.here()
+        for name, task in self._tasks.items():
+            task.note_kept(ranks.sum(sum(place[0] == name for place in answers)))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
         if kept and ranks.first and self._journal is not None and not self._told:
             told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"  # what else will be asked is not known yet
             log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
             self._told = bar is not None
+        todo.sort(key=self._comes_later)
         again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
+        whole = Complete(model, self._adapter, ranks)
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
@@ -190,8 +231,9 @@ class Asker:
                 if any(task.table.shows_clips for task in self._tasks.values()):
                     self.look_again()
                 part, began = todo[at : at + size], time.monotonic()
-                got = dict(zip(part, self._ask(model, kind, [wanted[place] for place in part]), strict=False))
+                got = dict(zip(part, self._ask(whole, kind, [wanted[place] for place in part]), strict=True))
                 self._settle({place[0] for place in part})
+                self._tell_without_image(got)
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh
@@ -200,6 +242,8 @@ class Asker:
                 line.update(len(fresh))
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
+        if ranks.world == 1 and portions.batch > 1 and kind == "generate_until":
+            self._ask_some_alone(getattr(whole, kind), {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers})
         return [answers.get(_place(request)) for request in requests]
 
     def _tell_cache_the_frames(self) -> None:
@@ -212,6 +256,38 @@ class Asker:
             frames = f" frames {task.table.sampling}"
             if task.table.shows_clips and not known.get(name, "").endswith(frames):
                 known[name] = known.get(name, "") + frames
+
+    def _ask_some_alone(self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]) -> None:
+        """Ask some requests again alone, once in a run, and say where batches change answers.
+
+        The model itself is asked: a response cache would give the answers that came in batches.
+        """
+        counts = {name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image}
+        usable = (place for place, (_, answer) in answered.items() if counts.get(place[0]) and not compat.failure(_text(answer), self._adapter))
+        some = {place: answered[place] for place in usable}
+        if some and not self._probed:
+            self._probed = True
+            if told := probe.differences(ask, some, max(counts.values())):
+                log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
+
+    def _comes_later(self, place: Place) -> bool:
+        """Return False for the first docs that are asked without an image: an adapter that cannot do so shows it in its first calls."""
+        task = self._tasks[place[0]]
+        return KINDS[task.spec.kind].needs_image or place[1] not in task.evaluated[:2]
+
+    def _tell_without_image(self, got: dict[Place, Any]) -> None:
+        """Say once of a task without images that every call of a portion failed, and which tasks the adapter can be asked instead."""
+        for name, task in self._tasks.items():
+            if KINDS[task.spec.kind].needs_image or name in self._failing:
+                continue
+            why = [compat.failure(_text(answer), self._adapter) for place, answer in got.items() if place[0] == name]
+            if why and all(why):
+                self._failing.add(name)
+                instead = " or ".join(f"{task.spec.base}_{kind}" for kind in ("blank", "swap"))
+                log().warning(
+                    f"{name}: every call without an image fails ({why[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
+                    "a grey image or that of another doc"
+                )
 
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
@@ -238,7 +314,7 @@ class Asker:
         good = {
             place: answer
             for place, answer in fresh.items()
-            if not compat.failure(getattr(answer, "text", answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
+            if not compat.failure(_text(answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
         }
         if self._journal is not None:
             self._journal.write((key, answer) for place, answer in good.items() if (key := self._key(wanted[place])))
@@ -246,6 +322,10 @@ class Asker:
 
     def _key(self, request: Instance) -> bytes:
         return keys.of_request(self._model, request, self._digests[request.task_name])
+
+
+def _text(answer: Any) -> Any:
+    return getattr(answer, "text", answer)
 
 
 def _place(request: Instance) -> Place:

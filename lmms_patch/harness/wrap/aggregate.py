@@ -95,6 +95,7 @@ class Aggregations:
         about_tst: gives what a text-only diagnostic found out about the task as a whole.
         golds: gives where golds come from (``References.golds_from``).
         frames_read: gives which frames of clips the model's adapter read (``video.watch.Watch.record``).
+        kept: gives how many answers an earlier process of the same command gave.
     """
 
     def __init__(
@@ -108,8 +109,9 @@ class Aggregations:
         about_tst: Callable[[], Mapping[str, Any]] = dict,
         golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
         frames_read: Callable[[], Mapping[str, Any] | None] = lambda: None,
+        kept: Callable[[], int] = int,
     ) -> None:
-        self._about_tst, self._golds, self._frames_read = about_tst, golds, frames_read
+        self._about_tst, self._golds, self._frames_read, self._kept = about_tst, golds, frames_read, kept
         self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """The aggregation of each metric, to be called once more without a trace."""
@@ -201,6 +203,7 @@ class Aggregations:
                 self._golds(),
                 self.form,
                 self._frames_read(),
+                self._kept(),
             )
         except Exception as error:
             fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
@@ -297,11 +300,11 @@ class Aggregations:
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
-        """Return whether the first view of some doc has no native item. The native metric would then be that of the other docs."""
+        """Return whether the first view of some doc has no native item, or no doc has an answer. The native metric would then say nothing."""
         if self._run.unscored is None:
             self._run.unscored = any(
                 item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
-            )
+            ) or all(map(failures.unanswered, self._run.records))
         return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
@@ -368,8 +371,9 @@ class Aggregations:
             return None
 
     def _whole(self, metric: str) -> float | None:
-        """Return FIP: the native metric without the docs whose first call failed. Where there are such docs, it is called once more."""
-        if not (self._kind.every_order or any(map(failures.unanswered, self._run.records))):
+        """Return FIP: the native metric of the docs whose first view has an answer and a value. Where others have none, it is called once more."""
+        lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self._run.records)
+        if not (self._kind.every_order or any(lost)):
             return scalar(self._native_value(metric))
         if metric not in self._run.whole:
             self._run.whole[metric] = self._aside(metric, [item.whole[metric] for item in self._answered(metric)])
@@ -378,7 +382,7 @@ class Aggregations:
     def _answered(self, metric: str) -> list[PatchItem]:
         """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
         failed = [item for item in self._run.items if failures.unanswered(item.record)]
-        answered = [item for item in self._run.items if metric in item.whole and not failures.unanswered(item.record)]
+        answered = [item for item in self._run.items if not failures.is_no_value(item.whole.get(metric)) and not failures.unanswered(item.record)]
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
@@ -460,6 +464,8 @@ class Aggregations:
         name = self.over_cells(metric, n)
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
+        if self._whole(metric) == 0:
+            return ""  # where nothing is right no item tells anything; the index says that FIP is 0
         tells_apart = len({*full, *(score for item in items for view in item.record.views if (score := view.scores.get(metric)) is not None)}) > 1
         over_cells = self._best(metric, n)
         if tells_apart and _is_mean(self._whole(metric), full) and _is_mean(over_cells, best):

@@ -14,6 +14,10 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered, native_answer
 
+THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>"))
+"""The tags around what a model thinks before it answers; the first pair is the one that lmms-eval strips."""
+SHORT = 8
+"""Tokens to which tasks limit an answer that is a letter or a number: such an answer is whole where it reaches the limit."""
 AsShown = Callable[[Any, int, int], Any]
 """Takes a row, its doc id and the number of a view; returns the row as the view shows it."""
 
@@ -87,6 +91,22 @@ def as_the_host_will(
                 inst.filtered_resps[name] = strip_reasoning_tags(answer, tags)
             elif isinstance(answer, list):
                 inst.filtered_resps[name] = [strip_reasoning_tags(one, tags) if isinstance(one, str) else one for one in answer]
+
+
+def is_unfinished(inst: Instance) -> bool:
+    """Return whether an answer was cut by the token limit: it opens a thinking tag and closes none, or has as many tokens as were allowed.
+
+    Adapters of servers, and some others, say how many tokens an answer has; of an answer without tags by another adapter nothing is known.
+    """
+    text = inst.resps[0] if inst.resps else ""
+    if not isinstance(text, str):
+        return False
+    if any(text.count(start) > text.count(end) for start, end in THINKING):
+        return True
+    counts = inst.token_counts[0] if getattr(inst, "token_counts", None) else None
+    settings = next((one for one in inst.arguments if isinstance(one, dict)), {})
+    most, tokens = settings.get("max_new_tokens"), getattr(counts, "output_tokens", None)
+    return isinstance(most, int) and isinstance(tokens, int) and tokens >= most > SHORT
 
 
 def _failure(inst: Instance, adapter: str) -> str:

@@ -153,6 +153,7 @@ def details(
     golds: tuple[str, str] = ("", ""),
     form: Form | None = None,
     frames_read: Mapping[str, Any] | None = None,
+    kept: int = 0,
 ) -> Details:
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
@@ -168,6 +169,7 @@ def details(
             **compat.versions(),
             "numbers": NUMBERS,
             "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
+            **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
             **(shown(records) if all(record.is_asked for record in records) else {}),  # what was not asked was not looked at
         },

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
@@ -30,7 +31,7 @@ from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will
+from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.media import without_placeholders
 from lmms_patch.harness.wrap.orders import OrderTable
@@ -111,6 +112,8 @@ class WrappedTask(Delegate):
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
         self._told_of_frames = set[str]()
+        self._kept = 0
+        self._unfinished = set[tuple[int, int]]()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._wire()
@@ -138,6 +141,7 @@ class WrappedTask(Delegate):
             about_tst=lambda: {} if self.text_only is None else self.text_only.about(),
             golds=lambda: self._references.golds_from(),
             frames_read=lambda: self._table.watch.record(),
+            kept=lambda: self._kept,
         )
         self._scorer = Scorer(self.spec, self._base, self.aggregations)
         judged = calls_judge(self._base) is not None
@@ -438,6 +442,10 @@ class WrappedTask(Delegate):
         if self._subtitled:
             log().warning(f"{name}: {reading.subtitled_in_words(self._subtitled)}")
 
+    def note_kept(self, answers: int) -> None:
+        """Take note of how many of the task's answers an earlier process gave: whoever could write its journal could have written them."""
+        self._kept += answers
+
     def tell_frames_read(self) -> None:
         """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
         read = self._table.watch.record()
@@ -552,6 +560,7 @@ class WrappedTask(Delegate):
         """Apply the base's filters once per view and choice. Where one fails, report the cause and keep the raw answers."""
         adapter = compat.adapter_of(getattr(self._base, "model_name", None))
         rows, with_media = self.eval_docs_no_media, self._base.eval_docs
+        self._unfinished = {(one.doc_id, one.metadata["view"]) for one in self._instances or [] if is_unfinished(one)}
         apply_filters(self._instances or [], self._filters, rows, with_media, adapter, self._table.as_shown)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
@@ -585,6 +594,8 @@ class WrappedTask(Delegate):
                 self._warned = True
                 log().warning(f"{self.spec.name}: lmms-eval filters answers otherwise than when they came, so other cells might have been asked")
             scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
+        cut = [(doc.doc_id, number) in self._unfinished for number in numbers]
+        scored = [msgspec.structs.replace(one, unfinished=True) if ends else one for one, ends in zip(scored, cut, strict=True)]
         if 0 not in numbers:  # nothing was asked about the doc's own image, so its record begins with a view without scores
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
@@ -670,7 +681,9 @@ class WrappedTask(Delegate):
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
             excluded |= dict.fromkeys((TURNS, *self.spec.sets), fault)
-        excluded |= {key: failures.REASON for key in self.spec.sets if key not in excluded and failed & {None, key}}  # None: the full image
+        no_score = {one.view.set for one in scored if self.primary not in one.items and not one.unscored}
+        for sets, why in ((failed, failures.REASON), (no_score if any(self.primary in one.items for one in scored) else set(), failures.UNSCORED)):
+            excluded |= {key: why for key in self.spec.sets if key not in excluded and sets & {None, key}}  # None: the full image
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())

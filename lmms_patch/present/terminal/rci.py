@@ -38,6 +38,7 @@ class Shown:
         metrics: its numbers by name.
         analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty where there is none.
         frames_read: which frames of clips the adapter read (``runs.details.FramesRead`` in plain JSON types); empty where that is not recorded.
+        kept: ``reading.kept``.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Shown:
     metrics: Mapping[str, float | None]
     analysis: Mapping[str, Any] = field(default_factory=dict)
     frames_read: Mapping[str, Any] = field(default_factory=dict)
+    kept: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -98,7 +100,8 @@ def load(path: Path) -> list[Shown]:
 
 
 def _of(result: Result, name: str) -> Shown:
-    return Shown(name, result.described, result.metrics, result.details.get("analysis") or {}, result.details.get("frames_read") or {})
+    details = result.details
+    return Shown(name, result.described, result.metrics, details.get("analysis") or {}, details.get("frames_read") or {}, reading.kept(details))
 
 
 def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
@@ -425,7 +428,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
         lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
         lines += reading.frames(s.frames_read).values()
-        lines += _of_failures(s)
+        lines += [s.kept, *_of_failures(s)]
         lines += [_fip_of_used_docs(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
             lines = _of_failures(s)

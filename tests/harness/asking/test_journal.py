@@ -1,5 +1,7 @@
 """The journal alone: what is written is read again as it was, and trouble with a file is one line."""
 
+import contextlib
+import os
 import sqlite3
 from argparse import Namespace
 
@@ -67,15 +69,39 @@ def test_a_broken_file_is_one_line(tmp_path, lines):
     left(tmp_path, [(b"a", "1")])
     (tmp_path / "0.sqlite").write_bytes(b"no database at all, and longer than a header of SQLite would be" * 20)
     (tmp_path / "1.sqlite").write_bytes(b"")
-    third = sqlite3.connect(tmp_path / "2.sqlite")
-    third.execute("CREATE TABLE answers (key BLOB, answer TEXT)")
-    third.execute("INSERT INTO answers VALUES (?, ?)", (b"a", '{"words": 1}'))
-    third.commit()
-    third.close()
     with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a"]) == {b"a": "1"}
-    assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite", "1.sqlite", "2.sqlite"]
+    assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite", "1.sqlite"]
     assert not any("\n" in line for line in lines)
+
+
+DAMAGED = ["", "5", "null", "[]", '"x"', '{"words": 1}', '{"text": ["x"]}', '{"text": null}', '{"text": "x", "counts": 5}', '{"text": "x", "counts": {"input_tokens": "1"}}',
+           '{"text": "x", "counts": {"other": 1}}', '{"text": "x", "more": 1}', '{"loss": "1", "greedy": true}', '{"loss": 1.5, "greedy": 1}', '{"loss": 1.5}', b"\xff\xfe", 7,
+           "[" * 100_000]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: str(text)[:20])
+def test_a_damaged_answer_is_asked_again_and_the_others_are_used(tmp_path, lines, text):
+    left(tmp_path, [(b"a", "1")])
+    with contextlib.closing(sqlite3.connect(tmp_path / "0.sqlite")) as other:
+        other.execute("CREATE TABLE answers (key BLOB, answer TEXT)")
+        other.executemany("INSERT INTO answers VALUES (?, ?)", [(b"b", text), (b"c", '{"text": "3"}')])
+        other.commit()
+    with Journal(tmp_path, ALONE) as again:
+        assert again.find([b"a", b"b", b"c"]) == {b"a": "1", b"c": "3"}
+    assert [line.split(" answers in ")[0] for line in lines] == ["1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo") or os.getuid() != 0, reason="only root can give a file to another user")
+def test_what_another_user_wrote_and_what_is_no_file_are_not_read(tmp_path, lines):
+    left(tmp_path, [(b"a", "1")])
+    (file,) = tmp_path.glob("*.sqlite")
+    os.chown(file, 12345, -1)
+    os.mkfifo(tmp_path / "pipe.sqlite")
+    with Journal(tmp_path, ALONE) as again:
+        assert not again.has_earlier
+        assert again.find([b"a"]) == {}
+    assert ["another user" in line for line in lines] == [True, False]
 
 
 def test_the_file_of_a_run_that_lives_is_left_alone(tmp_path, lines):

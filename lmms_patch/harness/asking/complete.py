@@ -1,0 +1,127 @@
+"""Checks what an adapter gives back: as many answers as requests, and no empty text where an exception was swallowed.
+
+The host pairs answers and requests by their place, so a list that lacks its fourth answer gives all later requests the answer of their neighbour.
+And three in four adapters catch an exception of their model, write it to the log, and answer "".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from lmms_patch.harness import compat
+from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.text import log
+
+if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
+TRIED = 8
+"""Calls that are repeated one by one before a portion is given up in which all of them failed again."""
+_KINDS = ("generate_until", "loglikelihood")
+_UNEQUAL = "the adapter gave another number of answers than requests"
+
+
+class Complete:
+    """Stands in for a model where it is asked: whatever it answers is one answer for each request, and a failed call is told from a silent model.
+
+    Args:
+        model: the host's model. All of its attributes are reached through this object.
+        adapter: ``compat.adapter_of`` the model.
+        ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model would wait for the others.
+    """
+
+    def __init__(self, model: Any, adapter: str, ranks: Ranks) -> None:
+        self._model, self._adapter, self._alone = model, adapter, ranks.world == 1
+        self._told: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._model, name)
+        return functools.partial(self._ask, found) if name in _KINDS else found
+
+    def _ask(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
+        """Return one answer for each request; of a call that failed a ``compat.Lost``."""
+        with self._swallowed() as errors:
+            answers = list(ask(requests))
+        if len(answers) != len(requests):
+            self._say(
+                "length", f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known"
+            )
+            return self._one_by_one(ask, requests, [compat.Lost(_UNEQUAL)] * len(requests))
+        if not errors:
+            return answers
+        repeats = self._adapter in compat.REPEATS
+        empty = [place for place, answer in enumerate(answers) if repeats or _is_empty(answer)]
+        if empty:
+            self._say("swallowed", f"{errors[0]}: the adapter went on with {'the answer before' if repeats else 'an empty answer'}")
+            lost = [compat.Lost(errors[0])] * len(empty)
+            for place, answer in zip(empty, self._one_by_one(ask, [requests[place] for place in empty], lost), strict=True):
+                answers[place] = answer
+        return answers
+
+    def _one_by_one(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]) -> list[Any]:
+        """Ask each request alone. Where the first ``TRIED`` fail again, the others are not asked.
+
+        Returns:
+            The answers, or of ``lost`` what stands for those that failed again.
+        """
+        answers = list(lost)
+        for place, request in enumerate(requests if self._alone else ()):
+            if place == TRIED and all(isinstance(_text(answer), compat.Lost) for answer in answers[:place]):
+                break
+            answers[place] = self._one(ask, request)
+        return answers
+
+    def _one(self, ask: Callable[[Sequence[Instance]], Any], request: Instance) -> Any:
+        try:
+            with self._swallowed() as errors:
+                answers = list(ask([request]))
+        except Exception as error:  # some adapters hand on what another request left, and fail where there was none
+            return compat.Lost(one_line(error))
+        if len(answers) != 1:
+            return compat.Lost(_UNEQUAL)
+        return compat.Lost(errors[0]) if errors and _is_empty(answers[0]) else answers[0]
+
+    def _say(self, about: str, why: str) -> None:
+        """Say once of each kind of fault what came."""
+        if about not in self._told:
+            self._told.add(about)
+            then = "they are asked again one by one" if self._alone else "they count as failed calls"
+            log().warning(f"{type(self._model).__name__}: {why}; {then}")
+
+    @contextlib.contextmanager
+    def _swallowed(self) -> Iterator[list[str]]:
+        """Collect what the adapter logs as an error, or at any level while it handles an exception, in one line each.
+
+        The sink is called by the thread that logs, so the exception that this thread handles can be seen there.
+        """
+        found: list[str] = []
+
+        def note(message: Any) -> None:
+            record = message.record
+            if record["level"].no >= logger.level("ERROR").no or sys.exc_info()[0] is not None:
+                found.append(" ".join(str(record["message"]).split())[: compat.LONGEST_FAILURE])
+
+        def is_adapter(record: Any) -> bool:
+            return str(record["name"]).startswith(("lmms_eval.models", type(self._model).__module__))
+
+        sink = logger.add(note, level=0, format="{message}", filter=is_adapter)
+        try:
+            yield found
+        finally:
+            logger.remove(sink)
+
+
+def _text(answer: Any) -> Any:
+    return getattr(answer, "text", answer)
+
+
+def _is_empty(answer: Any) -> bool:
+    text = _text(answer)
+    return isinstance(text, str) and not text.strip()

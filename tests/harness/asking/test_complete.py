@@ -1,0 +1,154 @@
+"""What an adapter gives back: a list of another length, and empty texts in place of exceptions, by real adapters and by scripted ones."""
+
+import json
+
+import pytest
+import torch
+from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
+from loguru import logger
+
+from lmms_patch.harness.asking import complete
+from lmms_patch.resources import folder as resource
+from tests.harness import toys
+from tests.harness.askers import PerRequest
+from tests.harness.asking.test_seam import asked_in
+from tests.harness.toys import metrics, rows, write_task
+from tests.sizes import size
+
+DOCS = 12
+PORTION = 16
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tasks")
+    write_task(folder, "toy", rows(DOCS))
+    return folder
+
+
+@pytest.fixture
+def told():
+    lines = []
+    sink = logger.add(lines.append, level="WARNING", format="{message}")
+    yield lines
+    logger.remove(sink)
+
+
+class Shifted(PerRequest):
+    """Loses its fourth answer, or gives one twice, in each call of more than one request; always: in each call."""
+
+    def __init__(self, by, always=False):
+        super().__init__()
+        self.by, self.always = by, always
+
+    def generate_until(self, requests):
+        answers = super().generate_until(requests)
+        place = min(3, len(answers) - 1)
+        if len(answers) > 1 or self.always:
+            answers[place : place + 1] = answers[place : place + 1] * (1 + self.by)
+        return answers
+
+
+@pytest.mark.parametrize("journal", ["", "off"])
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_list_of_another_length_is_asked_again_one_by_one(tasks, tmp_path, told, monkeypatch, by, journal):
+    monkeypatch.setenv("LMMS_PATCH_JOURNAL", journal)
+    right = asked_in(tmp_path / "right", PerRequest(), tasks)
+    found = asked_in(tmp_path / "shifted", Shifted(by), tasks)
+    assert json.loads(found) == json.loads(right)
+    asked = 10 * DOCS if journal else PORTION
+    assert [line.strip() for line in told if "answers came" in line] == [
+        f"Shifted: {asked + by} answers came to {asked} requests, and which answer belongs to which request is not known; they are asked again one by one"
+    ]
+
+
+def test_an_adapter_that_is_wrong_of_one_request_too_has_no_number(tasks, tmp_path):
+    found = json.loads(asked_in(tmp_path, model := Shifted(-1, always=True), tasks))
+    numbers = {name.split(",")[0]: value for name, value in found[0]["toy_rci3"].items()}
+    assert numbers["rci3"] is None
+    assert numbers["n_failed"] == DOCS
+    assert len(model.asked) <= 10 * DOCS + complete.TRIED * (10 * DOCS // PORTION + 1), "given up where the first ones fail again"
+
+
+class OutOfMemory:
+    """Stands before ``generate`` of a model, and raises for some of the inputs."""
+
+    def __init__(self, model, fails):
+        self.generate, self.fails, self.calls = model.generate, fails, 0
+
+    def __call__(self, *args, **kwargs):
+        self.calls += 1
+        if self.fails(self.calls):
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+        return self.generate(*args, **kwargs)
+
+
+def mosaic(fails, batch=4):
+    """The host's own adapter, as it is, with the embedded weights."""
+    model = LFM2_5_VL(pretrained=str(resource("tasks") / "mosaic" / "model"), device="cpu", dtype="float32", batch_size=batch)
+    model._model.generate = OutOfMemory(model._model, fails)
+    return model
+
+
+def numbers_of(model, docs):
+    return metrics(toys.run(model, ["mosaic_local_rci2"], limit=docs), "mosaic_local_rci2")
+
+
+def test_a_batch_that_is_out_of_memory_is_asked_again_alone(told):
+    """``lfm2_5_vl`` catches the exception and answers "" for the whole batch; one by one the same inputs fit."""
+    docs = size(4, 20)
+    whole, found = numbers_of(mosaic(lambda call: False), docs), numbers_of(mosaic(lambda call: call == 2), docs)
+    assert {name: value for name, value in found.items() if name != "patch"} == {name: value for name, value in whole.items() if name != "patch"}
+    assert [line.strip() for line in told if "empty answer" in line] == [
+        "LFM2_5_VL: Error generating batch: CUDA out of memory. Tried to allocate 20.00 MiB: the adapter went on with an empty answer; "
+        "they are asked again one by one"
+    ]
+
+
+def test_a_call_that_fails_again_is_a_failed_call():
+    """Every input of one size is too large for ever: the full images, one a doc."""
+    model = mosaic(lambda call: False, batch=1)
+    plain = model._model.generate
+
+    def generate(*args, **kwargs):
+        if kwargs["pixel_values"].shape[0] > 1 or kwargs["spatial_shapes"].prod(-1).max() > 500:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return plain(*args, **kwargs)
+
+    model._model.generate = generate
+    found = numbers_of(model, 4)
+    assert found["n_failed"] == 4
+    assert found["rci2"] is None
+
+
+class Logging(PerRequest):
+    """Logs as adapters do: an error beside each answer; or nothing but what it says while it handles an exception, and then an empty text."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+
+    def one(self, request):
+        answer = super().one(request)
+        if self.how == "harmless":
+            logger.error("flash-attn is not installed")
+            return answer
+        if request.doc_id % 4:
+            return answer
+        if self.how == "silent":
+            return ""
+        try:
+            raise RuntimeError("no kernel image")
+        except RuntimeError as error:
+            logger.debug(f"Generation failed: {error}")
+            return ""
+
+
+@pytest.mark.parametrize(("how", "failed"), [("harmless", None), ("silent", None), ("swallowed", DOCS // 4)])
+def test_an_empty_text_is_a_failed_call_only_where_an_exception_was_swallowed(tasks, how, failed):
+    model = Logging(how)
+    found = metrics(toys.run(model, "toy_rci3", tasks), "toy_rci3")
+    assert found.get("n_failed") == failed
+    assert len(model.asked) == 10 * DOCS + (10 * DOCS // 4 if how == "swallowed" else 0) - (
+        0 if how != "swallowed" else 10 * DOCS // 4 - complete.TRIED
+    )
