@@ -64,6 +64,7 @@ class TaskOptions(Struct):
     seconds: Seconds = 60.0
     seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
     null: Count | UnsetType = UNSET
+    probe: Count | UnsetType = UNSET
     grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
     fold_seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
     fold_seeds: Annotated[int, Meta(ge=1, le=1000)] | None = None

@@ -204,13 +204,14 @@ def _cut(results: Path, logs: Sequence[str]) -> str:
         logs: the tasks that have a log with a line for each doc.
     """
     try:
-        counts = json.loads(results.read_bytes())["n-samples"]
+        found = json.loads(results.read_bytes())
         for task in logs:
+            docs = found["n-samples"][task]["effective"]
             log_file = results.with_name(f"{results.name.removesuffix('results.json')}samples_{task}.jsonl")
             with log_file.open("rb") as lines:
                 whole = sum(line.endswith(b"\n") for line in lines)
-            if whole != counts[task]["effective"]:
-                return f"{log_file} has {whole:,} of {counts[task]['effective']:,} lines"
+            if whole != docs:
+                return f"{log_file} has {whole:,} of {docs:,} lines"
     except (OSError, ValueError, LookupError, TypeError) as error:
         return f"{results} and its logs cannot be read as they must be ({line(error)})"
     return ""

@@ -272,8 +272,8 @@ class Asker:
 
     def _comes_later(self, place: Place) -> bool:
         """Return False for the first docs that are asked without an image: an adapter that cannot do so shows it in its first calls."""
-        task = self._tasks[place[0]]
-        return KINDS[task.spec.kind].needs_image or place[1] not in task.evaluated[:2]
+        task = self._tasks.get(place[0])
+        return task is None or KINDS[task.spec.kind].needs_image or place[1] not in task.evaluated[:2]
 
     def _tell_without_image(self, got: dict[Place, Any]) -> None:
         """Say once of a task without images that every call of a portion failed, and which tasks the adapter can be asked instead."""

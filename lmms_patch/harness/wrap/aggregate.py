@@ -259,11 +259,8 @@ class Aggregations:
         """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
         failed = sum(map(failures.unanswered, self._run.records))
         if failed and not self._sampled:
-            said = (
-                f"counts {failed} failed calls as wrong answers"
-                if not self._unscored()
-                else f"is null: {self.spec.base} has no score for failed calls"
-            )
+            why = "no call was answered" if failed == len(self._run.items) else f"{self.spec.base} has no score for failed calls"
+            said = f"is null: {why}" if self._unscored() else f"counts {failed} failed calls as wrong answers"
             log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
 
     # --- runs that left docs out ----------------------------------------------------------------
@@ -304,7 +301,7 @@ class Aggregations:
         if self._run.unscored is None:
             self._run.unscored = any(
                 item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
-            ) or all(map(failures.unanswered, self._run.records))
+            ) or bool(self._run.items and all(map(failures.unanswered, self._run.records)))
         return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
@@ -464,9 +461,9 @@ class Aggregations:
         name = self.over_cells(metric, n)
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
-        if self._whole(metric) == 0:
-            return ""  # where nothing is right no item tells anything; the index says that FIP is 0
-        tells_apart = len({*full, *(score for item in items for view in item.record.views if (score := view.scores.get(metric)) is not None)}) > 1
+        of_golds = (one.scores.get(metric) for item in items for one in item.record.baselines)  # where nothing is right they alone tell
+        of_views = (view.scores.get(metric) for item in items for view in item.record.views)
+        tells_apart = len({score for score in (*full, *of_views, *of_golds) if score is not None}) > 1
         over_cells = self._best(metric, n)
         if tells_apart and _is_mean(self._whole(metric), full) and _is_mean(over_cells, best):
             return ""

@@ -231,7 +231,7 @@ class WrappedTask(Delegate):
         larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
-        for name in ("null", *ASKING):
+        for name in ("null", "probe", *ASKING):
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest

@@ -6,14 +6,15 @@ import time
 
 import pytest
 
+from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError
 from lmms_patch.files import read
 from lmms_patch.harness.asking import journal, seam
 from lmms_patch.harness.asking.journal import Journal
 from lmms_patch.harness.asking.ranks import Ranks
-from tests.harness.askers import PerRequest
-from tests.harness.asking.test_seam import asked_in, told_in
-from tests.harness.toys import rows, write_task
+from tests.harness.askers import PerRequest, written
+from tests.harness.asking.test_seam import asked_in, found_in
+from tests.harness.toys import metrics, rows, write_task
 
 TASK = "toy_rci2"
 PORTION = 16
@@ -94,13 +95,13 @@ class Interrupted(PerRequest):
 def test_ctrl_c_is_one_line_that_says_what_is_kept(tasks, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(seam, "on_command_line", lambda: True)
     with pytest.raises(SystemExit) as ended:
-        asked_in(tmp_path / "out", Interrupted(), tasks, TASK)
+        asked_in(tmp_path / "out", Interrupted(), tasks, TASK, model="m")
     assert ended.value.code == 130
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "lmms-patch" in line]
     assert line.startswith("lmms-patch: stopped; 32 answers are kept in ")
     assert line.endswith("; type the same command to go on")
-    asked_in(tmp_path / "out", again := PerRequest(), tasks, TASK)
-    assert len(again.asked) == 12 * 10 - 32
+    asked_in(tmp_path / "out", again := PerRequest(), tasks, TASK, model="m")
+    assert len(again.asked) == 12 * 5 - 32
 
 
 def test_ctrl_c_in_python_is_an_exception(tasks, tmp_path):
@@ -128,12 +129,21 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         read(tmp_path / "20260101_000000_results.json")
 
 
-def test_a_run_says_how_many_answers_an_earlier_process_gave(tasks, tmp_path):
+def test_a_run_says_how_many_answers_an_earlier_process_gave(tasks, tmp_path, capsys):
     def kept(found):
-        (patch,) = [value for name, value in json.loads(found)[0][TASK].items() if name.startswith("patch,")]
-        return patch["made"].get("kept")
+        return metrics(found, TASK)["patch"]["made"].get("kept")
 
-    assert kept(told_in(tmp_path / "whole", PerRequest(), tasks, TASK)) is None
+    assert kept(found_in(tmp_path / "whole", PerRequest(), tasks, TASK, model="m")) is None
     with pytest.raises(KeyboardInterrupt):
-        asked_in(tmp_path / "out", Interrupted(), tasks, TASK)
-    assert kept(told_in(tmp_path / "out", PerRequest(), tasks, TASK)) == 32
+        asked_in(tmp_path / "out", Interrupted(), tasks, TASK, model="m")
+    found = found_in(tmp_path / "out", PerRequest(), tasks, TASK, model="m")
+    assert kept(found) == 32
+    sentence = "32 answers come from an earlier process of the same command"
+    folder = written(found, tmp_path / "written", TASK)
+    assert main(["show", str(folder)]) == 0
+    assert sentence in " ".join(capsys.readouterr().out.split())
+    main(["doctor", str(folder)])
+    assert sentence in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "rules.yaml").write_text("schema: 1\nrules:\n  - {name: checked, require: checked}\n")
+    main(["gate", str(folder), "--config", str(tmp_path / "rules.yaml")])
+    assert sentence in " ".join("".join(capsys.readouterr()).split())

@@ -67,7 +67,7 @@ def test_rounding_that_changes_one_answer_in_twenty_is_none_either():
 
 @pytest.mark.parametrize(("answer", "temperature"), [(sure, 0), (unsure(0.9), 0.7)])
 def test_batches_that_garble_half_of_their_inputs_are_found(answer, temperature):
-    assert spoken(answer, temperature, garbled(0.6))[0] > 0.9
+    assert spoken(answer, temperature, garbled(0.6))[0] > 0.8
 
 
 def test_long_answers_and_failed_ones_are_not_compared():

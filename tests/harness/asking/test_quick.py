@@ -16,7 +16,7 @@ from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.present.report.figures import canvas
 from tests.harness import toys
-from tests.harness.askers import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, written
+from tests.harness.askers import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, without_kept, written
 from tests.harness.toys import metrics, rows, write_task
 from tests.making.reports import undrawn
 
@@ -40,7 +40,7 @@ def tasks(tmp_path_factory):
 def asked_in(folder, model, tasks, names="toy_rci3_quick", /, **options):
     cli = Namespace(output_path=str(folder), process_with_media=False, reasoning_tags=None, model=type(model).__name__, model_args="", batch_size=1)
     vars(cli).update(options)
-    return toys.run(model, names, tasks, cli_args=cli)
+    return without_kept(toys.run(model, names, tasks, cli_args=cli))
 
 
 @cache

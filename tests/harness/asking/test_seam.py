@@ -1,14 +1,13 @@
 """Runs that are killed and started again: nothing is lost but the portion at hand, and the numbers are those of an undisturbed run."""
 
 import json
-import re
 from argparse import Namespace
 
 import pytest
 
 from lmms_patch.harness.asking import journal
 from tests.harness import toys
-from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels
+from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels, without_kept
 from tests.harness.toys import rows, write_task
 
 DOCS = 12
@@ -28,15 +27,18 @@ def tasks(tmp_path_factory):
 
 def asked_in(folder, model, tasks, names="toy_rci3", /, **options):
     """Run as the command line does, into a folder; what comes out, without what differs from run to run and how many answers were there before."""
-    return re.sub(r'"kept": \d+, ', "", told_in(folder, model, tasks, names, **options))
+    return dumped(without_kept(found_in(folder, model, tasks, names, **options)))
 
 
-def told_in(folder, model, tasks, names, /, **options):
+def dumped(found):
+    return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
+
+
+def found_in(folder, model, tasks, names, /, **options):
     """All that comes out of a run as the command line does it, into a folder."""
     cli = Namespace(output_path=str(folder), process_with_media=False, reasoning_tags=None, model=type(model).__name__, model_args="", batch_size=1)
     vars(cli).update(options)
-    found = toys.run(model, names, tasks, cli_args=cli)
-    return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
+    return toys.run(model, names, tasks, cli_args=cli)
 
 
 def files(folder):

@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.harness.asking.keys import Digests, of_request
 from tests.harness import toys
 from tests.harness.adapters import per_request
-from tests.harness.askers import Killed
+from tests.harness.askers import Killed, without_kept
 from tests.harness.cinema import Watching, write, write_videos
 from tests.making.videos import make
 
@@ -44,7 +44,7 @@ def tasks(tmp_path):
 def asked_in(out, model, tasks, **options):
     """Run as the command line does, into a folder; what comes out."""
     cli = Namespace(output_path=str(out), process_with_media=False, reasoning_tags=None, model="Dying", model_args="", batch_size=1)
-    found = toys.run(model, "toy_trci4", tasks, cli_args=cli, **options)
+    found = without_kept(toys.run(model, "toy_trci4", tasks, cli_args=cli, **options))
     return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
 
 

@@ -11,7 +11,7 @@ from tests.harness.toys import Model, rows, run, write_task
 
 DOCS = 30
 TEXTS = ["a cat", "a dog", "a pig", "an ox"]
-KINDS = ("rci3", "pcri2", "rcicurve", "occlude2", "shuffle2", "lowres", "swap", "blank", "blind", "rotate", "crci2", "regions", "hidden")
+KINDS = ("rci3", "pcri2", "rcicurve", "lowres", "rotate", "crci2", "regions", "hidden")
 
 
 def answer(prompt, images):
@@ -42,12 +42,13 @@ def results(tmp_path_factory):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_number_depends_on_the_order_of_the_lines(results, kind, tmp_path):
     task = f"toy_{kind}"
-    folder = written(results, tmp_path / "run", task)
+    one = {key: {task: value[task]} for key in ("results", "configs", "versions", "n-shot", "n-samples") if task in (value := results[key])}
+    folder = written({**one, "samples": results["samples"]}, tmp_path / "run", task)
     (log,) = folder.glob("*.jsonl")
     lines, found = log.read_text().splitlines(), []
     for seed in range(3):
         random.Random(seed).shuffle(lines)
         log.write_text("\n".join(sorted(lines, key=lambda line: json.loads(line)["doc_id"]) if not seed else lines) + "\n")
         again = recompute(load(folder)[0])
-        found.append(json.dumps([again.metrics if hasattr(again, "metrics") else None, again.to_json()], sort_keys=True, default=str))
+        found.append(json.dumps([again.metrics, again.to_json()], sort_keys=True, default=str))
     assert found[1:] == found[:1] * 2

@@ -1,0 +1,138 @@
+"""What an answer can be (docs/metrics.md): a scorer without a value, and answers that the token limit cut, beside whole and failed ones."""
+
+import json
+
+import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
+
+from lmms_patch.app.cli import main
+from lmms_patch.runs import failures
+from lmms_patch.runs.rows import batches
+from lmms_patch.runs.run import find
+from tests.harness.askers import written
+from tests.harness.toys import Model, metrics, rows, run, write_task
+
+DOCS = 120
+SCORER = """
+def mean(items):
+    return sum(items) / len(items) if items else 0.0
+
+def score(doc, results):
+    if results[0] == "refuse":
+        return NONE
+    return {"acc": float(results[0] == doc["answer"])}
+"""
+
+
+def unread(doc):
+    return doc % 3 == 0
+
+
+def answer(prompt, images, refused=lambda doc: True):
+    """On the full image right but for every fifth doc, and not read for every third; on cells right for every seventh, and for all that are not read."""
+    doc = images[0].getpixel((0, 0))[2]
+    if images[0].width == 60:
+        return "refuse" if unread(doc) else "no" if doc % 5 == 0 else str(doc)
+    return str(doc) if unread(doc) or doc % 7 == 0 else "no"
+
+
+def scored(folder, none, docs, name="toy"):
+    (folder / "utils.py").write_text(SCORER.replace("NONE", none))
+    task = {
+        "process_results": "!function utils.score",
+        "metric_list": [{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}],
+    }
+    data = rows(DOCS)
+    write_task(folder, name, [data[doc] for doc in docs], **task)
+    return metrics(run(Model(answer), f"{name}_rci2", folder), f"{name}_rci2")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The same without the docs that the scorer has no value for."""
+    return scored(tmp_path_factory.mktemp("alone"), "{}", [doc for doc in range(DOCS) if not unread(doc)])
+
+
+@pytest.mark.parametrize("none", ["{}", "{'acc': None}", "{'acc': float('nan')}"])
+def test_docs_that_have_no_score_of_the_full_image_leave_every_number(tmp_path, alone, none):
+    found = scored(tmp_path, none, range(DOCS))
+    for name in ("fip",):
+        one, other = (numbers["patch"]["analysis"][name] for numbers in (found, alone))
+        assert [one[end] for end in ("value", "low", "high", "n")] == [other[end] for end in ("value", "low", "high", "n")]
+    one, other = (numbers["patch"]["analysis"]["grids"]["2"] for numbers in (found, alone))
+    assert [one["mpp"][end] for end in ("value", "low", "high", "n")] == [other["mpp"][end] for end in ("value", "low", "high", "n")]
+    assert one["index"]["value"] == other["index"]["value"]
+    assert [one["index"][end] for end in ("low", "high")] == pytest.approx([other["index"][end] for end in ("low", "high")], abs=0.02)
+    lost = sum(map(unread, range(DOCS)))
+    assert f"{lost} of {DOCS} docs have no acc on the full image: the scorer gave none; they are left out" in found["patch"]["analysis"]["warnings"]
+    assert found["patch"]["n_docs"] == DOCS - lost
+    assert found["patch"]["n_failed"] == 0
+
+
+def test_a_cell_without_a_score_costs_the_doc_its_grid(tmp_path):
+    """The scorer cannot read what is said of the second cell of every fourth doc."""
+    (tmp_path / "utils.py").write_text(SCORER.replace("NONE", "{}"))
+    write_task(tmp_path, "toy", rows(DOCS), process_results="!function utils.score",
+               metric_list=[{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}])  # fmt: skip
+
+    def says(prompt, images):
+        _, green, doc = images[0].getpixel((0, 0))
+        return "refuse" if images[0].width == 30 and green and not doc % 4 else str(doc)
+
+    found = run(Model(says), "toy_rci2", tmp_path)
+    assert metrics(found, "toy_rci2")["patch"]["n_excluded2"] == DOCS // 4
+    assert {json.dumps(one["patch"]["excluded"]) for one in found["samples"]["toy_rci2"]} == {"{}", json.dumps({"2": failures.UNSCORED})}
+
+
+class Thinking(Model):
+    """Cuts what it thinks of the full image of every third doc; it says how many tokens an answer has, or leaves the tag open."""
+
+    def __init__(self, tells, most=16):
+        super().__init__()
+        self.tells, self.most = tells, most
+
+    def generate_until(self, requests):
+        out = []
+        super().generate_until(requests)
+        for _, _, images, _ in self.seen[-len(requests) :]:
+            doc = images[0].getpixel((0, 0))[2]
+            cut = images[0].width == 60 and not doc % 3
+            text = str(doc) if not cut else "the sheet shows" if self.tells else f"<think>{doc}"
+            out.append(GenerationResult(text, TokenCounts(3, self.most if cut else 2)) if self.tells else text)
+        return out
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_answers_that_were_cut_are_counted_for_full_image_and_cells_apart(tmp_path, tells, capsys):
+    write_task(tmp_path, "toy", rows(60), generation_kwargs={"max_new_tokens": 16})
+    found = run(Thinking(tells), "toy_rci2", tmp_path)
+    sentence = "20 of 60 answers to the first view and 0 of 240 to other views were cut by the token limit; the shares differ"
+    warned = metrics(found, "toy_rci2")["patch"]["analysis"]["warnings"]
+    assert [line[: len(sentence)] for line in warned if "cut by" in line] == [sentence]
+    cut = {
+        (one["doc_id"], place) for one in found["samples"]["toy_rci2"] for place, view in enumerate(one["patch"]["views"]) if view.get("unfinished")
+    }
+    assert cut == {(doc, 0) for doc in range(0, 60, 3)}
+    folder = written(found, tmp_path / "written", "toy_rci2")
+    assert main(["show", str(folder)]) == 0
+    assert sentence in " ".join(capsys.readouterr().out.split())
+    [batch] = batches(find([folder])[0].results[0])
+    columns = batch.to_pydict()
+    assert {(doc, view) for doc, view, ends in zip(columns["doc_id"], columns["view"], columns["unfinished"], strict=True) if ends} == cut
+
+
+def test_an_answer_of_a_letter_at_its_limit_is_whole(tmp_path):
+    write_task(tmp_path, "toy", rows(12), generation_kwargs={"max_new_tokens": 4})
+    found = run(Thinking(True, most=4), "toy_rci2", tmp_path)
+    assert not any(view.get("unfinished") for one in found["samples"]["toy_rci2"] for view in one["patch"]["views"])
+
+
+def test_a_scorer_that_is_all_wrong_leaves_an_index_that_says_so(tmp_path):
+    """An aggregation that is no mean of single items as far as anybody can see: every score is 0. The golds show that it tells docs apart."""
+    (tmp_path / "utils.py").write_text("def corpus(items):\n    return sum(one['hit'] for one in items) / len(items)\n"
+                                       "def score(doc, results):\n    return {'m': {'hit': float(results[0] == doc['answer'])}}\n")  # fmt: skip
+    write_task(tmp_path, "toy", rows(40), process_results="!function utils.score",
+               metric_list=[{"metric": "m", "aggregation": "!function utils.corpus", "higher_is_better": True}])  # fmt: skip
+    found = metrics(run(Model(lambda prompt, images: "no"), "toy_rci2", tmp_path), "toy_rci2")
+    assert found["m_mpp2"] == 0
+    assert "FIP is 0" in found["patch"]["analysis"]["grids"]["2"]["index"]["reason"]
