@@ -12,14 +12,14 @@ import inspect
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
@@ -28,6 +28,7 @@ from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
+from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
 from lmms_patch.harness.written import add_errors
 from lmms_patch.text import log
@@ -132,7 +133,7 @@ class Asker:
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told = False
-        self._failing, self._probed = set[str](), False
+        self._probed = False
         self.look_again: Callable[[], None] = lambda: None
         """Finds readers of videos in modules that were imported since; called before each portion."""
 
@@ -150,14 +151,21 @@ class Asker:
     def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
         """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them.
 
-        Tasks that leave views out are asked one after the other, and by all ranks, also by one that has no doc of such a task.
+        Tasks without an image are asked by themselves, and first: where an adapter cannot do so, that is known at once, and none of them gets what
+        the adapter left from a request with an image. Tasks that leave views out are asked one after the other. All ranks ask in the same steps,
+        also one that has no doc of such a task.
         """
-        less = [name for name in sorted(self._tasks) if self._tasks[name].spec.leaves_out and self._tasks[name].request_type == kind]
-        of = {name: [place for place, request in enumerate(requests) if request.task_name == name] for name in less}
-        ours = [place for place, request in enumerate(requests) if request.task_name in self._tasks and request.task_name not in of]
+        asked = [name for name in sorted(self._tasks) if self._tasks[name].request_type == kind]
+        less = [name for name in asked if self._tasks[name].spec.leaves_out]
+        bare = [name for name in asked if not KINDS[self._tasks[name].spec.kind].needs_image]
+
+        def places(names: Collection[str]) -> list[int]:
+            return [place for place, request in enumerate(requests) if request.task_name in names]
+
         others = [place for place, request in enumerate(requests) if request.task_name not in self._tasks]
-        parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._ask, others), (self._in_portions, ours)]
-        return parts + [(functools.partial(self._less, self._tasks[name]), places) for name, places in of.items()]
+        parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._without_images, places(bare))] if bare else []
+        parts += [(self._ask, others), (self._in_portions, places(self._tasks.keys() - {*less, *bare}))]
+        return parts + [(functools.partial(self._less, self._tasks[name]), places([name])) for name in less]
 
     def _ask(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         if not requests:
@@ -214,7 +222,6 @@ class Asker:
             told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"  # what else will be asked is not known yet
             log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
             self._told = bar is not None
-        todo.sort(key=self._comes_later)
         again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
@@ -233,7 +240,6 @@ class Asker:
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(whole, kind, [wanted[place] for place in part]), strict=True))
                 self._settle({place[0] for place in part})
-                self._tell_without_image(got)
                 portions.took(size, time.monotonic() - began)
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh
@@ -270,24 +276,25 @@ class Asker:
             if told := probe.differences(ask, some, max(counts.values())):
                 log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
 
-    def _comes_later(self, place: Place) -> bool:
-        """Return False for the first docs that are asked without an image: an adapter that cannot do so shows it in its first calls."""
-        task = self._tasks.get(place[0])
-        return task is None or KINDS[task.spec.kind].needs_image or place[1] not in task.evaluated[:2]
-
-    def _tell_without_image(self, got: dict[Place, Any]) -> None:
-        """Say once of a task without images that every call of a portion failed, and which tasks the adapter can be asked instead."""
-        for name, task in self._tasks.items():
-            if KINDS[task.spec.kind].needs_image or name in self._failing:
-                continue
-            why = [compat.failure(_text(answer), self._adapter) for place, answer in got.items() if place[0] == name]
-            if why and all(why):
-                self._failing.add(name)
-                instead = " or ".join(f"{task.spec.base}_{kind}" for kind in ("blank", "swap"))
+    def _without_images(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Ask requests without an image. An adapter that raises on them has no answer to any, and goes on with the requests that have one."""
+        try:
+            answers = self._in_portions(model, kind, requests)
+        except PatchError:
+            raise
+        except Exception as error:
+            answers = [compat.Lost(one_line(error))] * len(requests)
+        by_task: dict[str, list[str]] = {}
+        for request, answer in zip(requests, answers, strict=True):
+            by_task.setdefault(request.task_name, []).append(compat.failure(_text(answer), self._adapter))
+        for name, failures in by_task.items():
+            if all(failures):
+                instead = " or ".join(f"{self._tasks[name].spec.base}_{kind}" for kind in ("blank", "swap"))
                 log().warning(
-                    f"{name}: every call without an image fails ({why[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
+                    f"{name}: every call without an image fails ({failures[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
                     "a grey image or that of another doc"
                 )
+        return answers
 
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
