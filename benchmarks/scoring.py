@@ -36,16 +36,16 @@ class Clocked(Model):
         return [ANSWERS[(i * 7919 + i // 13) % len(ANSWERS)] for i in range(len(requests))]
 
 
-def after_inference(name: str, folder: Path) -> float:
-    """Return the processor seconds from the last answer to the end of the run."""
+def after_inference(name: str, folder: Path, threads: int) -> float:
+    """Return the processor seconds from the last answer to the end of the run, which scores with so many threads."""
     model = Clocked()
     with contextlib.redirect_stderr(io.StringIO()):
-        run(model, name, folder)
+        run(model, name, folder, process_docs_parallel=threads)
     return time.process_time() - model.done
 
 
 def main() -> int:
-    """Print the ratio, the least of some interleaved rounds; status 1 where it is above the target."""
+    """Print the ratios, the least of some interleaved rounds; status 1 where one is above the target."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -56,10 +56,14 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder:
         write_task(Path(folder), "toy", docs, metadata={"version": 0.0})
-        rounds = [[after_inference(name, Path(folder)) for name in ("toy", "toy_rci3")] for _ in range(given.rounds)]
-    native, wrapped = (min(column) for column in zip(*rounds, strict=True))
-    print(f"{given.docs} docs: native {native:.1f} s, _rci3 {wrapped:.1f} s of processor: {wrapped / native:.1f} times (target {TARGET})")
-    return wrapped > TARGET * native and not given.tiny
+        missed = False
+        for threads in (4, 1):  # 4 is the host's default; its threads wait for each other
+            rounds = [[after_inference(name, Path(folder), threads) for name in ("toy", "toy_rci3")] for _ in range(given.rounds)]
+            native, wrapped = (min(column) for column in zip(*rounds, strict=True))
+            ratio = f"{wrapped / native:.1f} times (target {TARGET}); by round {', '.join(f'{b / a:.2f}' for a, b in rounds)}"
+            print(f"{given.docs} docs, {threads} threads: native {native:.1f} s, _rci3 {wrapped:.1f} s of processor: {ratio}")
+            missed |= wrapped > TARGET * native
+    return missed and not given.tiny
 
 
 if __name__ == "__main__":

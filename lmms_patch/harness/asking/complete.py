@@ -35,11 +35,11 @@ class Complete:
         model: the host's model. All of its attributes are reached through this object.
         adapter: ``compat.adapter_of`` the model.
         ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model would wait for the others.
+        told: the kinds of faults that were said; one set for the whole run.
     """
 
-    def __init__(self, model: Any, adapter: str, ranks: Ranks) -> None:
-        self._model, self._adapter, self._alone = model, adapter, ranks.world == 1
-        self._told: set[str] = set()
+    def __init__(self, model: Any, adapter: str, ranks: Ranks, told: set[str]) -> None:
+        self._model, self._adapter, self._alone, self._told = model, adapter, ranks.world == 1, told
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._model, name)

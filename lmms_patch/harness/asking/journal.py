@@ -56,8 +56,13 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         return None
 
 
-def _is_own(file: Path) -> bool:
-    """Return whether a journal may be read: a regular file of the user who types the command. Why: whoever can write here could write answers."""
+def _is_of(file: Path, user: int) -> bool:
+    """Return whether a journal may be read: a regular file of the user who types the command. Why: whoever can write here could write answers.
+
+    Args:
+        file: a file of an earlier process.
+        user: the number of the user whom a file belongs to that this process makes; some network disks change it.
+    """
     try:
         found = file.stat()
     except OSError:
@@ -65,7 +70,7 @@ def _is_own(file: Path) -> bool:
     if not stat.S_ISREG(found.st_mode):
         log().warning(f"answers in {file} are not used: it is no regular file")
         return False
-    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+    if found.st_uid != user:
         log().warning(f"answers in {file} are not used: the file belongs to another user (number {found.st_uid}), who could have written anything")
         return False
     return True
@@ -88,12 +93,13 @@ class Journal:
         self._logs = logs
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
-        self._earlier = [file for file in sorted(folder.glob("*.sqlite")) if _is_own(file)]
+        earlier = sorted(folder.glob("*.sqlite"))
         self._began = time.time()
         self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # whoever else finds the file is told that its run is alive
         self._db.execute(_TABLE)
+        self._earlier = [file for file in earlier if _is_of(file, self._own.stat().st_uid)]
 
     def __enter__(self) -> Journal:
         return self

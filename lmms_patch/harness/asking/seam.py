@@ -133,7 +133,7 @@ class Asker:
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told = False
-        self._probed = False
+        self._probed, self._faults = False, set[str]()
         self.look_again: Callable[[], None] = lambda: None
         """Finds readers of videos in modules that were imported since; called before each portion."""
 
@@ -225,7 +225,7 @@ class Asker:
         again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
-        whole = Complete(model, self._adapter, ranks)
+        whole = Complete(model, self._adapter, ranks, self._faults)
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():

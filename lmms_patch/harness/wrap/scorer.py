@@ -154,7 +154,8 @@ class Scorer:
             items = self._native_scorer()(doc, answers, **kwargs)
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
-            items = {m: item for m, item in items.items() if m in self._aggregations.native and item is not None}
+            native, primary = self._aggregations.native, self._aggregations.primary
+            items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}  # no aggregation takes None
             scores, from_m = self._scalars(items)
             return ScoredView(view, items, scores, from_m=from_m)
         except Exception as error:
