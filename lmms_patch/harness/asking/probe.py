@@ -5,13 +5,15 @@ Views differ in size, so such a fault always hits some views more than others, a
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmms_patch.text import line
+from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
@@ -40,9 +42,10 @@ def differences(ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Ma
     odd = [0, 0, 0]
     example = ""
     for request, batched in (known[place] for place in places):
-        alone = _said(ask([request])[0])
         draws = not is_deterministic(request.request_type, extract_gen_kwargs(request))
-        again = _said(ask([request])[0]) if draws else alone
+        with _quietly():
+            alone = _said(ask([request])[0])
+            again = _said(ask([request])[0]) if draws else alone
         said = [batched, alone, again]
         if len(set(said)) == 2:
             place = next(place for place in range(3) if said.count(said[place]) == 1)
@@ -51,6 +54,17 @@ def differences(ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Ma
     if _tail(odd[0], sum(odd)) > SURE:
         return ""
     return f"{odd[0]} of {len(places)} answers differ when their requests are asked alone (for example {line(example)}), so batches garble them"
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Hide the progress bar and the summary that an adapter prints for each call."""
+    log().disable("lmms_eval.models")
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        log().enable("lmms_eval.models")
 
 
 def _tail(hits: int, of: int) -> float:
