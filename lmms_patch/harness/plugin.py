@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch import files, resources
+from lmms_patch import resources
 from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat, task_files
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
@@ -629,6 +629,8 @@ def _unwrap(original: Callable[..., Any], output: Any) -> Any:
     Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers "None". And half a
     surrogate pair, as byte-level tokenizers give it, ends the host's log at that line.
     """
+    from lmms_patch import files
+
     text, counts = original(output)
     if isinstance(text, str) and not text.isascii():
         text = files.writable(text)

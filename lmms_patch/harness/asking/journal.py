@@ -50,7 +50,7 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: keep, off")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(folder, ranks, remove=wish != "keep", logs=tasks if getattr(cli, "log_samples", False) else ())
+        return Journal(folder, ranks, remove=wish != "keep", tasks=tasks, logged=bool(getattr(cli, "log_samples", False)))
     except (OSError, sqlite3.Error) as error:
         log().warning(f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost")
         return None
@@ -83,14 +83,15 @@ class Journal:
         folder: the run's own folder; made where it does not exist.
         ranks: this process, and how many share the run.
         remove: whether a finished run removes the folder.
-        logs: the tasks whose sample logs must be whole before it does.
+        tasks: the tasks whose results must be written before it does.
+        logged: whether each of them must have a log with a line for each doc.
 
     Raises:
         OSError, sqlite3.Error: nothing can be written there.
     """
 
-    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True, logs: Sequence[str] = ()) -> None:
-        self._logs = logs
+    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True, tasks: Sequence[str] = (), logged: bool = False) -> None:
+        self._tasks, self._logged = tasks, logged
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
         earlier = sorted(folder.glob("*.sqlite"))
@@ -189,9 +190,10 @@ class Journal:
         with contextlib.suppress(OSError):
             found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
             written = [path for path in found if path.stat().st_mtime >= self._began]
-            if why := next((why for path in written if (why := _cut(path, self._logs))), ""):
+            states = [state for path in written if (state := _cut(path, self._tasks, self._logged)) is not None]
+            if why := next(filter(None, states), ""):
                 fail_at_exit(f"{why}; the answers stay in {self.folder}, and the same command writes the results again without asking")
-            elif written:
+            elif states:
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.folder.parent.rmdir()  # fails where another run has its journal
 
@@ -202,16 +204,21 @@ class Journal:
         self._db = None
 
 
-def _cut(results: Path, logs: Sequence[str]) -> str:
-    """Say what of a run was not written to its end; "" where all was. The host catches the exception of a full disk, and goes on.
+def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
+    """Say what of a run was not written to its end; "" where all was, None for the results of other tasks.
+
+    The host catches the exception of a full disk, and goes on.
 
     Args:
         results: the results file.
-        logs: the tasks that have a log with a line for each doc.
+        tasks: the tasks of the run.
+        logged: whether each has a log with a line for each doc.
     """
     try:
         found = json.loads(results.read_bytes())
-        for task in logs:
+        if any(task not in found["n-samples"] for task in tasks):  # of another run, which the same process made (--config)
+            return None
+        for task in tasks if logged else ():
             docs = found["n-samples"][task]["effective"]
             log_file = results.with_name(f"{results.name.removesuffix('results.json')}samples_{task}.jsonl")
             with log_file.open("rb") as lines:

@@ -45,7 +45,7 @@ def finished(out, docs=12):
 
 
 def journal_of(out):
-    one = Journal(out / journal.FOLDER / "run", Ranks(0, 1), logs=[TASK])
+    one = Journal(out / journal.FOLDER / "run", Ranks(0, 1), tasks=[TASK], logged=True)
     one.write([(b"key", "answer")])
     one._began = time.time() - 60
     return one
@@ -56,6 +56,16 @@ def test_a_whole_run_leaves_no_journal(tmp_path, ended):
     finished(tmp_path)
     one._sweep()
     assert not (tmp_path / journal.FOLDER).exists()
+    assert ended == []
+
+
+def test_results_of_another_run_of_the_same_process_say_nothing_of_this_one(tmp_path, ended):
+    one = journal_of(tmp_path)
+    results, log = finished(tmp_path)
+    results.write_text(results.read_text().replace(TASK, "other_rci2"))
+    log.unlink()
+    one._sweep()
+    assert (tmp_path / journal.FOLDER / "run").is_dir()
     assert ended == []
 
 

@@ -162,7 +162,7 @@ def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
     monkeypatch.setattr(journal.atexit, "register", endings.append)
     monkeypatch.setattr(journal, "has_failed", lambda: True)
     asked_in(tmp_path, PerRequest(), tasks)
-    (tmp_path / "2026_results.json").write_text("{}")
+    (tmp_path / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
     endings.pop()()
     assert files(tmp_path)
 
@@ -175,7 +175,7 @@ def test_failed_calls_are_asked_again(tasks, tmp_path, monkeypatch, failed):
     first = PerRequest()
     first.answer = lambda prompt, images: pixels(prompt, images) if len(first.asked) <= 90 else failed
     asked_in(tmp_path, first, tasks)
-    (tmp_path / "2026_results.json").write_text("{}")
+    (tmp_path / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
     assert not endings, "the journal stays"
     again = asked_in(tmp_path, survivor := PerRequest(), tasks)
     assert survivor.asked == first.asked[90:]
@@ -193,7 +193,7 @@ def test_a_finished_run_leaves_no_journal(tasks, tmp_path, monkeypatch):
     asked_in(tmp_path, again := PerRequest(), tasks)
     assert again.asked == []
     (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "2026_results.json").write_text("{}")
+    (tmp_path / "x" / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
     endings.pop()()
     assert not (tmp_path / journal.FOLDER).exists()
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "keep")
