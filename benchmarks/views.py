@@ -47,6 +47,8 @@ DISTINCT = 20
 """So many different images; the docs repeat them."""
 
 OF_NAIVE, OF_BOUND, GROWTH = 0.35, 1.25, 32.0
+OF_BOUND_WITH_WRONG = 2.25
+"""Where docs are also asked on a wrong image: both images are decoded once more before anything is asked, to see that they differ."""
 """The targets: the most that ``wrapped`` may take of the other two's time, and may grow (MiB) over a run."""
 
 TASK = """
@@ -289,6 +291,7 @@ def compare(manager: Any, base: str, wrong: Lent, docs: int, rounds: int) -> boo
 
     least = {name: min(times) for name, times in seconds.items()}
     of_naive, of_bound = least["wrapped"] / least["naive"], least["wrapped"] / least["bound"]
+    most = OF_BOUND_WITH_WRONG if wrong else OF_BOUND
     asked = f"{len(wrong)} of them also on a wrong image" if wrong else "no wrong images"
     print(f"\n{docs} JPEG images of {SIDE}x{SIDE}, {VIEWS} views each, {asked}; least of {rounds} rounds\n")
     print(table([("way", "seconds", "ms per doc"), *((name, f"{t:.2f}", f"{1000 * t / docs:.1f}") for name, t in least.items())]))
@@ -298,11 +301,11 @@ def compare(manager: Any, base: str, wrong: Lent, docs: int, rounds: int) -> boo
             [
                 ("target", "measured", "at most", ""),
                 ("wrapped / naive", f"{of_naive:.3f}", f"{OF_NAIVE}", verdict(of_naive <= OF_NAIVE)),
-                ("wrapped / bound", f"{of_bound:.3f}", f"{OF_BOUND}", verdict(of_bound <= OF_BOUND)),
+                ("wrapped / bound", f"{of_bound:.3f}", f"{most}", verdict(of_bound <= most)),
             ]
         )
     )
-    return of_naive <= OF_NAIVE and of_bound <= OF_BOUND
+    return of_naive <= OF_NAIVE and of_bound <= most
 
 
 if __name__ == "__main__":

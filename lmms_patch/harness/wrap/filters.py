@@ -101,7 +101,7 @@ def is_unfinished(inst: Instance) -> bool:
     text = inst.resps[0] if inst.resps else ""
     if not isinstance(text, str):
         return False
-    if any(text.count(start) > text.count(end) for start, end in THINKING):
+    if "<" in text and any(text.count(start) > text.count(end) for start, end in THINKING):
         return True
     counts = inst.token_counts[0] if getattr(inst, "token_counts", None) else None
     settings = next((one for one in inst.arguments if isinstance(one, dict)), {})
