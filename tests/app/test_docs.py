@@ -20,7 +20,7 @@ from lmms_patch.app import cli
 from lmms_patch.ask import spec
 from lmms_patch.present import palette
 from tests.places import ROOT
-from tests.sizes import each
+from tests.sizes import each, size
 
 DOCS = ROOT / "docs"
 BASH = re.compile(r"^```bash\n(.*?)^```$", re.M | re.S)
@@ -225,7 +225,8 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("page", "scheme"), each(["index", "concepts/cells", "reference/commands", "reference/python", "guides/notebook"], ["light", "dark"])
+    ("page", "scheme"),
+    each(["index", "concepts/cells", "guides/notebook", *size([], ["reference/commands", "reference/python"])], ["light", "dark"]),
 )
 def test_pages_read_well_and_fetch_nothing(page, scheme, site, browser, axe):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme, offline=True)

@@ -10,7 +10,9 @@ import yaml
 
 from tests.harness.command import details, lmms_eval, samples
 from tests.places import SHARED
+from tests.sizes import size
 
+SEEDS = size(2, 3)
 VSI = SHARED / "vsi_bench.jsonl"
 
 pytestmark = pytest.mark.cli
@@ -56,7 +58,7 @@ def write_vsi(folder):
         "process_results": "FUNCTION utils.score",
         "generation_kwargs": {"max_new_tokens": 8},
         "metric_list": [{"metric": "marks", "aggregation": "mean", "higher_is_better": True}],
-        "metadata": {"version": 1.0, "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices", "fold_seeds": 3}},
+        "metadata": {"version": 1.0, "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices", "fold_seeds": SEEDS}},
     }
     (folder / "vsi.yaml").write_text(yaml.safe_dump(task).replace("FUNCTION", "!function"))
     return rows
@@ -82,7 +84,7 @@ def test_vsi_bench(tmp_path):
     records = [lines[doc_id]["patch"]["tst"] for doc_id in range(len(rows))]
     assert np.mean([record["scores"]["source"] for record in records]) == pytest.approx(found["tst"])
     assert np.mean([record["scores"]["none"] for record in records]) == pytest.approx(found["tst_none"])
-    assert [len(record["scores"]["source"]) for record in records] == [3] * len(rows)
+    assert [len(record["scores"]["source"]) for record in records] == [SEEDS] * len(rows)
     assert [record["source"] for record in records] == [row["meta"]["video"] for row in rows]
     assert len({(record["source"], record["fold"]) for record in records}) == len({record["source"] for record in records}) == 72
     assert np.mean([lines[doc_id]["marks"] for doc_id in range(len(rows))]) == pytest.approx(

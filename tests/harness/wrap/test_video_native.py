@@ -22,6 +22,7 @@ from tests.harness.adapters import per_request
 from tests.harness.cinema import Watching, WatchingChat
 from tests.harness.toys import metrics
 from tests.making.videos import make
+from tests.sizes import each
 
 DOCS = 10
 LETTERS = "ABCDE"
@@ -172,8 +173,7 @@ def run(model: Any, manager: Any, tasks: list[str], folder: Path) -> dict[str, A
     return toys.simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, process_docs_parallel=1)
 
 
-@pytest.mark.parametrize("model", [Simple, Chat])
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(("name", "model"), each(list(BENCHMARKS), [Simple, Chat]))
 def test_the_full_clip_earns_what_the_base_task_earns(name, model, home, manager, monkeypatch, tmp_path):
     benchmark = BENCHMARKS[name]
     load(benchmark, home, monkeypatch)
