@@ -246,7 +246,7 @@ WRITTEN_BY = {
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
 REPEATS = ("aria", "cogvlm2", "minicpm_v", "minimonkey")
-"""Adapters that give the answer before once more where a call fails."""
+"""Adapters that, where a call fails, return their answer to the previous request a second time."""
 LONGEST_FAILURE = 160
 """Characters of the line that describes a failed call."""
 
@@ -274,6 +274,11 @@ class Lost(str):
         made = super().__new__(cls, "")
         made.why = why
         return made
+
+
+def text_of(answer: Any) -> Any:
+    """Return the text of an answer: adapters return a text, or an object that also counts tokens. A log-likelihood is returned as it is."""
+    return getattr(answer, "text", answer)
 
 
 def adapter_of(model: Any) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from lmms_eval import models  # noqa: F401 - loads the entry points, as every way of running the host does
+from loguru import logger
 
 from tests.harness.magic.items import picture
 
@@ -11,6 +12,15 @@ from tests.harness.magic.items import picture
 @pytest.fixture(autouse=True, scope="session")
 def _index_once(indexed):
     """Index the host's tasks once for all tests here."""
+
+
+@pytest.fixture
+def told():
+    """What is logged from warnings up, a line each."""
+    lines = []
+    sink = logger.add(lines.append, level="WARNING", format="{message}")
+    yield lines
+    logger.remove(sink)
 
 
 @pytest.fixture

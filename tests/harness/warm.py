@@ -165,7 +165,7 @@ def serve() -> None:
 
 
 def _of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
-    """Return the variables by which a launcher tells a process its place among others on this machine."""
+    """Return the environment variables that ``torchrun`` would set for one of several processes on this machine."""
     places = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
     return {"MASTER_ADDR": "127.0.0.1", **{name: str(value) for name, value in places.items()}}
 

@@ -29,7 +29,9 @@ _UNEQUAL = "the adapter gave another number of answers than requests"
 
 
 class Complete:
-    """Stands in for a model where it is asked: whatever it answers is one answer for each request, and a failed call is told from a silent model.
+    """Wraps a model and repairs what it returns: one answer for each request, and ``compat.Lost`` where a call failed.
+
+    Two faults are repaired: a list that is too short or too long, and an empty answer that stands for an exception.
 
     Args:
         model: the host's model. All of its attributes are reached through this object.
@@ -46,7 +48,7 @@ class Complete:
         return functools.partial(self._ask, found) if name in _KINDS else found
 
     def _ask(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
-        """Return one answer for each request; of a call that failed a ``compat.Lost``."""
+        """Ask the model, and return one answer for each request; ``compat.Lost`` for a call that failed."""
         with self._swallowed() as errors:
             answers = list(ask(requests))
         if len(answers) != len(requests):
@@ -73,7 +75,7 @@ class Complete:
         """
         answers = list(lost)
         for place, request in enumerate(requests if self._alone else ()):
-            if place == TRIED and all(isinstance(_text(answer), compat.Lost) for answer in answers[:place]):
+            if place == TRIED and all(isinstance(compat.text_of(answer), compat.Lost) for answer in answers[:place]):
                 break
             answers[place] = self._one(ask, request)
         return answers
@@ -118,10 +120,6 @@ class Complete:
             logger.remove(sink)
 
 
-def _text(answer: Any) -> Any:
-    return getattr(answer, "text", answer)
-
-
 def _is_empty(answer: Any) -> bool:
-    text = _text(answer)
+    text = compat.text_of(answer)
     return isinstance(text, str) and not text.strip()

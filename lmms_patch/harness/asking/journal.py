@@ -57,7 +57,9 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
 
 
 def _is_of(file: Path, user: int) -> bool:
-    """Return whether a journal may be read: a regular file of the user who types the command. Why: whoever can write here could write answers.
+    """Return whether the answers in a journal may be used: only those in a regular file that this user owns.
+
+    Another user's file is refused, since its answers may be made up. A pipe is refused, since reading it would wait for ever.
 
     Args:
         file: a file of an earlier process.

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmms_patch.harness import compat
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
 SURE = 0.005
-"""The largest p at which a difference is said."""
+"""Significance level: a warning is given where the p-value is at most this."""
 SHORT = 32
 """Characters of the longest answer that is compared: a long one differs by the rounding of sums, which go in another order in a batch."""
 
@@ -73,5 +74,5 @@ def _tail(hits: int, of: int) -> float:
 
 
 def _said(answer: Any) -> str:
-    text = getattr(answer, "text", answer)
+    text = compat.text_of(answer)
     return " ".join(text.split()).strip(" .").lower() if isinstance(text, str) else ""

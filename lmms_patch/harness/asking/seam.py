@@ -264,12 +264,18 @@ class Asker:
                 known[name] = known.get(name, "") + frames
 
     def _ask_some_alone(self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]) -> None:
-        """Ask some requests again alone, once in a run, and say where batches change answers.
+        """Check on some requests whether batches change answers: ask each of them again in a call of its own, and warn where answers differ.
 
-        The model itself is asked: a response cache would give the answers that came in batches.
+        A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
+
+        Args:
+            ask: calls the model.
+            answered: requests with the answers that came in batches.
         """
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image}
-        usable = (place for place, (_, answer) in answered.items() if counts.get(place[0]) and not compat.failure(_text(answer), self._adapter))
+        usable = (
+            place for place, (_, answer) in answered.items() if counts.get(place[0]) and not compat.failure(compat.text_of(answer), self._adapter)
+        )
         some = {place: answered[place] for place in usable}
         if some and not self._probed:
             self._probed = True
@@ -286,7 +292,7 @@ class Asker:
             answers = [compat.Lost(one_line(error))] * len(requests)
         by_task: dict[str, list[str]] = {}
         for request, answer in zip(requests, answers, strict=True):
-            by_task.setdefault(request.task_name, []).append(compat.failure(_text(answer), self._adapter))
+            by_task.setdefault(request.task_name, []).append(compat.failure(compat.text_of(answer), self._adapter))
         for name, failures in by_task.items():
             if all(failures):
                 instead = " or ".join(f"{self._tasks[name].spec.base}_{kind}" for kind in ("blank", "swap"))
@@ -321,7 +327,7 @@ class Asker:
         good = {
             place: answer
             for place, answer in fresh.items()
-            if not compat.failure(_text(answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
+            if not compat.failure(compat.text_of(answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
         }
         if self._journal is not None:
             self._journal.write((key, answer) for place, answer in good.items() if (key := self._key(wanted[place])))
@@ -329,10 +335,6 @@ class Asker:
 
     def _key(self, request: Instance) -> bytes:
         return keys.of_request(self._model, request, self._digests[request.task_name])
-
-
-def _text(answer: Any) -> Any:
-    return getattr(answer, "text", answer)
 
 
 def _place(request: Instance) -> Place:

@@ -368,7 +368,10 @@ class Aggregations:
             return None
 
     def _whole(self, metric: str) -> float | None:
-        """Return FIP: the native metric of the docs whose first view has an answer and a value. Where others have none, it is called once more."""
+        """Return FIP: the native metric over the docs whose first view has a score.
+
+        Where every doc has one, this is the number that the harness prints. Else the aggregation is called once more, without the other docs.
+        """
         lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self._run.records)
         if not (self._kind.every_order or any(lost)):
             return scalar(self._native_value(metric))

@@ -26,16 +26,11 @@ def tasks(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def told():
-    lines = []
-    sink = logger.add(lines.append, level="WARNING", format="{message}")
-    yield lines
-    logger.remove(sink)
-
-
 class Shifted(PerRequest):
-    """Loses its fourth answer, or gives one twice, in each call of more than one request; always: in each call."""
+    """Returns a list of the wrong length: without its fourth answer (``by`` -1), or with that answer twice (1).
+
+    A call of a single request is answered well, unless ``always`` is set.
+    """
 
     def __init__(self, by, always=False):
         super().__init__()

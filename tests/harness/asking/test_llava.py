@@ -5,7 +5,6 @@ import pytest
 import torch
 from lmms_eval.models.chat.llava_hf import LlavaHf as Chat
 from lmms_eval.models.simple.llava_hf import LlavaHf as Simple
-from loguru import logger
 from PIL import Image
 from transformers import AutoTokenizer, CLIPImageProcessor, CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
 
@@ -44,14 +43,6 @@ def tasks(tmp_path):
         return Image.fromarray(np.random.default_rng(doc).integers(0, 256, (60, 60, 3), dtype=np.uint8))
 
     return write_task(tmp_path, "toy", rows(DOCS, image=picture))
-
-
-@pytest.fixture
-def told():
-    lines = []
-    sink = logger.add(lines.append, level="WARNING", format="{message}")
-    yield lines
-    logger.remove(sink)
 
 
 def made(adapter, weights, fails=lambda call: False):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import datasets
 import numpy as np
 import pytest
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.ask.spec import parse
@@ -76,14 +75,6 @@ def answer(prompt, images):
         return "x"
     row, column, doc = (int(x) for x in pixels[0, 0])
     return str(doc) if len(pixels) == 60 or (row, column) == (30, 30) else "none"
-
-
-@pytest.fixture
-def told():
-    lines = []
-    sink = logger.add(lines.append, level="WARNING", format="{message}")
-    yield lines
-    logger.remove(sink)
 
 
 @pytest.mark.parametrize("model", [Model, ChatModel])

@@ -3,7 +3,6 @@
 import datasets
 import pytest
 from lmms_eval.tasks import TaskManager
-from loguru import logger
 from PIL import Image
 
 from lmms_patch.ask.timeline import POINTS
@@ -23,14 +22,6 @@ MODELS = [Watching, WatchingChat]
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory):
     return write_videos(tmp_path_factory.mktemp("videos"))
-
-
-@pytest.fixture
-def told():
-    lines = []
-    sink = logger.add(lines.append, level="WARNING", format="{message}")
-    yield lines
-    logger.remove(sink)
 
 
 def run(model, folder, tasks, **options):

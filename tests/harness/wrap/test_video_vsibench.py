@@ -14,7 +14,6 @@ import pytest
 from datasets import Dataset, DatasetDict
 from lmms_eval.api.task import ConfigurableTask
 from lmms_eval.tasks import TaskManager
-from loguru import logger
 
 from lmms_patch.app.cli import main
 from tests.harness import toys
@@ -76,14 +75,6 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def manager():
     return TaskManager("ERROR")
-
-
-@pytest.fixture
-def told():
-    lines = []
-    sink = logger.add(lines.append, level="WARNING", format="{message}")
-    yield lines
-    logger.remove(sink)
 
 
 @pytest.fixture
