@@ -23,7 +23,7 @@ from lmms_patch.stats.resample import Estimate
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
 OptionCount = Annotated[int, Meta(ge=2, le=OPTIONS)]
 NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
-NUMBERS = 1
+NUMBERS = 2
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
 

@@ -30,6 +30,7 @@ PIXELS = 10**6
 """Of a side of an image."""
 OPTIONS = 26
 """Of a doc that is asked in every order of its options (``ask.orders.MOST``)."""
+MOST_OPTIONS = 10**6
 TURNS = "turns"
 """The key under ``Record.excluded`` for why a doc's options are not moved."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
@@ -61,6 +62,8 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
         unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
+        names: the place of the option that the answer names, from 1; 0: it names none (unread); absent where the doc has no options, where they are
+            moved, and in older files
     """
 
     RULES: ClassVar[dict[str, Any]] = {
@@ -85,6 +88,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     failed: str | None = None
     unfinished: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
     said: str | None = None
+    names: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] | None = None
 
 
 class Answer(Struct, frozen=True, gc=False):
@@ -94,12 +98,16 @@ class Answer(Struct, frozen=True, gc=False):
         label: answer class
         options: how many
         gold: null: unknown
+        gold_at: the place of the gold among the options, from 1; null: it is none of them; absent in older files
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("gold_at",)
 
     format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
     label: str = ""
-    options: Annotated[int, Meta(ge=0, le=10**6)] = 0
+    options: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] = 0
     gold: str | None = None
+    gold_at: Annotated[int, Meta(ge=1, le=MOST_OPTIONS)] | None = None
 
 
 NO_ANSWER = Answer()

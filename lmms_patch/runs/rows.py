@@ -44,6 +44,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "failed": pa.string(),
     "error": pa.string(),
     "unfinished": pa.bool_(),
+    "names": pa.int32(),
     "question": pa.string(),
     "gold": pa.string(),
     "options": pa.list_(pa.string()),
@@ -59,7 +60,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "need": SHARED_TEXT,
 }
 """The columns that every table has; a task with several metrics has ``score.<metric>`` after ``score`` for each metric but the primary."""
-_NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "gold_at", "unfinished")
+_NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "gold_at", "unfinished", "names")
 """Columns that are attributes of a view, beside its texts."""
 BATCH = 4096
 """Docs that are turned into columns at once."""

@@ -29,6 +29,7 @@ class ScoredView(Struct, frozen=True):
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
         unfinished: whether the answer was cut by the token limit.
+        names: the place of the option that the answer names, from 1; 0: none; None: not known (``References.named``).
     """
 
     view: View
@@ -38,6 +39,7 @@ class ScoredView(Struct, frozen=True):
     from_m: str | None = None
     failed: str = ""
     unfinished: bool = False
+    names: int | None = None
 
     @property
     def unscored(self) -> bool:
@@ -201,6 +203,7 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
         failed=scored.failed or None,
         unfinished=scored.unfinished,
         said=said,
+        names=scored.names,
     )
 
 

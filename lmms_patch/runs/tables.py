@@ -24,10 +24,12 @@ from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
-from lmms_patch.stats.luck import Ints, Measured, Scores, alike_by_chance
+from lmms_patch.stats.luck import Habits, Ints, Measured, Scores
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 _ROUNDING = 1e-9
+MOST_NAMED = 64
+"""The most options of a doc of which it is counted how often each is named; luck among more is small."""
 LEAST_CLASS = 20
 """Docs that an answer class of its own needs."""
 
@@ -364,10 +366,6 @@ class Table:
             places = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), places, strict=True)]
         return self._of_wrong(places)
 
-    def wrong_said(self, key: Key) -> list[list[str]]:
-        """Return what each doc answered on the views of a set of another doc's image, short; empty where it was not asked so."""
-        return [[view.said or "" for view in record.wrong_views if in_set(view, key)] for record in self.records]
-
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
         found = self._wrong.chosen(self.metric, places)
         return found.where(np.isfinite(found.scores))
@@ -487,7 +485,6 @@ class Table:
             return found
 
         classes, labels = self.answer_classes
-        answers = [said if keep else [] for said, keep in zip(self.wrong_said(key), asked, strict=True)]
         corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
         return Measured(
             rows(self.full, used),
@@ -496,12 +493,28 @@ class Table:
             rows(self.wrong_full, asked),
             rows(wrong, asked),
             asked[used],
-            np.array([len(set(said)) > 1 for said in answers])[used],
-            alike_by_chance(answers, classes)[used],
             classes[used],
             labels,
             corners,
             self.stands_for(2, used),
+            self._habits(key, used, asked) if form.plain and self.higher and not self.sampled and not self.kind.every_order else None,
+        )
+
+    def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Habits:
+        """Return which options the used docs name; as without options where a view of theirs was not read.
+
+        Args:
+            key: a grid, or a set of boxes.
+            used: shape (docs,), the docs that are used for it.
+            asked: shape (docs,), those of them that were asked on a wrong image.
+        """
+        gold = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
+        options = np.array([record.answer.options for record in self.records], np.intp)
+        most = int(options[used & (gold > 0)].max(initial=0))
+        own, null = (views.named(key, most) for views in (self._views, self._wrong))
+        known = (gold > 0) & own.known & (null.known | ~asked) & (options <= MOST_NAMED)
+        return Habits(
+            np.where(known, options, 0)[used], gold[used] - 1, own.cells[used], own.full[used], own.tries[used], null.cells[used], null.full[used]
         )
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
@@ -525,6 +538,23 @@ class Table:
         order = np.argsort(own, kind="stable")
         found = np.searchsorted(own, ids, sorter=order).clip(max=len(own) - 1)
         return np.where(own[order[found]] == ids, order[found], -1)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Which options docs name on a set of views.
+
+    Attributes:
+        cells: shape (docs, most options), how often each is named on the set.
+        full: shape (docs,), the place of that of the first view, from 0; negative: none.
+        tries: shape (docs,), how many views of the set there are.
+        known: shape (docs,), whether all these views were read.
+    """
+
+    cells: Ints
+    full: Ints
+    tries: Ints
+    known: NDArray[np.bool_]
 
 
 class _Views:
@@ -576,6 +606,20 @@ class _Views:
         first = order[np.flatnonzero(np.diff(docs[order], prepend=-1))]
         out[docs[first]] = known[first] - self.starts[docs[first]]
         return out
+
+    def named(self, key: Key, most: int) -> _Named:
+        """Return which options docs name on a set of views and on their first view.
+
+        Args:
+            key: the set.
+            most: the most options of a doc.
+        """
+        names = np.array([-1 if view.names is None else view.names for view in self.different], np.intp)[self._codes]
+        inside, count = self.in_set(key), len(self.starts)
+        cells = np.zeros((count, most + 1), np.intp)
+        np.add.at(cells, (self.docs[inside], names[inside].clip(0, most)), 1)
+        first = np.append(names, -1)[np.where(self.per_doc(np.ones(len(names), bool)) > 0, self.starts, -1)]
+        return _Named(cells[:, 1:], first - 1, self.per_doc(inside), (first >= 0) & (self.per_doc(inside & (names < 0)) == 0))
 
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
         """Return item and score of one view of each doc, by its place among the doc's views; None and nan where there is no place."""

@@ -21,14 +21,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.stats import habits
 from lmms_patch.stats.bounds import Count, Number
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
@@ -41,6 +41,14 @@ SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
 A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of runs, and the other runs are lucky draws, off by −0.1 to
 −0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""
 
+DIFFERS = 0.99
+"""The level of the tests of the assumptions."""
+APART, APART_OF_TWO, TILT, SILENCE = 0.05, 0.1, 0.02, 0.1
+"""The least that counts: how far apart two ways to count docs that say every option lie, as an index (with two options, more comes from cells that
+know what the full image does not); and what ``Tests.tilt`` and ``Tests.silence`` exceed, as shares of answers."""
+ALL = 0.9
+"""The share of docs that say every option from which on too few are left to tell how many know nothing."""
+UNLIKE = "wrong images are answered otherwise than cells that show nothing"
 LEAST_ASKED = 50
 """The fewest docs asked on a wrong image that make a class of their own: with fewer, ceiling − MPP⁰ is mostly noise."""
 PRIOR = 0.5
@@ -54,6 +62,29 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Which of their options docs name (``stats.habits``).
+
+    Attributes:
+        options: shape (docs,), M; 0 where the doc has no options, or it is not known which of them an answer names.
+        gold: shape (docs,), the place of the gold among the options, from 0; any value where there are none.
+        cells: shape (docs, most options), how often the cells name each option.
+        full: shape (docs,), the place of the option that the full image's answer names; −1: none.
+        tries: shape (docs,), the number of cells.
+        null_cells: as ``cells``, of the wrong image; any values where the doc was not asked on one.
+        null_full: as ``full``, of the whole wrong image.
+    """
+
+    options: Ints
+    gold: Ints
+    cells: Ints
+    full: Ints
+    tries: Ints
+    null_cells: Ints
+    null_full: Ints
+
+
+@dataclass(frozen=True)
 class Measured:
     """The input of the measured correction: rows of an aggregation's form (``forms.Form.rows``).
 
@@ -64,12 +95,11 @@ class Measured:
         null_full: shape (docs, d): rows of the whole wrong image; any values where the doc was not asked on one.
         null_best: shape (docs, d): rows of the best cell of the wrong image; any values where the doc was not asked on one.
         asked: shape (docs,), whether the doc was asked on a wrong image.
-        varied: shape (docs,), whether its answers on the cells of the wrong image differ from each other; any value where it was not asked.
-        chance_alike: shape (docs,), the probability that these answers are all alike by chance, 0..1 (``alike_by_chance``).
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
         corners: rows of a doc that scores nothing and of a doc with full marks, shape (2, d); None where the form has no such rows.
         stands_for: how many docs a doc stands for whose cells were asked; above 1 in a run that left docs out.
+        habits: how docs answer; None where that is not known, or the form is no mean of scores.
     """
 
     full: Array
@@ -78,12 +108,11 @@ class Measured:
     null_full: Array
     null_best: Array
     asked: Flags
-    varied: Flags
-    chance_alike: Array
     classes: Ints
     labels: tuple[str, ...]
     corners: Array | None = None
     stands_for: float = 1.0
+    habits: Habits | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +168,38 @@ class ClassLuck:
 
 
 @dataclass(frozen=True)
+class Tests:
+    """The tests of what the measured correction assumes, each with a 99 % interval.
+
+    Attributes:
+        differs: by how much the index with equal weights exceeds RCI_adj.
+        silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never say the gold.
+        apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way.
+        tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
+        two: whether docs with two options are among them.
+    """
+
+    differs: Estimate
+    silence: Estimate
+    apart: Estimate
+    tilt: Estimate
+    two: bool
+
+    @property
+    def unlike(self) -> bool:
+        """Whether wrong images are answered otherwise than cells that show nothing."""
+        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE))
+
+    @property
+    def reason(self) -> str:
+        """Why no form of the index is right; empty where one may be."""
+        if self.unlike and _beyond(self.tilt, TILT) > 0:
+            return f"{UNLIKE}, and the words alone point to the gold"
+        far = self.apart.value is None or not math.isfinite(self.apart.value) or _beyond(self.apart, APART_OF_TWO if self.two else APART)
+        return UNLIKE if far and (self.unlike or self.two) else ""
+
+
+@dataclass(frozen=True)
 class Luck:
     """The corrected index, and what it was computed from.
 
@@ -153,7 +214,10 @@ class Luck:
         without_donor: number of docs for which no donor could be found.
         null: where X⁰ comes from: ``measured`` or ``assumed``.
         asked: number of docs that were asked on a wrong image; 0 for an assumed null.
+        tests: of the assumptions; None where it is not known which options docs name.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("tests",)
 
     estimate: Estimate
     fip0: Number | None
@@ -165,6 +229,7 @@ class Luck:
     without_donor: Count
     null: Null = "assumed"
     asked: Count = 0
+    tests: Tests | None = None
 
     @property
     def misleads(self) -> bool:
@@ -234,10 +299,9 @@ def measured(
 ) -> Luck:
     """Correct the index by what the model's own answers on wrong images earn (the measured null).
 
-    Docs that give one answer to every cell of the wrong image win less by luck than docs whose answers vary. Where one of these two groups also knows
-    more than the other, a single κ over both is biased (truth 0.50 reads 0.35 to 1.03). So an answer class is split into the two where both are
-    common, and where more docs repeat themselves than chance explains. Only docs that were asked on a wrong image can be assigned to a group: after a
-    split, FIP and MPP come from these docs too.
+    With ``habits``, each loss (ceiling less score) counts with the weight of ``stats.habits``. Then the index is right if *either* a wrong picture is
+    answered as a cell that shows nothing is (the weights cancel between the two), *or* a habit treats the gold like the other options (each side's
+    weighted losses are its share of docs that know nothing). ``Tests.differs`` compares the index with that of equal weights, as Hausman (1978) does.
 
     Args:
         scores: rows of all docs.
@@ -251,66 +315,36 @@ def measured(
     n = len(scores.full)
     groups = n if clusters is None else int(clusters.max()) + 1 if n else 0
     asked = int(scores.asked.sum())
-    classes, labels, halves = _classes(scores)
-    of_all = scores.asked if halves.any() else np.ones(n, bool)
-    kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
-    stacked, d = _by_class(scores, classes, kept, of_all), scores.full.shape[1]
-    per_cluster = totals(stacked, clusters)
-    stream = generator(seed)
     effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
     if effective < TOO_FEW_CLUSTERS:
         return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
-    drawn = _with_prior(weighted_sums(per_cluster, draws, stream), stacked, scores.corners, d, stream, scores.stands_for)
+    classes, labels = _merged(scores)
+    kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
+    plain = _by_class(scores, classes, kept)
+    weights = None if scores.habits is None else _Weighted(scores, scores.habits, classes, kept)
+    stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
+    per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
+    drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
+    with_prior = _with_prior(drawn[:, :width].copy(), plain, scores.corners, d, stream, scores.stands_for)
+    beside = None
+    if weights is not None:
+        sums = ((given, given[:, :width]), (drawn, with_prior))
+        by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
+        tilt, silence = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence))
+        beside = _Beside(by_habit, by_full, tilt, silence, weights.two)
     corrected = judge(
         tuple(labels[c] for c in kept),
-        _of_sums(per_cluster.sum(axis=0)[None], value, d),
-        _of_sums(drawn, value, d),
+        _of_sums(given[:, :width], value, d),
+        _of_sums(with_prior, value, d),
         n,
         groups,
         effective,
         scale=scale,
         level=level,
         null="measured",
-        may_leave=halves[kept] if halves.any() else None,
+        beside=beside,
     )
     return dataclasses.replace(corrected, asked=asked)
-
-
-def alike_by_chance(said: Sequence[Sequence[str]], classes: Ints) -> Array:
-    """Return, for each doc, the probability that its answers on all cells are alike if each is drawn independently.
-
-    Formula: Σ_a q_a^m, q_a the share of answer a among all answers of the doc's class, m the doc's number of cells.
-
-    Args:
-        said: for each doc, the answers on its cells; empty where it was not asked.
-        classes: shape (docs,), answer classes.
-
-    >>> alike_by_chance([["a", "b"], ["b", "a"]], np.array([0, 0])).tolist()
-    [0.5, 0.5]
-    """
-    out = np.zeros(len(said))
-    for c in set(classes.tolist()):
-        docs = [i for i in np.flatnonzero(classes == c).tolist() if said[i]]
-        counts = Counter(answer for i in docs for answer in said[i])
-        shares = np.array(list(counts.values()), float) / max(1, counts.total())
-        by_size = {m: float((shares**m).sum()) for m in {len(said[i]) for i in docs}}
-        for i in docs:
-            out[i] = by_size[len(said[i])]
-    return out
-
-
-def _classes(scores: Measured) -> tuple[Ints, tuple[str, ...], Flags]:
-    """Return the answer classes, their labels, and which of them are halves of a class that was split by how docs answer."""
-    classes, labels = _merged(scores)
-    split = _split(scores, classes, len(labels))
-    if not split.any():
-        return classes, labels, split
-    ends = ((", one answer", ", varied") if is_split else ("", "") for is_split in split)
-    return (
-        2 * classes + (split[classes] & scores.varied),
-        tuple(f"{label}{end}" for label, pair in zip(labels, ends, strict=True) for end in pair),
-        split.repeat(2),
-    )
 
 
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
@@ -322,27 +356,188 @@ def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
     return new[scores.classes], (*(label for label, keep in zip(scores.labels, often, strict=True) if keep), "other" if often.any() else "all")
 
 
-def _split(scores: Measured, classes: Ints, count: int) -> Flags:
-    """Tell for which answer classes the docs that repeat one answer and the docs that vary it become classes of their own, shape (count,)."""
-    out = np.zeros(count, bool)
-    for c in range(count):
-        here = scores.asked & (classes == c)
-        varied = int((here & scores.varied).sum())
-        beyond = int(here.sum()) - varied - scores.chance_alike[here].sum()
-        out[c] = min(varied, beyond) >= LEAST_ASKED
-    return out
-
-
-def _by_class(scores: Measured, classes: Ints, kept: Sequence[int], of_all: Flags) -> Array:
+def _by_class(scores: Measured, classes: Ints, kept: Sequence[int]) -> Array:
     """Return the rows to be summed, shape (docs, kept · (5d + 1)): for each class full, best, ceiling, the two of the null, and a 1."""
     blocks = []
     for c in kept:
         mine = classes == c
-        seen, lost = (mine & of_all)[:, None], (mine & scores.asked)[:, None]
+        seen, lost = mine[:, None], (mine & scores.asked)[:, None]
         blocks += [np.where(seen, part, 0) for part in (scores.full, scores.best, scores.ceiling)]
         blocks += [np.where(lost, part, 0) for part in (scores.null_full, scores.null_best)]
         blocks.append(seen.astype(float))
     return np.hstack(blocks) if blocks else np.zeros((len(classes), 0))
+
+
+class _Weighted:
+    """The columns from which weighted losses are summed, and the sums (``stats.habits``).
+
+    A loss is the ceiling less the score. A form that is a mean of scores has two columns, scores and docs, so each class has eleven in ``_by_class``.
+
+    Attributes:
+        columns: shape (docs, all columns), to be summed beside those of ``_by_class``.
+        two: whether some docs have two options, whose losses get no weights.
+    """
+
+    def __init__(self, scores: Measured, said: Habits, classes: Ints, kept: Sequence[int]) -> None:
+        self._first, self.two = len(kept) * 11, False
+        self._classes: list[list[_Unknown | _Named]] = []
+        columns: list[Array] = []
+        for c in kept:
+            parts: list[_Unknown | _Named] = []
+            for options in np.unique(said.options[classes == c]).tolist():
+                docs = (classes == c) & (said.options == options)
+                if options < 2:
+                    parts.append(_Unknown(columns, scores, docs))
+                else:
+                    self.two |= options == 2
+                    parts.append(_Named(columns, scores, said, docs, options))
+            self._classes.append(parts)
+        self.columns = np.column_stack(columns) if columns else np.zeros((len(scores.full), 0))
+
+    def sums(self, drawn: Array, prior: Array, by_full: bool) -> Array:
+        """Return the sums of ``_by_class`` with weighted losses in place of losses, shape (b, kept · 11).
+
+        Args:
+            drawn: sums of all columns.
+            prior: sums of the columns of ``_by_class`` with the imagined docs of ``_with_prior``; these count as the docs of the wrong image do.
+            by_full: whether docs that say every option are counted where the full image's answer is wrong; else extrapolated.
+        """
+        out, mine = prior.copy(), drawn[:, self._first :]
+        for c, parts in enumerate(self._classes):
+            block = slice(c * 11, c * 11 + 10)
+            lost, _ = _losses(drawn[:, block])
+            lost_with_prior, marks = _losses(prior[:, block])
+            weighted = np.sum([part.losses(mine, by_full) for part in parts], axis=0)
+            for at, (part, null) in enumerate(((0, 3), (1, 4), (3, 3), (4, 4))):
+                average = np.where(lost[:, null] > 0, weighted[2 + at % 2] / np.where(lost[:, null] > 0, lost[:, null], 1), 1)
+                imagined = np.maximum(lost_with_prior[:, part] - lost[:, part], 0)
+                out[:, c * 11 + 2 * part] = marks[:, part] - weighted[at] - average * imagined
+        return out
+
+    def tilt(self, drawn: Array) -> Array:
+        """Return by how much more often than by chance docs name their gold on a wrong image, as a share of the answers that name an option.
+
+        Docs whose answers are all alike do not count: the words alone may tell their gold.
+        """
+        excess, named = self._tests(drawn)[:2]
+        return _share(excess, named)
+
+    def silence(self, drawn: Array) -> Array:
+        """Return by how much more often than on cells a wrong image gets an answer that names no option, in docs that never say the gold."""
+        _, _, *counts = self._tests(drawn)
+        return _share(*counts[2:]) - _share(*counts[:2])
+
+    def _tests(self, drawn: Array) -> Array:
+        """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
+        parts = [part for parts in self._classes for part in parts if isinstance(part, _Named)]
+        return np.sum([drawn[:, self._first :][:, part.tests].T for part in parts], axis=0) if parts else np.zeros((6, len(drawn)))
+
+
+class _Unknown:
+    """Losses of docs of which it is not known what else they say: all have the weight 1."""
+
+    def __init__(self, columns: list[Array], scores: Measured, docs: Flags) -> None:
+        self._at = _put(columns, [np.where(who, loss, 0) for who, loss in zip(_sides(scores, docs), _lost(scores), strict=True)])
+
+    def losses(self, mine: Array, by_full: bool) -> Array:
+        """Return the losses on the full image, the best cell, the whole wrong image and its best cell; shape (4, b)."""
+        return mine[:, self._at].T
+
+
+class _Named:
+    """Losses of docs with options, and how the docs name these.
+
+    Args:
+        columns: the columns so far; more are appended.
+        scores, said: of all docs.
+        docs: shape (docs,), which these are.
+        options: M.
+    """
+
+    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags, options: int) -> None:
+        self._options = options
+        share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
+        once = np.eye(options + 1, options, dtype=int)  # the last row is of no option
+        gold = once[np.where(docs, said.gold, -1)] > 0
+        full, null_full = (once[np.where(docs, which, -1)] for which in (said.full, said.null_full))
+        counts = [full, said.cells[:, :options], null_full, said.null_cells[:, :options]]
+        sides, losses = _sides(scores, docs), _lost(scores)
+        weights = [1 / np.maximum(1 - (np.where(gold, 0, count) > 0) @ share, share.min(initial=1, where=share > 0)) for count in counts]
+        self._plain = _put(columns, [np.where(who, loss, 0) for who, loss in zip(sides, losses, strict=True)])
+        self._weighted = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(sides, losses, weights, strict=True)])
+        every = [np.where(sides[i], losses[i] * weights[i] * (counts[i + 1] > 0).all(axis=1), 0) for i in (0, 2)]
+        self._all = _put(columns, every)
+        self._kinds = []
+        for i in (1, 3):
+            others = -np.sort(-np.where(gold, 0, counts[i]), axis=1)[:, : options - 1]
+            kinds, masks = _kinds(others, sides[i] & (losses[i] > 0) & (others.sum(axis=1) >= options))
+            self._kinds.append((kinds, _put(columns, [np.where(mask, losses[i], 0) for mask in masks])))
+        varied = sides[3] & ((counts[3] > 0).sum(axis=1) > 1)
+        named = counts[3].sum(axis=1)
+        excess = (counts[3] * gold).sum(axis=1) - counts[3] @ share
+        tests = [np.where(varied, excess, 0), np.where(varied, named, 0)]
+        for i in (1, 3):
+            missed = sides[i] & ~(counts[i] * gold).any(axis=1)
+            tests += [np.where(missed, said.tries - counts[i].sum(axis=1), 0), np.where(missed, said.tries, 0)]
+        self.tests = _put(columns, tests)
+        """Excess of golds and named options on varied wrong images; answers without an option and all answers, of docs that never say the gold, on
+        cells and on wrong images."""
+
+    def losses(self, mine: Array, by_full: bool) -> Array:
+        """Return the weighted losses on the full image, the best cell, the whole wrong image and its best cell; shape (4, b)."""
+        out = mine[:, self._weighted].T.copy()
+        if by_full:
+            for i, side in enumerate((1, 3)):
+                whole = out[side - 1]
+                missing = _share(mine[:, self._all.start + i], whole)
+                out[side] = np.where(missing < ALL, out[side] / np.where(missing < ALL, 1 - missing, 1), math.nan)
+            return out
+        if self._options == 2:
+            out[1::2] = mine[:, self._plain].T[1::2]
+            return out
+        for side, (kinds, place) in zip((1, 3), self._kinds, strict=True):
+            out[side] += (habits.said_all(kinds, mine[:, place], self._options) * mine[:, place]).sum(axis=1) if len(kinds) else 0
+        return out
+
+
+def _lost(scores: Measured) -> list[Array]:
+    """Return the losses of the docs on the full image, the best cell, the whole wrong image and its best cell."""
+    return [scores.ceiling[:, 0] - part[:, 0] for part in (scores.full, scores.best, scores.null_full, scores.null_best)]
+
+
+def _sides(scores: Measured, docs: Flags) -> list[Flags]:
+    """Return which of some docs have each of the losses of ``_lost``."""
+    return [docs, docs, docs & scores.asked, docs & scores.asked]
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return part / whole; 0 where there is no whole."""
+    return np.asarray(np.divide(part, whole, out=np.zeros_like(whole, float), where=whole > 0))
+
+
+def _put(columns: list[Array], more: list[Array]) -> slice:
+    """Append columns, and return where they stand."""
+    columns += more
+    return slice(len(columns) - len(more), len(columns))
+
+
+def _kinds(counts: Ints, docs: Flags) -> tuple[Array, list[Flags]]:
+    """Return the different rows of some docs, and which docs have each."""
+    kinds, code = np.unique(counts[docs], axis=0, return_inverse=True)
+    places = np.full(len(docs), -1)
+    places[docs] = code.ravel()
+    return kinds.astype(float), [places == kind for kind in range(len(kinds))]
+
+
+def _losses(sums: Array) -> tuple[Array, Array]:
+    """Return by how much full, best, ceiling and the two of the null miss the marks of as many golds, and these marks; shape (b, 5) each.
+
+    Args:
+        sums: of one class, shape (b, 10): score and number of docs of each of the five.
+    """
+    scores, docs = sums[:, ::2], sums[:, 1::2]
+    marks = docs * (scores[:, 2:3] / np.where(docs[:, 2:3] > 0, docs[:, 2:3], 1))
+    return marks - scores, marks
 
 
 def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator, stands_for: float) -> Array:
@@ -465,7 +660,7 @@ def judge(
     scale: float,
     level: float,
     null: Null = "assumed",
-    may_leave: Flags | None = None,
+    beside: _Beside | None = None,
 ) -> Luck:
     """Apply the null rules, to each class and then over all, and form the corrected index.
 
@@ -479,8 +674,7 @@ def judge(
         scale: the metric's scale.
         level: nominal coverage in 0..1.
         null: where X⁰ comes from: ``measured`` or ``assumed``.
-        may_leave: shape (classes,), classes that do not count as lost when they are left out: the two halves of a split class, which differ in how
-            docs answer, not in what they are asked.
+        beside: the same two with weighted losses, of which the index is then made.
     """
     se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
     states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
@@ -489,19 +683,59 @@ def judge(
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
-    staying = used if may_leave is None else used | may_leave
-    if not docs[used].sum() or 2 * docs[staying].sum() < docs.sum():
+    if 2 * docs[used].sum() < docs.sum() or not docs[used].sum():
         lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
         why = f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
-        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
+        if beside is not None:
+            alike, alike_drawn = 1 - best / full, 1 - best_drawn / full_drawn
+            ((full,), (best,), _), (full_drawn, best_drawn, _) = (one.of_used(used) for one in beside.by_habit)
+            by_full, by_full_drawn = (1 - b / f for f, b, _ in (one.of_used(used) for one in beside.by_full))
+
+            def less(first: Array, second: Array, drawn: Array) -> Estimate:
+                return summarise(float(np.ravel(first - second)[0]), drawn, n, groups, effective, level=DIFFERS)
+
+            tests = Tests(
+                less(alike, 1 - best / full, alike_drawn - (1 - best_drawn / full_drawn)),
+                less(beside.silence[0], np.zeros(1), beside.silence[1]),
+                less(1 - best / full, by_full, 1 - best_drawn / full_drawn - by_full_drawn),
+                less(beside.tilt[0], np.zeros(1), beside.tilt[1]),
+                beside.two,
+            )
+            luck = dataclasses.replace(luck, tests=tests)
+            if tests.reason:
+                return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=tests.reason))
+        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
     return dataclasses.replace(luck, estimate=estimate)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What stands beside the index of equal weights: the metric on the data, and on each draw.
+
+    Attributes:
+        by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
+        by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
+        tilt, silence: ``_Weighted.tilt``, ``_Weighted.silence``.
+        two: ``_Weighted.two``.
+    """
+
+    by_habit: tuple[Numbers, ...]
+    by_full: tuple[Numbers, ...]
+    tilt: tuple[Array, ...]
+    silence: tuple[Array, ...]
+    two: bool
+
+
+def _beyond(one: Estimate, least: float) -> int:
+    """Return 1 or -1 where an interval lies wholly above ``least`` or below its negative; else 0."""
+    return 0 if one.low is None or one.high is None else int(one.low > least) - int(one.high < -least)
 
 
 def _by_class_label(labels: Sequence[str], states: Sequence[str], point: Numbers) -> tuple[ClassLuck, ...]:

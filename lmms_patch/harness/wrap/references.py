@@ -15,16 +15,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
+from lmms_patch.ask.named import named
 from lmms_patch.ask.references import Doc, Loan, Plan, plan, questions
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
+from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of
 from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
 from lmms_patch.stats.forms import is_whole
@@ -207,6 +210,31 @@ class References:
         """Return the primary metric's scalar of a text that is given as the answer to a doc."""
         return self._on(doc_id, [text])[0].scores.get(self._primary)
 
+    def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
+        """Return the scored views of a doc, each with the option that its answer names.
+
+        The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one without does not. Options
+        that are shown in another order are not read.
+
+        Args:
+            doc_id: the doc.
+            scored: its views.
+            answers: the filtered answers of each view.
+        """
+        made = self.plan
+        answer = made.answers.get(doc_id) if made is not None else None
+        if answer is None or len(answer.options) < 2 or answer.gold_at is None or self.moved is not None:
+            return list(scored)
+        marks = self.marks(doc_id)
+        out = []
+        for one, got in zip(scored, answers, strict=True):
+            score, place = one.scores.get(self._primary), None
+            if score is not None and marks and not one.view.turn:
+                place = answer.gold_at if score >= marks else named(said(got, whole=True), answer)
+                place = 0 if place == answer.gold_at and score < marks else place
+            out.append(msgspec.structs.replace(one, names=place))
+        return out
+
     # --- what goes into a doc's record ------------------------------------------------------------
 
     def of(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], apart: bool) -> dict[str, Any]:
@@ -223,7 +251,7 @@ class References:
         if made is None or doc_id not in made.answers:
             return {}
         answer = made.answers[doc_id]
-        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold, "gold_at": answer.gold_at}
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         if self._silent:
             return out

@@ -134,17 +134,20 @@ def sight(shown: Sequence[Image.Image | Clip]) -> str:
     return seen.hexdigest() if shown else ""
 
 
-def said(answers: Sequence[Any]) -> str:
+def said(answers: Sequence[Any], *, whole: bool = False) -> str:
     """Return a short text of the answer in one view, equal for equal answers; "" where the call failed.
 
     Args:
         answers: the filtered answer; or one (loss, ...) pair per choice, where the lowest loss marks the answer.
+        whole: return the answer as it is, however long.
     """
     if any(isinstance(one, Unanswered) for one in answers):
         return ""
     if len(answers) > 1 or (answers and isinstance(answers[0], (tuple, list))):
         losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
         return str(losses.index(min(losses)))
+    if whole:
+        return str(answers[0] if answers else "")
     text = " ".join(str(answers[0] if answers else "").split()).strip(" .").lower()
     if len(text) <= MOST_SAID:
         return text

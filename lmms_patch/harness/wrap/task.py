@@ -596,6 +596,8 @@ class WrappedTask(Delegate):
             scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
         cut = [(doc.doc_id, number) in self._unfinished for number in numbers]
         scored = [msgspec.structs.replace(one, unfinished=True) if ends else one for one, ends in zip(scored, cut, strict=True)]
+        if not self._predict_only:
+            scored = self._references.named(doc.doc_id, scored, answers)
         if 0 not in numbers:  # nothing was asked about the doc's own image, so its record begins with a view without scores
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
