@@ -1,5 +1,6 @@
 """What is said of an answer in each state, over one scripted run; and the table of rules in docs/metrics.md, held against what runs do."""
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -52,8 +53,9 @@ class Scripted(Model):
         return GenerationResult(text, TokenCounts(3, LIMIT if state == "unfinished" else 2))
 
 
-def scripted(folder, plan):
-    (folder / "utils.py").write_text(SCORER.replace("NONE", "{}"))
+def scripted(folder, plan, none="{}"):
+    """Run a plan. ``none`` is what the scorer returns where it has no value."""
+    (folder / "utils.py").write_text(SCORER.replace("NONE", none))
     metric = [{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}]
     made = {"process_results": "!function utils.score", "metric_list": metric, "generation_kwargs": {"max_new_tokens": LIMIT}}
     return run(Scripted(plan), "toy_rci2", write_task(folder, "toy", rows(DOCS), **made))
@@ -78,7 +80,7 @@ def test_show_says_how_many_answers_have_each_state(finished, capsys):
     assert [one for one in SENTENCES if one not in said] == []
 
 
-def test_the_gate_says_it_too_and_judges_as_before(finished, tmp_path):
+def test_the_notes_of_the_gate_say_it_too(finished, tmp_path):
     (tmp_path / "gate.yaml").write_text("schema: 1\nrules:\n  - {name: full, task: toy_rci2, metric: fip, min: 0.1}\n")
     judged = api.gate(finished, tmp_path / "gate.yaml")
     assert [one for one in SENTENCES if not any(one in note for note in judged.notes)] == []
@@ -141,9 +143,12 @@ def test_the_table_has_a_row_for_each_state():
     assert tuple(rules()) == STATES_OF_THE_TABLE
 
 
-@pytest.mark.parametrize("state", STATES_OF_THE_TABLE)
-def test_the_table_of_rules_says_what_happens(tmp_path, state):
-    found = scripted(tmp_path, {(FULL, 0): state, (CELL, 1): state})
+UNSCORED = ("{}", "{'acc': None}", "{'acc': float('nan')}")
+
+
+@pytest.mark.parametrize(("state", "none"), [*((state, "{}") for state in STATES_OF_THE_TABLE), *(("unscored", none) for none in UNSCORED[1:])])
+def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
+    found = scripted(tmp_path, {(FULL, 0): state, (CELL, 1): state}, none)
     numbers, records = metrics(found, "toy_rci2"), {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]}
     patch, row = numbers["patch"], rules()[state]
     score, in_cell = (records[doc]["views"][view]["scores"].get("acc") for doc, view in ((FULL, 0), (CELL, 1)))
@@ -151,7 +156,9 @@ def test_the_table_of_rules_says_what_happens(tmp_path, state):
     assert {None: "none", 1.0: "the scorer's"}[score] == row["score"]
     others = sum(right(doc, 0) for doc in range(DOCS) if doc != FULL)
     native = {(others + 1) / DOCS: "counts", others / DOCS: "counts as wrong", others / (DOCS - 1): "left out"}
-    assert native[numbers["acc"]] == row["the harness's `m`"]
+    said = "NaN for NaN" if math.isnan(numbers["acc"]) else native[numbers["acc"]]
+    assert said in row["the harness's `m`"].split(", or ")
+    assert math.isnan(numbers["acc"]) is ("nan" in none)
     fip = patch["analysis"]["fip"]
     of_full = {((others + 1) / DOCS, DOCS): "in", (others / (DOCS - 1), DOCS - 1): "out of all numbers"}
     assert of_full[fip["value"], fip["n"]] == row["its doc, for a full image"]
