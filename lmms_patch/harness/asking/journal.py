@@ -151,10 +151,11 @@ class Journal:
             return True
         if told is None or any(one == own for one, own in zip(told, _place_of(self.folder), strict=True)):
             return True
-        log().warning(
-            f"answers in {file} are not used: they were given to a run in {line(str(told[0]))}; if you moved or copied them yourself, put "
-            f"{KEEP}=moved before the same command"
-        )
+        if self._first:
+            log().warning(
+                f"answers in {file} are not used: they were given to a run in {line(str(told[0]))}; if you moved or copied them yourself, put "
+                f"{KEEP}=moved before the same command"
+            )
         return False
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
