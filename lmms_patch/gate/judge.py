@@ -16,7 +16,7 @@ from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Result
 from lmms_patch.present.findings import case, findings
-from lmms_patch.runs import reading
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.measures import matching
 from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.resample import Estimate
@@ -175,6 +175,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
             before.check_grids(rule, list({id(item.one): item.one for item in items if item.check not in ("docs", "checked")}.values()), rules.source)
     notes += _check_numbers(results, plans, before)
     notes += [f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark" for one in results if one.partial]
+    notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.details.get("analysis") or {})]
     _check_primary(rules, plans)
     level = levels(plans, rules.primary)
     verdicts = tuple(of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)

@@ -180,7 +180,8 @@ class ReportResult(Struct, kw_only=True):
         path: the results file, as it was given
         grids: those with an index
         excluded: by grid: reason -> docs
-        failures: views whose call or scorer failed (full, cells), empty answers to the full view (empty), all views (views)
+        failures: views whose call or scorer failed (full, cells), empty answers to the full view (empty), all views (views), and views by the
+            state of their answer (failed, unscored, unfinished)
     """
 
     id: Annotated[str, Meta(pattern="^[a-z0-9-]+$")]

@@ -31,6 +31,9 @@ TOO_MANY_OF_A_PART = 0.002
 """The same in a run that left cells out. A doc that no cell answers is asked more often there, and fails more often, so unsolved docs go missing:
 0.5 % of failed calls lower RCI by 0.01."""
 _ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
+_NO_VALUE = "the scorer gave none"
+"""What ``rci.analysis`` says of docs whose first view has no value of the metric."""
+_CUT = "were cut by the token limit"
 _NO_IMAGE = ("its image cannot be loaded", "an image cannot be read", "the wrong image: ")
 """How the reason begins where the model was asked, but about a grey image: that of the doc could not be loaded."""
 
@@ -81,6 +84,13 @@ def from_json(found: Mapping[str, Any] | None) -> Failed | None:
     return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
+def told_of(analysis: Mapping[str, Any]) -> list[str]:
+    """Return the sentences of a stored analysis about answers that are not whole and scored: failed, unscored, unfinished."""
+    failed = from_json(analysis.get("failed"))
+    said = [line for line in analysis.get("warnings") or () if _NO_VALUE in line or _CUT in line]
+    return [*([] if failed is None else [failed.sentence]), *said]
+
+
 def different(objects: Iterable[T]) -> list[T]:
     """Return each object once. Docs that are read from a log share the objects of equal views and answers, so these are few."""
     given = list(objects)
@@ -101,6 +111,32 @@ def unscored(record: Record, metric: str) -> bool:
     """Return whether a doc's first view was answered, and the scorer gave no value of the metric for that answer."""
     first = record.views[0]
     return record.is_asked and not has_failed(first) and first.error is None and is_no_value(first.items.get(metric))
+
+
+def states(record: Record, metric: str) -> Counter[str]:
+    """Count the doc's own answers that are not whole and scored: ``failed``, ``unscored`` (by the scorer, or since it raised) and ``unfinished``.
+
+    An unfinished answer that is unscored too counts as unscored. A doc that was not asked has none, nor has one of another metric of the task.
+    """
+    if not record.is_asked or (any(view.items for view in record.views) and not any(metric in view.items for view in record.views)):
+        return Counter()
+    named = (
+        "failed" if has_failed(view) else "unscored" if is_no_value(view.items.get(metric)) else "unfinished" if view.unfinished else ""
+        for view in record.views
+    )
+    return Counter(filter(None, named))
+
+
+def states_in_words(counts: Mapping[str, int], views: int) -> str:
+    """Say how many answers have each state but ``answered``; "" where all are whole and scored.
+
+    Args:
+        counts: ``states`` of all docs.
+        views: how many were asked.
+    """
+    words = {"failed": "failed calls", "unscored": "without a value from the scorer", "unfinished": "cut by the token limit (scored as they are)"}
+    told = [f"{counts[name]:,} {said}" for name, said in words.items() if counts.get(name)]
+    return f"of {views:,} answers {', '.join(told)}" if told else ""
 
 
 def unanswered(record: Record) -> bool:
@@ -135,7 +171,7 @@ def unfinished(records: Sequence[Record]) -> str:
     first, others = ([view.unfinished for of_doc in views for view in of_doc[place]] for place in (slice(1), slice(1, None)))
     if not any(first) and not any(others):
         return ""
-    said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views were cut by the token limit"
+    said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views {_CUT}"
     shares = [sum(some) / max(1, len(some)) for some in (first, others)]
     error = math.sqrt(sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True)))
     if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):

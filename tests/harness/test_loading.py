@@ -103,3 +103,19 @@ def test_pruning_says_it_in_one_line(folder, capsys, argv):
 def test_a_report_with_images_names_the_cause(folder):
     with pytest.raises(CannotWrapError, match=r"far: its dataset .*ConnectionError"):
         first_images("far", [0], str(folder))
+
+
+def test_a_task_that_has_the_name_of_one_of_ours_is_not_used_and_a_line_says_so(tmp_path, told):
+    write_task(tmp_path, "mosaic_local", rows(2))
+    write_task(tmp_path, "here", rows(2))
+    manager = TaskManager("ERROR", include_path=str(tmp_path))
+    said = [
+        f"mosaic_local: this is the task that lmms-patch brings; {tmp_path}/mosaic_local.yaml has the same name and is not used: give it another name"
+    ]
+    for asked in (["mosaic_local"], ["mosaic_local_rci2", "here"], ["mosaic_loc*"], ["mosaic_loc*_rci2"]):
+        assert manager.match_tasks(asked)
+        assert [line.strip() for line in told] == said
+        told.clear()
+    manager.match_tasks(["mosaic_count_rci2", "here_rci2"])
+    TaskManager("ERROR").match_tasks(["mosaic_local"])
+    assert told == []

@@ -133,8 +133,8 @@ def _earlier(folders: str) -> None:
 
 
 def _journal(wish: str) -> None:
-    if wish not in ("", "keep", "off"):
-        raise PatchError(f"environment variable LMMS_PATCH_JOURNAL must be keep or off, not {wish!r}")
+    if wish not in ("", "keep", "off", "moved"):
+        raise PatchError(f"environment variable LMMS_PATCH_JOURNAL must be keep, off or moved, not {wish!r}")
 
 
 def _refused(read: Callable[[], object]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from lmms_patch.errors import PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.wrap.calls import one_line
@@ -38,10 +39,13 @@ class Complete:
         adapter: ``compat.adapter_of`` the model.
         ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model would wait for the others.
         told: the kinds of faults that were said; one set for the whole run.
+        catches: whether the calls of a portion that raises are failed calls. Else the exception ends the run.
     """
 
-    def __init__(self, model: Any, adapter: str, ranks: Ranks, told: set[str]) -> None:
-        self._model, self._adapter, self._alone, self._told = model, adapter, ranks.world == 1, told
+    def __init__(self, model: Any, adapter: str, ranks: Ranks, told: set[str], *, catches: bool = False) -> None:
+        self._model, self._adapter, self._ranks, self._alone, self._told = model, adapter, ranks, ranks.world == 1, told
+        self._catches, self._given_up, self._answered = catches, "", False
+        self._faults: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._model, name)
@@ -49,6 +53,23 @@ class Complete:
 
     def _ask(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
         """Ask the model, and return one answer for each request; ``compat.Lost`` for a call that failed."""
+        if not self._catches:
+            return self._complete(ask, requests)
+        if self._given_up:
+            return [compat.Lost(self._given_up)] * len(requests)
+        try:
+            answers = self._complete(ask, requests)
+        except PatchError:
+            raise
+        except Exception as error:
+            answers = self._one_by_one(ask, requests, [compat.Lost(one_line(error))] * len(requests))
+            if not self._answered and all(map(_is_lost, answers)):  # most likely it raises on all such requests
+                self._given_up = one_line(error)
+        self._answered = self._answered or not all(map(_is_lost, answers))
+        return answers
+
+    def _complete(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
+        """Ask the model, and repair a list of another length and empty answers that stand for an exception."""
         with self._swallowed() as errors:
             answers = list(ask(requests))
         if len(answers) != len(requests):
@@ -75,7 +96,7 @@ class Complete:
         """
         answers = list(lost)
         for place, request in enumerate(requests if self._alone else ()):
-            if place == TRIED and all(isinstance(compat.text_of(answer), compat.Lost) for answer in answers[:place]):
+            if place == TRIED and all(map(_is_lost, answers[:place])):
                 break
             answers[place] = self._one(ask, request)
         return answers
@@ -91,11 +112,20 @@ class Complete:
         return compat.Lost(errors[0]) if errors and _is_empty(answers[0]) else answers[0]
 
     def _say(self, about: str, why: str) -> None:
-        """Say once of each kind of fault what came."""
-        if about not in self._told:
-            self._told.add(about)
-            then = "they are asked again one by one" if self._alone else "they count as failed calls"
-            log().warning(f"{type(self._model).__name__}: {why}; {then}")
+        """Say once of each kind of fault what came; where there are several ranks, note it for ``tell``."""
+        then = "they are asked again one by one" if self._alone else "they count as failed calls"
+        self._faults.setdefault(about, f"{type(self._model).__name__}: {why}; {then}")
+        if self._alone:
+            self.tell()
+
+    def tell(self) -> None:
+        """Have the first rank say each kind of fault that any rank noted, once in a run. All ranks call this at the same time."""
+        for noted in self._ranks.all(self._faults):
+            for about, said in noted.items():
+                if about not in self._told and self._ranks.first:
+                    log().warning(said)
+                self._told.add(about)
+        self._faults = {}
 
     @contextlib.contextmanager
     def _swallowed(self) -> Iterator[list[str]]:
@@ -118,6 +148,10 @@ class Complete:
             yield found
         finally:
             logger.remove(sink)
+
+
+def _is_lost(answer: Any) -> bool:
+    return isinstance(compat.text_of(answer), compat.Lost)
 
 
 def _is_empty(answer: Any) -> bool:

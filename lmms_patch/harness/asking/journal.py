@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 FOLDER = "lmms_patch_journal"
 KEEP = "LMMS_PATCH_JOURNAL"
-"""Environment variable: ``keep`` leaves the journal of a finished run, ``off`` writes none."""
+"""Environment variable: ``keep`` leaves the journal of a finished run, ``off`` writes none, ``moved`` believes one that was made in another place."""
+WISHES = ("keep", "off", "moved")
 _TABLE = "CREATE TABLE answers (key BLOB PRIMARY KEY, answer TEXT NOT NULL)"
+_PLACE = "CREATE TABLE place (folder TEXT NOT NULL, inode TEXT NOT NULL)"
+"""The folder that a file was made in, and its number on the disk, which stays where the folder is renamed. Files of earlier versions have none."""
 _AT_ONCE = 500
 """Keys of one query; SQLite takes some 32,000."""
 
@@ -46,11 +49,12 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
     output, wish = getattr(cli, "output_path", None), os.environ.get(KEEP, "")
     if not output or wish == "off":
         return None
-    if wish not in ("", "keep"):
-        log().warning(f"{KEEP}={wish!r} is not known; allowed: keep, off")
+    if wish not in ("", *WISHES):
+        log().warning(f"{KEEP}={wish!r} is not known; allowed: {', '.join(WISHES)}")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(folder, ranks, remove=wish != "keep", tasks=tasks, logged=bool(getattr(cli, "log_samples", False)))
+        logged = bool(getattr(cli, "log_samples", False))
+        return Journal(folder, ranks, remove=wish != "keep", moved=wish == "moved", tasks=tasks, logged=logged)
     except (OSError, sqlite3.Error) as error:
         log().warning(f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost")
         return None
@@ -78,6 +82,11 @@ def _is_of(file: Path, user: int) -> bool:
     return True
 
 
+def _place_of(folder: Path) -> tuple[str, str]:
+    """Return what a journal's file says of the folder that it was made in: its path without links, and its number on the disk."""
+    return str(folder.resolve()), str(folder.stat().st_ino)
+
+
 class Journal:
     """The answers of one run, kept in a folder.
 
@@ -85,6 +94,7 @@ class Journal:
         folder: the run's own folder; made where it does not exist.
         ranks: this process, and how many share the run.
         remove: whether a finished run removes the folder.
+        moved: whether files are read that were made in another folder.
         tasks: the tasks whose results must be written before it does.
         logged: whether each of them must have a log with a line for each doc.
 
@@ -92,7 +102,9 @@ class Journal:
         OSError, sqlite3.Error: nothing can be written there.
     """
 
-    def __init__(self, folder: Path, ranks: Ranks, *, remove: bool = True, tasks: Sequence[str] = (), logged: bool = False) -> None:
+    def __init__(
+        self, folder: Path, ranks: Ranks, *, remove: bool = True, moved: bool = False, tasks: Sequence[str] = (), logged: bool = False
+    ) -> None:
         self._tasks, self._logged = tasks, logged
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +114,9 @@ class Journal:
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # whoever else finds the file is told that its run is alive
         self._db.execute(_TABLE)
-        self._earlier = [file for file in earlier if _is_of(file, self._own.stat().st_uid)]
+        self._db.execute(_PLACE)
+        self._db.execute("INSERT INTO place VALUES (?, ?)", _place_of(folder))
+        self._earlier = [file for file in earlier if _is_of(file, self._own.stat().st_uid) and (moved or self._is_at_home(file))]
 
     def __enter__(self) -> Journal:
         return self
@@ -125,8 +139,24 @@ class Journal:
         return total
 
     @staticmethod
-    def _open(file: Path) -> sqlite3.Connection:
-        return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=1)
+    def _open(file: Path, wait: float = 1) -> sqlite3.Connection:
+        return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
+
+    def _is_at_home(self, file: Path) -> bool:
+        """Return whether a file was made in the folder in which it is, as far as it says; one that cannot be read is named by ``find``."""
+        try:
+            with contextlib.closing(self._open(file, 0)) as db:
+                told = db.execute("SELECT folder, inode FROM place").fetchone()
+        except (sqlite3.Error, OSError):  # of an earlier version, or damaged, or of a run that is alive
+            return True
+        if told is None or any(one == own for one, own in zip(told, _place_of(self.folder), strict=True)):
+            return True
+        if self._first:
+            log().warning(
+                f"answers in {file} are not used: they were given to a run in {line(str(told[0]))}; if you moved or copied them yourself, put "
+                f"{KEEP}=moved before the same command"
+            )
+        return False
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
         """Return the kept answers by key. A file that cannot be read is named in one line, and passed over."""

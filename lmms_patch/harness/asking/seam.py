@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.errors import OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
@@ -28,7 +28,6 @@ from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
-from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
 from lmms_patch.harness.written import add_errors
 from lmms_patch.text import log
@@ -196,7 +195,14 @@ class Asker:
         return [answers.get(_place(request), "") for request in requests]
 
     def _in_portions(
-        self, model: Any, kind: str, requests: Sequence[Instance], bar: tqdm[Any] | None = None, spare: Sequence[Instance] = ()
+        self,
+        model: Any,
+        kind: str,
+        requests: Sequence[Instance],
+        bar: tqdm[Any] | None = None,
+        spare: Sequence[Instance] = (),
+        *,
+        catches: bool = False,
     ) -> list[Any]:
         """Ask for what the journal does not have, portion by portion, and keep each answer; all at once where nothing keeps them.
 
@@ -209,6 +215,7 @@ class Asker:
             requests: those of wrapped tasks.
             bar: the progress line; None: one of its own.
             spare: what to repeat where there is no request at all.
+            catches: whether a portion that raises is one of failed calls. Else the exception ends the run.
         """
         first = {_place(request): request for request in reversed(requests)}
         wanted = dict(reversed(first.items()))
@@ -225,7 +232,7 @@ class Asker:
         again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
-        whole = Complete(model, self._adapter, ranks, self._faults)
+        whole = Complete(model, self._adapter, ranks, self._faults, catches=catches)
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
@@ -246,6 +253,7 @@ class Asker:
                 lost += len(fresh) - self._keep(wanted, fresh)
                 at += size
                 line.update(len(fresh))
+        whole.tell()
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         if ranks.world == 1 and portions.batch > 1 and kind == "generate_until":
@@ -283,21 +291,18 @@ class Asker:
                 log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
 
     def _without_images(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask requests without an image. An adapter that raises on them has no answer to any, and goes on with the requests that have one."""
-        try:
-            answers = self._in_portions(model, kind, requests)
-        except PatchError:
-            raise
-        except Exception as error:
-            answers = [compat.Lost(one_line(error))] * len(requests)
+        """Ask requests without an image. Where an adapter raises on them, these calls failed, and it goes on with the requests that have one."""
+        answers, ranks = self._in_portions(model, kind, requests, catches=True), Ranks.here()
         by_task: dict[str, list[str]] = {}
         for request, answer in zip(requests, answers, strict=True):
             by_task.setdefault(request.task_name, []).append(compat.failure(compat.text_of(answer), self._adapter))
-        for name, failures in by_task.items():
-            if all(failures):
+        of_ranks = ranks.all({name: (all(failures), failures[0]) for name, failures in by_task.items()})
+        for name in sorted({name for of_rank in of_ranks for name in of_rank}) if ranks.first else ():
+            every, why = zip(*(of_rank[name] for of_rank in of_ranks if name in of_rank), strict=True)
+            if all(every):
                 instead = " or ".join(f"{self._tasks[name].spec.base}_{kind}" for kind in ("blank", "swap"))
                 log().warning(
-                    f"{name}: every call without an image fails ({failures[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
+                    f"{name}: every call without an image fails ({why[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
                     "a grey image or that of another doc"
                 )
         return answers

@@ -29,10 +29,14 @@ _HOST = "lmms_eval"
 _QWEN = {"process_vision_info", "fetch_video", "to_openai_messages", "to_qwen3_vl_openai_messages"}
 """Functions of ``qwen_vl_utils`` that read videos, and methods of lmms-eval's messages that call them."""
 
+_BLIND = "it fails without an image: use _swap or _blank in place of _blind"
+
 KNOWN = {
     "cogvlm2": "where a call fails it returns the previous answer again, which cannot be told from an answer",
-    "idefics2": "it fails without an image: use _swap or _blank in place of _blind",
+    "idefics2": _BLIND,
+    "instructblip": _BLIND,
     "lfm2_5_vl": "it drops requests without an image: use _swap or _blank in place of _blind",
+    "llava_hf": _BLIND,
     "minicpm_v": "it fails without an image (use _swap or _blank in place of _blind), and where a call fails it returns the previous answer again",
     "minimonkey": "where a call fails it returns the previous answer again, which cannot be told from an answer",
     "mistral3_vl": "it clamps doc numbers to the length of the first task of a batch",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from lmms_patch import resources
 from lmms_patch.ask.spec import KINDS, SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
 from lmms_patch.harness.names import configs
@@ -113,6 +114,25 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
     close = [f"{base}_{spec.suffix}" for base in nearest(spec.base, manager.all_tasks)]
     hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what can be wrapped"
     raise UnknownNameError(f"{spec.name}: lmms-eval knows no task, group or tag {spec.base!r}; {hint}")
+
+
+def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
+    """Say which task files of the user are not used because a task of ours has the same name: the first folder with a name wins, and ours is first.
+
+    Args:
+        manager: the host's.
+        names: native names that were asked for; those of bases too.
+    """
+    own = os.path.join(resources.folder("tasks"), "")
+    ours = [name for name in dict.fromkeys(names) if str(manager.task_index.get(name, {}).get("yaml_path")).startswith(own)]
+    if not ours or not manager.include_path:
+        return []
+    theirs = manager.initialize_tasks(include_path=manager.include_path, include_defaults=False)
+    return [
+        f"{name}: this is the task that lmms-patch brings; {theirs[name]['yaml_path']} has the same name and is not used: give it another name"
+        for name in ours
+        if name in theirs and not str(theirs[name]["yaml_path"]).startswith(own)
+    ]
 
 
 def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:

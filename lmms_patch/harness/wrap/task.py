@@ -683,7 +683,7 @@ class WrappedTask(Delegate):
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
             excluded |= dict.fromkeys((TURNS, *self.spec.sets), fault)
-        no_score = {one.view.set for one in scored if self.primary not in one.items and not one.unscored}
+        no_score = {one.view.set for one in scored if self._scorer.says_unscored(one.items.get(self.primary)) and not one.unscored}
         for sets, why in ((failed, failures.REASON), (no_score if any(self.primary in one.items for one in scored) else set(), failures.UNSCORED)):
             excluded |= {key: why for key in self.spec.sets if key not in excluded and sets & {None, key}}  # None: the full image
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()

@@ -21,7 +21,8 @@ from lmms_patch.text import block, cut, line
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-VIEW = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "asked", "score", "right", "answer", "failed", "error")
+_PLACE = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "turn")
+VIEW = (*_PLACE, "asked", "score", "right", "answer", "failed", "error", "unfinished")
 DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "images", "wrong_from")
 COLUMNS = (*VIEW, *DOC)
 """The columns of ``runs.samples`` that the explorer reads."""
@@ -105,6 +106,12 @@ class Docs:
     def first(self) -> NDArray[np.str_]:
         """What the answer to each doc's first view is (``STATES``): the full image, where it is shown."""
         return np.asarray(self._states[self._firsts])
+
+    @cached_property
+    def first_unfinished(self) -> Bools:
+        """Whether the answer to each doc's first view was cut by the token limit; it is scored as it is."""
+        cut = pc.fill_null(self._views.column("unfinished"), False).to_numpy().astype(bool)
+        return np.asarray(cut[self._firsts])
 
     @cached_property
     def _firsts(self) -> Ints:
@@ -248,8 +255,9 @@ class Docs:
         Returns:
             ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None; ``wrong``: those that were asked on
             another doc's image beside them; ``wrong_from``: that doc's id; ``excluded``: why the doc is left out. Of a view: ``name``, ``state``
-            (``STATES``), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``, ``col`` and ``box`` (left, top, width, height
-            in percent of the image). Where views are asked in every order of the options, ``counts``: whether it is the order that counts.
+            (``STATES``), ``unfinished`` (whether the token limit cut the answer), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``,
+            ``row``, ``col`` and ``box`` (left, top, width, height in percent of the image). Where views are asked in every order of the
+            options, ``counts``: whether it is the order that counts.
         """
         start, stop = self.starts[place], self.starts[place + 1]
         found, states = self._views.slice(start, stop - start).to_pylist(), self._states[start:stop]
@@ -303,6 +311,7 @@ def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], words: Wo
     out: dict[str, Any] = {
         "name": words.say(_name(found)) + suffix,
         "state": _NAMES[state],
+        "unfinished": bool(found["unfinished"]),
         "answer": _text(found["answer"]),
         "score": _finite(found["score"]),
     }

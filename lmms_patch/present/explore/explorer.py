@@ -223,13 +223,13 @@ class Explorer:
         Returns:
             ``ids``, ``categories`` (names) and ``category`` (of each doc the number of its name, -1: none); and lists with an entry per model, null
             where it has no such task: ``first`` and ``need`` and ``image`` (texts with a character per doc: ``STATES``; the class; the class by
-            the image alone), ``cells`` (right cells), ``failed`` and ``excluded`` (texts of 0 and 1).
+            the image alone), ``cells`` (right cells), ``failed``, ``excluded``, and ``unfinished`` of the first view (texts of 0 and 1).
         """
         task = self.tasks[number]
         main = _docs(task.main)
         names, category = main.categories
         sides = [None if side is None else _columns(side, main) for side in task.sides]
-        keys = ("first", "need", "image", "cells", "failed", "excluded")
+        keys = ("first", "need", "image", "cells", "failed", "excluded", "unfinished")
         each = {key: [None if one is None else one[key] for one in sides] for key in keys}
         return {"ids": main.ids.tolist(), "categories": names, "category": category, **each}
 
@@ -428,6 +428,7 @@ def _columns(side: Side, main: Docs) -> dict[str, Any]:
         "cells": _aligned(own.right_cells, own, main, 0).tolist(),
         "failed": text(own.failed),
         "excluded": text(own.excluded),
+        "unfinished": text(own.first_unfinished),
     }
 
 

@@ -61,7 +61,7 @@ class Entry:
         tst: the best text-only cross-validation of the same docs, None without.
         excluded: by grid, reason -> number of docs.
         failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
-            ``views`` (all).
+            ``views`` (all); and by state of the answer ``failed``, ``unscored`` and ``unfinished`` views (``runs.failures.states``).
         date: of the run.
         path: its results file, as it was given.
         warnings: one line each.

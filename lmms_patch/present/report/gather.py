@@ -21,7 +21,7 @@ from lmms_patch.present.report.examples import Picker
 from lmms_patch.rci.recompute import TaskRun, by_category, recompute, scores
 from lmms_patch.runs import numbers, reading
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.failures import has_failed
+from lmms_patch.runs.failures import has_failed, states
 from lmms_patch.runs.logs import Line
 from lmms_patch.runs.measures import of_analysis
 from lmms_patch.runs.record import Record
@@ -233,6 +233,7 @@ def _read_magic(result: Result, examples: int, categories: bool) -> _Read:
 
 def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Record]:
     """Yield the record of each line; count and pick as they pass."""
+    metric = out.result.described["metric"]
     for line in lines:
         record = line.record
         picker.see(line)
@@ -245,6 +246,7 @@ def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Reco
             continue
         views, answers = record.views, line.filtered_resps
         out.failures["views"] += len(views)
+        out.failures += Counter() if metric == "bypass" else states(record, metric)  # "bypass": the host's mark of --predict_only
         for i, view in enumerate(views):
             if view.error is not None or has_failed(view):
                 out.failures["cells" if i and view.cell is not None else "full"] += 1

@@ -20,7 +20,7 @@ from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
-from lmms_patch.runs.failures import from_json
+from lmms_patch.runs.failures import from_json, states_in_words
 from lmms_patch.runs.measures import NO_INTERVAL
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.intervals import of_file
@@ -576,5 +576,6 @@ def notes(entry: Entry) -> Iterator[str]:
     for key, what in words.items():
         if count := entry.failures.get(key, 0):
             yield f"{count:,} × {what}" + (f" (of {views:,} views)" if key != "empty" and views else "")
+    yield from filter(None, [states_in_words(entry.failures, views)])
     if failed := from_json(entry.whole.analysis.get("failed")):
         yield from filter(None, (failed.sentence, failed.native(entry.metric)))

@@ -66,7 +66,7 @@ def test_clips_that_may_take_more_than_there_is(monkeypatch, tmp_path):
     [
         ({"LMMS_PATCH_VIDEO_CACHE": "lots"}, "LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not 'lots'"),
         ({"LMMS_PATCH_PRECISION": "-1"}, "LMMS_PATCH_PRECISION"),
-        ({"LMMS_PATCH_JOURNAL": "yes"}, "LMMS_PATCH_JOURNAL must be keep or off, not 'yes'"),
+        ({"LMMS_PATCH_JOURNAL": "yes"}, "LMMS_PATCH_JOURNAL must be keep, off or moved, not 'yes'"),
         ({"LMMS_PATCH_REFERENCES": "/no/such/folder"}, "LMMS_PATCH_REFERENCES names /no/such/folder, which is not there"),
         ({"LMMS_PATCH_BUDGETS": "9"}, "LMMS_PATCH_BUDGETS is not known; did you mean LMMS_PATCH_BUDGET?"),
         ({"MAGIC_SEED": "seven"}, "MAGIC_SEED must be a whole number"),

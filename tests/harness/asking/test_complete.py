@@ -1,17 +1,21 @@
 """What an adapter gives back: a list of another length, and empty texts in place of exceptions, by real adapters and by scripted ones."""
 
 import json
+import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
 from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
 from loguru import logger
 
-from lmms_patch.harness.asking import complete
+from lmms_patch.harness.asking import complete, journal, ranks
+from lmms_patch.harness.asking.complete import Complete
+from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.resources import folder as resource
 from tests.harness import toys
-from tests.harness.askers import PerRequest
-from tests.harness.asking.test_seam import asked_in
+from tests.harness.askers import Gathering, PerRequest
+from tests.harness.asking.test_seam import asked_in, files, found_in
 from tests.harness.toys import metrics, rows, write_task
 from tests.sizes import size
 
@@ -144,3 +148,88 @@ def test_an_empty_text_is_a_failed_call_only_where_an_exception_was_swallowed(ta
     found = metrics(toys.run(model, "toy_rci3", tasks), "toy_rci3")
     assert found["patch"]["n_failed"] == failed
     assert len(model.asked) == 10 * DOCS + (complete.TRIED if failed else 0), "given up where the first ones fail again"
+
+
+# --- adapters that raise without an image -------------------------------------------------------------
+
+
+class Raising(PerRequest):
+    """Raises for some docs; what it was asked is in ``asked`` all the same."""
+
+    def __init__(self, fails=lambda doc: False):
+        super().__init__()
+        self.fails = fails
+
+    def one(self, request):
+        answer = super().one(request)
+        if self.fails(request.doc_id):
+            raise RuntimeError("no image was given")
+        return answer
+
+
+BLIND = 40
+"""Docs: portions of 16, 16 and 8."""
+
+
+@pytest.fixture
+def blind(tmp_path, monkeypatch):
+    """The folder of a task; and the functions that are to remove a journal when the process ends."""
+    removed = []
+    monkeypatch.setattr(journal.Journal, "done", lambda self: removed.append(self) if self._remove else None)
+    return write_task(tmp_path / "tasks", "toy", rows(BLIND)), removed
+
+
+def test_a_blind_run_that_raises_half_way_keeps_its_answers_and_goes_on(blind, tmp_path, told):
+    tasks, removed = blind
+    whole = asked_in(tmp_path / "whole", PerRequest(), tasks, "toy_blind")
+    assert len(removed) == 1
+    found = found_in(tmp_path / "out", Raising(lambda doc: doc >= 20), tasks, "toy_blind")
+    records = {one["doc_id"]: one["patch"]["views"][0] for one in found["samples"]["toy_blind"]}
+    assert {doc for doc, view in records.items() if "failed" in view} == set(range(20, BLIND))
+    assert {view["failed"] for doc, view in records.items() if doc >= 20} == {"RuntimeError: no image was given"}
+    assert metrics(found, "toy_blind")["patch"]["n_failed"] == BLIND - 20
+    assert (len(removed), len(files(tmp_path / "out"))) == (1, 1), "the journal stays"
+    assert not [line for line in told if "every call without an image" in line]
+    again = asked_in(tmp_path / "out", healed := Raising(), tasks, "toy_blind")
+    assert again == whole
+    assert [doc for _, doc, _ in healed.asked] == list(range(20, BLIND))
+
+
+def test_an_adapter_that_raises_on_all_is_given_up_after_a_few_calls(blind, tmp_path, told):
+    tasks, removed = blind
+    found = found_in(tmp_path / "out", model := Raising(lambda doc: True), tasks, "toy_blind")
+    numbers = metrics(found, "toy_blind")
+    assert (numbers["exact_match"], numbers["patch"]["n_failed"]) == (None, BLIND)
+    assert len(model.asked) == 1 + complete.TRIED
+    assert len([line for line in told if "every call without an image fails (" in line]) == 1
+    assert removed == []
+
+
+def test_with_an_image_an_exception_ends_the_run(blind, tmp_path):
+    with pytest.raises(RuntimeError, match="no image was given"):
+        found_in(tmp_path / "out", Raising(lambda doc: doc >= 20), blind[0], "toy_blank")
+
+
+# --- several ranks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("faulty", [(0, 1, 2), (2,), ()], ids=str)
+def test_the_first_rank_says_what_any_of_them_found(monkeypatch, told, faulty):
+    """Three ranks that are threads; some get a list that is too short, each twice."""
+    gathering, world, answers = Gathering(3), 3, {}
+    monkeypatch.setattr(ranks, "_distributed", lambda: gathering)
+
+    def work(number):
+        gathering.local.number = number
+        model = SimpleNamespace(generate_until=lambda requests: ["x"] * (len(requests) - (number in faulty)))
+        whole = Complete(model, "", Ranks(number, world), set())
+        answers[number] = [whole.generate_until(range(4)) for _ in range(2)]
+        whole.tell()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(world)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert [line.strip() for line in told if "answers came" in line] == [
+        "SimpleNamespace: 3 answers came to 4 requests, and which answer belongs to which request is not known; they count as failed calls"
+    ] * bool(faulty)
+    assert {number for number, got in answers.items() if got == [["x"] * 4] * 2} == {0, 1, 2} - {*faulty}

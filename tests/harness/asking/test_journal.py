@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from argparse import Namespace
 
@@ -104,6 +105,48 @@ def test_what_another_user_wrote_and_what_is_no_file_are_not_read(tmp_path, line
     assert ["another user" in line for line in lines] == [True, False]
 
 
+def wished(out, monkeypatch, wish):
+    """What a run with the same command finds in an output folder."""
+    monkeypatch.setenv(journal.KEEP, wish)
+    with open_for(Namespace(output_path=str(out), model="m"), ["toy_rci3"], ALONE) as one:
+        return one.find([b"a"])
+
+
+def test_answers_of_another_folder_are_believed_only_when_that_is_typed(tmp_path, lines, monkeypatch):
+    """Copied by the folder, and by the file; a renamed folder is the same folder."""
+    one, other, third = (tmp_path / name for name in ("one", "other", "third"))
+    with open_for(Namespace(output_path=str(one), model="m"), ["toy_rci3"], ALONE) as first:
+        first.write([(b"a", "1")])
+    shutil.copytree(one, other)
+    assert wished(third, monkeypatch, "") == {}
+    shutil.copy(first._own, next(third.rglob("*.sqlite")).parent)
+    for folder in (other, third):
+        assert wished(folder, monkeypatch, "") == {}
+        assert f"they were given to a run in {first.folder}; if you moved or copied them yourself, put LMMS_PATCH_JOURNAL=moved before" in lines.pop()
+        with Journal(next(folder.rglob("*.sqlite")).parent, Ranks(1, 2)) as another:
+            assert not another.find([b"a"])
+        assert lines == [], "the first rank says it for all"
+        assert wished(folder, monkeypatch, "moved") == {b"a": "1"}
+    assert wished(one, monkeypatch, "") == {b"a": "1"}
+    one.rename(tmp_path / "renamed")
+    assert wished(tmp_path / "renamed", monkeypatch, "") == {b"a": "1"}
+    (tmp_path / "link").symlink_to(tmp_path / "renamed")
+    assert wished(tmp_path / "link", monkeypatch, "") == {b"a": "1"}
+    assert lines == []
+
+
+def test_a_journal_of_an_earlier_version_is_read_wherever_it_is(tmp_path, lines):
+    left(tmp_path / "one", [(b"a", "1")])
+    (file,) = (tmp_path / "one").glob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(file)) as old:
+        old.execute("DROP TABLE place")
+    (tmp_path / "other").mkdir()
+    shutil.copy(file, tmp_path / "other")
+    with Journal(tmp_path / "other", ALONE) as again:
+        assert again.find([b"a"]) == {b"a": "1"}
+    assert lines == []
+
+
 def test_the_file_of_a_run_that_lives_is_left_alone(tmp_path, lines):
     living = Journal(tmp_path, ALONE)
     living.write([(b"a", "1")])
@@ -146,7 +189,7 @@ def test_an_unknown_wish_is_one_line(tmp_path, lines, monkeypatch):
     cli = Namespace(output_path=str(tmp_path), model="m")
     with open_for(cli, ["toy_rci3"], ALONE):
         pass
-    assert lines == ["LMMS_PATCH_JOURNAL='yes' is not known; allowed: keep, off"]
+    assert lines == ["LMMS_PATCH_JOURNAL='yes' is not known; allowed: keep, off, moved"]
 
 
 @pytest.mark.parametrize("cli", [None, Namespace(output_path=None), Namespace(output_path="")])

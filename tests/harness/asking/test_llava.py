@@ -59,19 +59,36 @@ def made(adapter, weights, fails=lambda call: False):
     return model
 
 
-def numbers(model, tasks, name):
-    found = metrics(toys.run(model, name, tasks), name)
-    return {key: value for key, value in found.items() if key != "patch"}, found["patch"]
+def answered(model, tasks, name):
+    """What a run found; and by (doc, view) each answer, its scores, and whether its call failed."""
+    results = toys.run(model, name, tasks)
+    views = {
+        (one["doc_id"], place): (answer, view["scores"], "failed" in view)
+        for one in results["samples"][name]
+        for place, (answer, view) in enumerate(zip(one["filtered_resps"], one["patch"]["views"], strict=True))
+    }
+    return metrics(results, name), views
 
 
 @pytest.mark.parametrize("adapter", [Chat, Simple])
 def test_calls_that_ran_out_of_memory_are_asked_again(weights, tasks, adapter):
-    """One call in eight, at random: each is asked once more by itself; the few that fail twice are failed calls, and no wrong answers."""
-    fails = np.random.default_rng(1).random(1000) < 0.125
-    whole, _ = numbers(made(adapter, weights), tasks, "toy_rci2")
-    found, patch = numbers(made(adapter, weights, lambda call: bool(fails[call])), tasks, "toy_rci2")
-    assert patch["n_failed"] <= 2
-    assert found == whole or patch["n_failed"]
+    """One call in four, at random: each is asked once more by itself; the few that fail twice are failed calls, and all others have their answers."""
+    fails, raised = np.random.default_rng(1).random(1000) < 0.25, []
+
+    def fail(call):
+        raised.extend([call] * bool(fails[call]))
+        return bool(fails[call])
+
+    _, whole = answered(made(adapter, weights), tasks, "toy_rci2")
+    found, views = answered(made(adapter, weights, fail), tasks, "toy_rci2")
+    assert len({answer for answer, _, _ in whole.values()}) > DOCS, "answers differ, so a shift would be seen"
+    lost = {place for place, (_, _, failed) in views.items() if failed}
+    assert 0 < len(lost) < len(raised) // 2, "most were answered when they were asked again"
+    assert {place: view for place, view in views.items() if place not in lost} == {place: view for place, view in whole.items() if place not in lost}
+    assert all(views[place][1] == {} for place in lost)
+    failed = found["patch"]["analysis"]["failed"]
+    assert (failed["calls"], failed["asked"]) == (len(lost), len(whole))
+    assert found["patch"]["n_failed"] == failed["docs"] == len({doc for doc, _ in lost})
 
 
 @pytest.mark.parametrize("adapter", [Chat, Simple])

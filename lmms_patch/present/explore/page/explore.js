@@ -3,6 +3,7 @@
 
 const SIGNS = { right: "✓", wrong: "✗", unscored: "○", failed: "!", "not asked": "–" };
 const STATE = { 1: "right", 0: "wrong", u: "unscored", f: "failed", n: "not asked" };
+const CUT = ", unfinished";
 const MEANING = ["needs no image", "one part is enough", "needs several parts", "never right"];
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const TOKEN = "X-Explore-Token", ENDED = "The explorer has ended, or this address lacks its token. Type lmms-patch explore again, or open the address that it printed.";
@@ -30,8 +31,9 @@ function make(tag, options, ...children) {
   return node;
 }
 
-function sign(name) {
-  return make("span", { class: `sign is-${name.split(" ")[0]}`, title: name }, make("span", { "aria-hidden": "true", text: SIGNS[name] }), make("span", { class: "sr", text: name }));
+function sign(name, cut) {
+  const said = name + (cut ? CUT : "");
+  return make("span", { class: `sign is-${name.split(" ")[0]}`, title: said }, make("span", { "aria-hidden": "true", text: SIGNS[name] + (cut ? "…" : "") }), make("span", { class: "sr", text: said }));
 }
 
 function number(value) { return value.toLocaleString("en"); }
@@ -168,7 +170,8 @@ function keeps(task, column) {
   const found = hits && state.q ? new Set(hits[task]) : null, id = /^\d+$/.test(state.q) ? Number(state.q) : -1;
   const tests = [];
   if (state.cat !== "") tests.push((place) => category >= 0 && column.category[place] === category);
-  if (state.first) tests.push((place) => (first ? first[place] : "n") === state.first);
+  if (state.first === "cut") tests.push((place) => Boolean(first) && column.unfinished[model][place] === "1");
+  else if (state.first) tests.push((place) => (first ? first[place] : "n") === state.first);
   if (state.out) tests.push((place) => Boolean(flags) && (flags[place] === "1") === (state.out !== "used"));
   if (state.pair && about.models.length > 1) {
     const wanted = { a: ["10"], b: ["01"], differ: ["10", "01"], right: ["11"], wrong: ["00"] }[state.pair] || [];
@@ -391,7 +394,7 @@ function showRows() {
 
 function item(i, length) {
   const task = view.tasks[i], place = view.places[i], column = columns[task], known = texts.get(`${task}:${place}`);
-  const marks = column.first.map((first) => (first ? sign(STATE[first[place]]) : null));
+  const marks = column.first.map((first, model) => (first ? sign(STATE[first[place]], column.unfinished[model][place] === "1") : null));
   const category = column.category[place] >= 0 ? column.categories[column.category[place]] : "";
   const what = [about.tasks.length > 1 && !state.task ? about.tasks[task].name : "", category].filter(Boolean).join(" · ");
   const node = make("div", { class: "item", role: "option", id: `item-${i}`, "aria-selected": String(i === at), "aria-setsize": length, "aria-posinset": i + 1, onclick: () => safely(step)(i, true) },
@@ -513,18 +516,18 @@ function figure(doc, side, model, grid) {
   const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
   fitFrame(frame, width, height);
   cells.forEach((cell, place) => {
-    const said = () => under.replaceChildren(sign(cell.state), ` ${cell.place}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
+    const said = () => under.replaceChildren(sign(cell.state, cell.unfinished), ` ${cell.place}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
     const node = make("button", {
       type: "button", class: `cell is-${cell.state.split(" ")[0]}`, tabindex: place ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `${cell.place}, ${cell.state}: ${(cell.answer || "").slice(0, 200)}`,
+      "aria-label": `${cell.place}, ${cell.state}${cell.unfinished ? CUT : ""}: ${(cell.answer || "").slice(0, 200)}`,
       onmouseenter: said, onfocus: said, onclick: () => alone(frame, node), onkeydown: (event) => walk(event, frame, place, grid),
-    }, make("span", { "aria-hidden": "true", text: SIGNS[cell.state] }));
+    }, make("span", { "aria-hidden": "true", text: SIGNS[cell.state] + (cell.unfinished ? "…" : "") }));
     const [left, top, wide, high] = cell.box;
     Object.assign(node.style, { left: `${left}%`, top: `${top}%`, width: `${wide}%`, height: `${high}%` });
     frame.append(node);
   });
   const name = about.models.length > 1 ? `${about.models[model]}: ` : "";
-  const told = [side.views.length ? `${side.views[0].name}, ${side.views[0].state}` : "not asked", doc.size ? `${width} × ${height} pixels` : ""];
+  const told = [side.views.length ? `${side.views[0].name}, ${side.views[0].state}${side.views[0].unfinished ? CUT : ""}` : "not asked", doc.size ? `${width} × ${height} pixels` : ""];
   return make("figure", {}, make("figcaption", { text: name + told.filter(Boolean).join("; ") }), frame, cells.length ? under : null);
 }
 
@@ -585,7 +588,7 @@ function answer(view) {
   if (!view) return make("span", { class: "muted", text: "–" });
   const score = view.score === null || view.score === 0 || view.score === 1 ? "" : ` (scores ${Number(view.score.toPrecision(3))})`;
   const said = view.state === "failed" ? view.why : view.answer;
-  return make("div", { class: "answer" }, sign(view.state), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
+  return make("div", { class: "answer" }, sign(view.state, view.unfinished), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
 }
 
 /* Two models may have been asked different views: a row is of the views of one name. */

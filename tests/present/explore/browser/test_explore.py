@@ -110,6 +110,23 @@ def test_a_cell_tells_its_answer_and_shows_what_was_seen(pages, serve, album, pi
     expect(page.locator(".why")).to_have_text("the doc has no image that can be read")
 
 
+def test_answers_that_were_cut_are_marked_and_found(pages, serve, tmp_path):
+    """The token limit cut the answers to the full image of docs 2 and 7, and to the fifth cell of doc 4."""
+    out = write_many(tmp_path / "out", 40).parent
+    [log] = out.glob("*_samples_album_rci3.jsonl")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for doc, view in ((2, 0), (7, 0), (4, 5)):
+        lines[doc]["patch"]["views"][view]["unfinished"] = True
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    page = pages.open(serve(out), state="doc=album_rci3:4")
+    assert page.locator(".cell").all_inner_texts() == ["✗", "✗", "✗", "✗", "✓…", "✗", "✗", "✗", "✗"]
+    expect(page.locator(".cell").nth(4)).to_have_attribute("aria-label", re.compile("row 2, column 2, right, unfinished: B"))
+    page.get_by_label("First answer").select_option("unfinished")
+    expect(count(page)).to_have_text("2 of 40 docs")
+    expect(page.locator("#list .item").first).to_contain_text("#2")
+    expect(page.locator("#list .item .sr").first).to_have_text(re.compile("^(right|wrong), unfinished$"))
+
+
 def test_the_keyboard_alone_reaches_everything(pages, serve, album, pictures):
     page = pages.open(serve(album, pictures=pictures), permissions=["clipboard-read", "clipboard-write"])
     seen, last = [], None

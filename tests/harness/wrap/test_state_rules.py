@@ -1,0 +1,182 @@
+"""What is said of an answer in each state, over one scripted run; and the table of rules in docs/metrics.md, held against what runs do."""
+
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
+
+from lmms_patch.app import api
+from lmms_patch.app.cli import main
+from lmms_patch.present.explore.docs import STATES
+from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.runs import samples
+from lmms_patch.runs.run import find
+from tests.harness.askers import written
+from tests.harness.toys import Model, metrics, rows, run, write_task
+from tests.harness.wrap.test_states import SCORER
+
+DOCS, LIMIT = 60, 16
+FAILED = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Error code: 500"
+PLAN = {
+    (1, 0): "failed", (2, 3): "failed", (2, 4): "failed",
+    (3, 0): "unscored", (4, 2): "unscored",
+    (6, 0): "unfinished", (8, 1): "unfinished", (9, 0): "unfinished",
+}  # fmt: skip
+"""The state of some answers by (doc, view); view 0 is the full image. All others are answered."""
+
+
+def right(doc, view):
+    return doc % 5 != 0 if view == 0 else doc % 7 == 0
+
+
+class Scripted(Model):
+    """Gives each answer the state that a plan says. Unfinished answers have the text of whole ones, and as many tokens as are allowed."""
+
+    def __init__(self, plan):
+        super().__init__()
+        self.plan = plan
+
+    def generate_until(self, requests):
+        super().generate_until(requests)
+        return [self.said(images[0]) for _, _, images, _ in self.seen[-len(requests) :]]
+
+    def said(self, image):
+        row, column, doc = image.getpixel((0, 0))
+        view = 0 if image.width == 60 else 1 + 2 * (row >= 30) + (column >= 30)
+        state = self.plan.get((doc, view), "answered")
+        plain = str(doc) if right(doc, view) else "no"
+        text = {"failed": FAILED, "unscored": "refuse"}.get(state, plain)
+        return GenerationResult(text, TokenCounts(3, LIMIT if state == "unfinished" else 2))
+
+
+def scripted(folder, plan, none="{}"):
+    """Run a plan. ``none`` is what the scorer returns where it has no value."""
+    (folder / "utils.py").write_text(SCORER.replace("NONE", none))
+    metric = [{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}]
+    made = {"process_results": "!function utils.score", "metric_list": metric, "generation_kwargs": {"max_new_tokens": LIMIT}}
+    return run(Scripted(plan), "toy_rci2", write_task(folder, "toy", rows(DOCS), **made))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    return written(scripted(folder, PLAN), folder / "out", "toy_rci2")
+
+
+SENTENCES = (
+    "2 of 60 docs have a failed call and are left out of what needs it (3 of 300 calls, 1 of them of the first view;",
+    "1 of 60 docs have no acc on the full image: the scorer gave none; they are left out",
+    "2 of 60 answers to the first view and 1 of 240 to other views were cut by the token limit",
+)
+
+
+def test_show_says_how_many_answers_have_each_state(finished, capsys):
+    assert main(["show", str(finished)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert [one for one in SENTENCES if one not in said] == []
+
+
+def test_the_notes_of_the_gate_say_it_too(finished, tmp_path):
+    (tmp_path / "gate.yaml").write_text("schema: 1\nrules:\n  - {name: full, task: toy_rci2, metric: fip, min: 0.1}\n")
+    judged = api.gate(finished, tmp_path / "gate.yaml")
+    assert [one for one in SENTENCES if not any(one in note for note in judged.notes)] == []
+
+
+def test_the_page_has_a_line_with_the_counts_of_all_views(finished, tmp_path):
+    api.report([finished], tmp_path / "page", examples=0)
+    said = re.sub(r"<[^>]+>", "", (tmp_path / "page" / "index.html").read_text())
+    counts = Counter(PLAN.values())
+    assert counts == {"failed": 3, "unscored": 2, "unfinished": 3}
+    assert "of 300 answers 3 failed calls, 2 without a value from the scorer, 3 cut by the token limit (scored as they are)" in said
+
+
+def test_the_explorer_marks_each_answer_and_finds_docs_by_the_first_one(finished):
+    found = open_runs([finished])
+    found.load()
+    columns = found.columns(0)
+    by_doc = {doc: PLAN.get((doc, 0), "answered") for doc in range(DOCS)}
+    signs = {"failed": "f", "unscored": "u"}
+    assert columns["first"][0] == "".join(signs.get(state, str(int(right(doc, 0)))) for doc, state in by_doc.items())
+    assert columns["unfinished"][0] == "".join(str(int(state == "unfinished")) for state in by_doc.values())
+    shown = {}
+    for doc in range(DOCS):
+        for place, view in enumerate(found.doc(0, doc)["sides"][0]["views"]):
+            assert view["state"] in STATES
+            if view["unfinished"] or view["state"] in ("failed", "unscored"):
+                shown[doc, place] = "unfinished" if view["unfinished"] else view["state"]
+    assert shown == PLAN
+
+
+def test_the_parquet_file_tells_the_states_apart(finished):
+    table = pq.read_table(samples.write(find([finished])[0].results)).to_pylist()
+    told = {}
+    for row in table:
+        state = "failed" if row["failed"] is not None else "unscored" if row["score"] is None else "unfinished" if row["unfinished"] else "answered"
+        told[row["doc_id"], row["view"]] = state
+        assert (row["failed"], row["answer"]) == (FAILED, None) if state == "failed" else row["failed"] is None
+    assert {place: state for place, state in told.items() if state != "answered"} == PLAN
+    assert len(told) == DOCS * 5
+
+
+# --- the table of rules -----------------------------------------------------------------------------
+
+
+def rules():
+    """The rows of the table in docs/metrics.md, by state."""
+    text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+    lines = re.search(r"### What an answer can be\n\n((?:\|.*\n)+)", text).group(1).splitlines()
+    head, *table = ([cell.strip() for cell in line.strip("|").split("|")] for line in [lines[0], *lines[2:]])
+    return {row[0]: dict(zip(head, row, strict=True)) for row in table}
+
+
+STATES_OF_THE_TABLE = ("answered", "failed", "unscored", "unfinished")
+OF_EVERY_RUN = "not checked whether the answers depend on the image"
+FULL, CELL = 1, 7
+"""Docs whose full image, or whose first cell, gets an answer in the state; without it both answers would be right."""
+
+
+def test_the_table_has_a_row_for_each_state():
+    assert tuple(rules()) == STATES_OF_THE_TABLE
+
+
+UNSCORED = ("{}", "{'acc': None}", "{'acc': float('nan')}")
+
+
+@pytest.mark.parametrize(("state", "none"), [*((state, "{}") for state in STATES_OF_THE_TABLE), *(("unscored", none) for none in UNSCORED[1:])])
+def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
+    found = scripted(tmp_path, {(FULL, 0): state, (CELL, 1): state}, none)
+    numbers, records = metrics(found, "toy_rci2"), {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]}
+    patch, row = numbers["patch"], rules()[state]
+    score, in_cell = (records[doc]["views"][view]["scores"].get("acc") for doc, view in ((FULL, 0), (CELL, 1)))
+    assert score == in_cell
+    assert {None: "none", 1.0: "the scorer's"}[score] == row["score"]
+    others = sum(right(doc, 0) for doc in range(DOCS) if doc != FULL)
+    native = {(others + 1) / DOCS: "counts", others / DOCS: "counts as wrong", others / (DOCS - 1): "left out"}
+    said = "NaN for NaN" if math.isnan(numbers["acc"]) else native[numbers["acc"]]
+    assert said in row["the harness's `m`"].split(", or ")
+    assert math.isnan(numbers["acc"]) is ("nan" in none)
+    fip = patch["analysis"]["fip"]
+    of_full = {((others + 1) / DOCS, DOCS): "in", (others / (DOCS - 1), DOCS - 1): "out of all numbers"}
+    assert of_full[fip["value"], fip["n"]] == row["its doc, for a full image"]
+    assert patch["n_docs"] == fip["n"]
+    best = {doc: right(doc, 1) for doc in range(DOCS) if doc != FULL or fip["n"] == DOCS}  # all cells of a doc are right or none is
+    without = {doc: hit for doc, hit in best.items() if doc != CELL}
+    mpp = patch["analysis"]["grids"]["2"]["mpp"]
+    of_cell = {(sum(known.values()) / len(known), len(known)): said for known, said in ((best, "in"), (without, "out of the grid"))}
+    assert of_cell[mpp["value"], mpp["n"]] == row["its doc, for a cell"]
+    counts = {
+        "`n_failed`": patch["n_failed"] == 2,
+        "`analysis.failed`": (patch["analysis"]["failed"] or {}).get("calls") == 2,
+        "`n_excluded<n>`": patch["n_excluded2"] == 1,
+        "a warning": any(not line.startswith(OF_EVERY_RUN) for line in patch["analysis"]["warnings"]),
+    }
+    assert {name for name, holds in counts.items() if holds} == {re.sub(r" \(.*", "", one) for one in row["counted by"].split(", ") if one}
+
+
+def test_a_run_without_such_answers_says_nothing_of_them(tmp_path):
+    patch = metrics(scripted(tmp_path, {}), "toy_rci2")["patch"]
+    assert [line for line in patch["analysis"]["warnings"] if not line.startswith(OF_EVERY_RUN)] == []
