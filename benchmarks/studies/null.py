@@ -2,20 +2,24 @@
 
     python benchmarks/studies/null.py [--runs 1000] [--old-runs 200] [--only WORD ...] [--processes 2]
 
-A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows nothing it answers
-by a *habit*, on cells and on wrong pictures alike. FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image).
-2,000 docs, the null measured on 300 of them. Prints three Markdown tables, and ends with status 1 where a target is missed:
+A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows nothing it answers by a
+*habit*. FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000 docs, the null measured on 300 of them. Prints Markdown tables,
+and ends with status 1 where a target is missed:
 
-1. worlds where a wrong picture is as uninformative as a cell that does not show what is asked: bias at most 0.05, coverage 93 to 97.5 %;
+1. worlds where a wrong picture is answered as a cell that shows nothing is: bias at most 0.05, coverage 93 to 97.5 %;
 2. worlds where luck leaves little or nothing to measure: no index is given, or one with a wide interval;
-3. worlds that break the assumption: how far off it is then. No target.
+3. worlds where wrong pictures are answered otherwise: bias at most 0.05 and coverage 90 % or more, or no index in 95 % of runs;
+4. few docs, few wrong pictures;
+5. worlds that no single run can tell. No target.
 
-"old" is the null that was assumed from donors' answers, "new" the one that is measured.
+"old" is the null that was assumed from donors' answers, "alike" the measured one with equal weights, "new" the one with weights by habit
+(``stats.habits``).
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import sys
@@ -33,7 +37,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks import parse, workers
 from lmms_patch.stats import donors, luck
 from lmms_patch.stats.forms import MEAN, Picked
-from lmms_patch.stats.resample import Estimate
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -45,6 +48,7 @@ WITHIN = 0.6
 NEVER = -1
 """The answer that no doc has as its gold: "I cannot tell"."""
 BIAS, LOW, HIGH = 0.05, 0.93, 0.975
+LOW_IF_UNLIKE, NONE_IF_UNLIKE = 0.90, 0.95
 
 
 # --- made-up answers ------------------------------------------------------------------------------
@@ -63,9 +67,13 @@ class World:
         others: the habit of most docs that the full image does not know.
         mixed: the share of docs whose habit is that of the other sort.
         text: share of docs that the question alone answers rightly.
-        on_wrong: the habit on wrong pictures where it differs: this breaks the assumption.
+        on_wrong: the habit on wrong pictures where it differs.
+        on_cells: share of docs that the text answers on cells, but not on wrong pictures.
+        evidence: each cell knows by itself with this probability, beside the one that knows.
         cells_fail: a cell is always answered wrongly where it does not know: the truth lies above 1.
         size: docs of a cluster.
+        docs: number of docs.
+        asked: how many of them were asked on a wrong picture.
         at_end: no view ever tells a cell from a wrong picture, so that an interval can only be too wide.
     """
 
@@ -78,6 +86,10 @@ class World:
     mixed: float = 0.1
     text: float = 0.0
     on_wrong: str = ""
+    on_cells: float = 0.0
+    evidence: float = 0.0
+    docs: int = DOCS
+    asked: int = ASKED
     cells_fail: bool = False
     size: int = 1
     at_end: bool = False
@@ -108,18 +120,87 @@ def _abstain(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
     return np.full((len(golds), views), NEVER)
 
 
-def _half(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
-    return np.where(stream.random((len(golds), views)) < 0.5, NEVER, _guess(stream, golds, options, views))
+def _abstains(share: float, other: Habit = _guess) -> Habit:
+    """Return a habit that abstains from a share of the views, and else answers by another."""
+    return lambda stream, golds, options, views: np.where(stream.random((len(golds), views)) < share, NEVER, other(stream, golds, options, views))
 
 
-HABITS: dict[str, Habit] = {"guess": _guess, "uneven": _uneven, "constant": _constant, "repeat": _repeat, "abstain": _abstain, "half": _half}
+def _doc_abstains(share: float) -> Habit:
+    """Return the habit of docs of which a share abstains from all views, and the others guess."""
+    return lambda stream, golds, options, views: np.where((stream.random(len(golds)) < share)[:, None], NEVER, _guess(stream, golds, options, views))
 
 
+def _dirichlet(concentration: float) -> Habit:
+    """Return a habit that differs by doc: each has its own preferences among the options."""
+
+    def habit(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
+        shares = stream.standard_gamma(concentration, (len(golds), options)) + 1e-300
+        ends = (shares / shares.sum(axis=1, keepdims=True)).cumsum(axis=1)
+        drawn = stream.random((len(golds), views))
+        return (drawn[:, :, None] > ends[:, None, :]).sum(axis=2).clip(max=options - 1)
+
+    return habit
+
+
+def _preferred(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
+    """Prefer the first options strongly, in all docs alike."""
+    shares = np.arange(options, 0, -1.0) ** 1.5
+    return stream.choice(options, p=shares / shares.sum(), size=(len(golds), views))
+
+
+def _by_place(share: float) -> Habit:
+    """Return a habit in which each view has a favourite option of its own, said with a probability."""
+    return lambda stream, golds, options, views: np.where(
+        stream.random((len(golds), views)) < share, np.arange(views)[None] % options, _guess(stream, golds, options, views)
+    )
+
+
+def _two_plausible(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
+    """Guess between two options of the doc, either of which may be the gold."""
+    pairs = stream.permuted(np.tile(np.arange(options), (len(golds), 1)), axis=1)[:, :2]
+    return np.take_along_axis(pairs, stream.integers(0, 2, (len(golds), views)), 1)
+
+
+def _narrowed(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
+    """Guess between two options of which one is the gold: the words exclude the others."""
+    other = (golds + stream.integers(1, options, len(golds))) % options
+    return np.take_along_axis(np.stack([golds, other], 1), stream.integers(0, 2, (len(golds), views)), 1)
+
+
+def _leaning(share: float) -> Habit:
+    """Return a habit that says the gold in a share of the views, by the words, and else guesses."""
+    return lambda stream, golds, options, views: np.where(
+        stream.random((len(golds), views)) < share, golds[:, None], _guess(stream, golds, options, views)
+    )
+
+
+def _some(first: Habit, second: Habit) -> Habit:
+    """Return the habit of docs of which half answer in one way, half in the other."""
+    return lambda stream, golds, options, views: np.where(
+        (stream.random(len(golds)) < 0.5)[:, None], first(stream, golds, options, views), second(stream, golds, options, views)
+    )
+
+
+HABITS: dict[str, Habit] = {
+    "guess": _guess, "uneven": _uneven, "constant": _constant, "repeat": _repeat, "abstain": _abstain, "half": _abstains(0.5),
+    "abstains .2": _abstains(0.2), "abstains .6": _abstains(0.6), "abstains .7": _abstains(0.7),
+    "docs abstain .2": _doc_abstains(0.2), "docs abstain .7": _doc_abstains(0.7),
+    "by doc": _dirichlet(0.5), "by doc, abstains .2": _abstains(0.2, _dirichlet(0.5)), "by doc, abstains .7": _abstains(0.7, _dirichlet(0.5)),
+    "preferred": _preferred, "preferred, abstains .7": _abstains(0.7, _preferred), "by place": _by_place(0.5), "by place alone": _by_place(1.0),
+    "two plausible": _two_plausible, "narrowed": _narrowed, "narrowed, abstains .7": _abstains(0.7, _narrowed),
+    "leaning": _leaning(0.3), "leaning, abstains .7": _abstains(0.7, _leaning(0.3)), "half repeat": _some(_repeat, _guess),
+}  # fmt: skip
+
+
+@functools.cache
 def right_by_habit(habit: str, options: int, views: int = 1) -> float:
     """How often the best of some answers by habit is right, over evenly spread golds."""
     if habit == "uneven":
         shares = np.arange(options, 0, -1.0) / np.arange(options, 0, -1.0).sum()
         return float(np.mean(1 - (1 - shares) ** views))
+    if habit not in ("guess", "constant", "repeat", "abstain", "half"):
+        golds = np.random.default_rng(1).integers(0, options, 200_000)
+        return float((HABITS[habit](np.random.default_rng(2), golds, options, views) == golds[:, None]).any(axis=1).mean())
     single = {"abstain": 0.0, "half": 0.5 / options}.get(habit, 1 / options)
     return single if habit in ("constant", "repeat") else 1 - (1 - single) ** views
 
@@ -163,8 +244,9 @@ def truth_of(world: World) -> float:
     return 1 + by_luck / (1 - by_luck) / share_known(world)
 
 
-def answers(stream: Stream, world: World, docs: int = DOCS) -> Answers:
+def answers(stream: Stream, world: World, docs: int | None = None) -> Answers:
     """Draw one sample of a world."""
+    docs = docs or world.docs
     views, clusters = 1 + world.n**2, None
     golds = stream.integers(0, world.options, docs)
     z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((docs, 2))
@@ -183,9 +265,13 @@ def answers(stream: Stream, world: World, docs: int = DOCS) -> Answers:
         theirs = (knows[:, 0] == (stream.random(docs) < world.mixed))[:, None]
         seen, wrong = np.where(theirs, other, seen), np.where(theirs, other_wrong, wrong)
     if world.cells_fail:
-        seen[:, 1:] = NEVER
+        moved = HABITS[world.habit](stream, np.zeros(docs, np.intp), world.options - 1, views - 1)
+        seen[:, 1:] = (golds[:, None] + 1 + moved) % world.options
     seen[:, 0] = np.where(knows[:, 0], golds, seen[:, 0])
-    seen[:, 1] = np.where(knows[:, 1], golds, seen[:, 1])
+    places = np.arange(docs), stream.integers(1, views, docs) if world.on_wrong else np.ones(docs, np.intp)  # a habit may go by the place of a cell
+    seen[places] = np.where(knows[:, 1], golds, seen[places])
+    seen[:, 1:] = np.where(stream.random((docs, views - 1)) < world.evidence, golds[:, None], seen[:, 1:])
+    seen = np.where((stream.random(docs) < world.on_cells)[:, None], golds[:, None], seen)
     solved = (stream.random(docs) < world.text)[:, None]
     return Answers(golds, np.where(solved, golds[:, None], seen), np.where(solved, golds[:, None], wrong), clusters)
 
@@ -193,20 +279,37 @@ def answers(stream: Stream, world: World, docs: int = DOCS) -> Answers:
 # --- the two nulls --------------------------------------------------------------------------------
 
 
-def measured(stream: Stream, world: World, made: Answers) -> Estimate:
-    """Return the index, corrected by what 300 docs (whole clusters) answered on wrong pictures."""
+def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True) -> luck.Luck:
+    """Return the index, corrected by what some docs (whole clusters) answered on wrong pictures.
+
+    Args:
+        stream: which docs, and the bootstrap.
+        world: of the answers.
+        made: the answers.
+        by_habit: whether it is known which options are named; open answers have none.
+    """
     docs = len(made.golds)
-    order = stream.permutation(-(-docs // world.size))[: ASKED // world.size]
+    order = stream.permutation(-(-docs // world.size))[: world.asked // world.size]
     asked = np.isin(np.arange(docs) // world.size, order)
     seen, wrong = made.right(made.seen), np.where(asked[:, None], made.right(made.wrong), math.nan)
-    said = [[str(one) for one in row[1:]] if known else [] for row, known in zip(made.wrong.tolist(), asked.tolist(), strict=True)]
-    classes = np.zeros(docs, np.intp)
 
     def rows(scores: Array) -> Array:
         found = MEAN.rows(Picked(scores))
         found[~np.isfinite(found).all(axis=1)] = 0
         return found
 
+    def named(answers: Ints) -> Ints:
+        return np.stack([(answers[:, 1:] == option).sum(axis=1) for option in range(world.options)], 1)
+
+    every = (
+        np.full(docs, world.options),
+        made.golds,
+        named(made.seen),
+        made.seen[:, 0],
+        np.full(docs, world.n**2),
+        named(made.wrong),
+        made.wrong[:, 0],
+    )
     scores = luck.Measured(
         rows(seen[:, 0]),
         rows(seen[:, 1:].max(axis=1)),
@@ -214,16 +317,15 @@ def measured(stream: Stream, world: World, made: Answers) -> Estimate:
         rows(wrong[:, 0]),
         rows(wrong[:, 1:].max(axis=1)),
         asked,
-        np.array([len(set(one)) > 1 for one in said]),
-        luck.alike_by_chance(said, classes),
-        classes,
+        np.zeros(docs, np.intp),
         ("all",),
         MEAN.rows(Picked(np.array([0.0, 1.0]))),
+        habits=luck.Habits(*every) if by_habit and world.options <= luck.MOST_NAMED else None,
     )
-    return luck.measured(scores, MEAN.value, made.clusters, draws=DRAWS, seed=stream).estimate
+    return luck.measured(scores, MEAN.value, made.clusters, draws=DRAWS, seed=stream)
 
 
-def assumed(stream: Stream, world: World, made: Answers) -> Estimate:
+def assumed(stream: Stream, world: World, made: Answers) -> luck.Luck:
     """Return the index, corrected by scoring other docs' answers against each doc's gold."""
     docs = len(made.golds)
     found = donors.strata([("all",)] * docs)
@@ -244,7 +346,7 @@ def assumed(stream: Stream, world: World, made: Answers) -> Estimate:
         np.zeros(docs, np.intp),
         ("all",),
     )
-    return luck.adjusted(scores, MEAN.value, made.clusters, draws=DRAWS // 2, seed=stream).estimate
+    return luck.adjusted(scores, MEAN.value, made.clusters, draws=DRAWS // 2, seed=stream)
 
 
 # --- worlds ---------------------------------------------------------------------------------------
@@ -277,6 +379,14 @@ KEPT: list[World] = [
     *_of_all_truths(World("docs that know repeat one guess elsewhere, others guess, n = 2", "repeat", others="guess", n=2)),
     World("guesses anew, 4 options, n = 2, clusters of 5", "guess", n=2, size=5),
     World("one guess a doc, clusters of 5", "repeat", size=5),
+    *_of_all_truths(World("has preferences by doc, n = 2", "by doc", n=2)),
+    *_of_all_truths(World("has preferences by doc", "by doc")),
+    *_of_all_truths(World("has preferences by doc, yes/no, n = 2", "by doc", options=2, n=2)),
+    World("repeats itself in half of the docs, else guesses, n = 2", "half repeat", n=2),
+    World("prefers the first options strongly, n = 2", "preferred", n=2),
+    World("leans to the gold by the words, n = 2", "leaning", n=2),
+    World("guesses between two options of the doc", "two plausible"),
+    World("the text answers 0.4 of docs, else has preferences by doc, n = 2", "by doc", text=0.4, n=2),
     World("cells mislead: always wrong, a wrong picture is guessed, n = 2", "guess", n=2, cells_fail=True),
     World("cells mislead: always wrong, a wrong picture gets one guess", "repeat", cells_fail=True),
 ]
@@ -286,13 +396,48 @@ LITTLE = [
     *_of_all_truths(World("the text answers 0.6 of docs, else guesses, 4 options, n = 2", "guess", text=0.6, n=2)),
     *_of_all_truths(World("the text answers 0.6 of docs, else guesses, 4 options, n = 3", "guess", text=0.6)),
 ]
-BROKEN = [
-    World("guesses on cells, abstains on wrong pictures, n = 2", "guess", n=2, on_wrong="abstain"),
-    World("guesses on cells, abstains on half of the wrong pictures' views, n = 2", "guess", n=2, on_wrong="half"),
+UNLIKE = [
+    *_of_all_truths(World("guesses on cells, abstains on wrong pictures, n = 2", "guess", n=2, on_wrong="abstain")),
+    *_of_all_truths(World("guesses on cells, abstains on wrong pictures", "guess", on_wrong="abstain")),
+    *(
+        replace(world, name=f"abstains .2 on cells, .7 on wrong pictures, {options} options, n = {n}", options=options, n=n)
+        for options, n in ((2, 2), (3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (10, 3))
+        for world in [World("", "abstains .2", on_wrong="abstains .7")]
+    ),
+    *_of_all_truths(World("abstains .6 on cells, .2 on wrong pictures", "abstains .6", on_wrong="abstains .2")),
+    World("the text answers 0.4, else abstains .2 on cells, .7 on wrong pictures, n = 2", "abstains .2", n=2, text=0.4, on_wrong="abstains .7"),
     World("abstains on cells, guesses on wrong pictures, n = 2", "abstain", n=2, on_wrong="guess"),
     World("one guess a doc on cells, guesses anew on wrong pictures, n = 2", "repeat", n=2, on_wrong="guess"),
-    World("guesses anew on cells, one guess a doc on wrong pictures, n = 2", "guess", n=2, on_wrong="repeat"),
-    replace(World("the same where one cell knows nothing", "guess", n=2, on_wrong="repeat"), truth=1.0),
+    World("one guess a doc on cells, guesses anew on wrong pictures, yes/no, n = 2", "repeat", options=2, n=2, on_wrong="guess"),
+    *_of_all_truths(World("guesses anew on cells, one guess a doc on wrong pictures, n = 2", "guess", n=2, on_wrong="repeat")),
+    World("guesses anew on cells, one guess a doc on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="repeat"),
+    World("guesses on cells, abstains on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="abstain"),
+    World("has preferences by doc on cells, abstains on wrong pictures", "by doc", on_wrong="abstain"),
+    World("by doc, abstains .2 on cells, .7 on wrong pictures, n = 2", "by doc, abstains .2", n=2, on_wrong="by doc, abstains .7"),
+    World("by doc, abstains .2 on cells, .7 on wrong pictures", "by doc, abstains .2", on_wrong="by doc, abstains .7"),
+    World("abstains in .2 of docs, on wrong pictures in .7, n = 2", "docs abstain .2", n=2, on_wrong="docs abstain .7"),
+    World("abstains in .2 of docs, on wrong pictures in .7, yes/no, n = 2", "docs abstain .2", options=2, n=2, on_wrong="docs abstain .7"),
+    World("prefers the first options strongly; abstains .7 on wrong pictures, n = 2", "preferred", n=2, on_wrong="preferred, abstains .7"),
+    World("prefers the first options strongly; abstains on wrong pictures", "preferred", on_wrong="abstain"),
+    World("has favourites by the place of the cell; abstains .7 on wrong pictures, n = 2", "by place", n=2, on_wrong="abstains .7"),
+    World("says an option by the place of the cell; abstains .7 on wrong pictures, n = 2", "by place alone", n=2, on_wrong="abstains .7"),
+    World("guesses between two options of the doc; abstains on wrong pictures, n = 2", "two plausible", n=2, on_wrong="abstain"),
+    World("leans to the gold by the words; abstains .7 on wrong pictures, n = 2", "leaning", n=2, on_wrong="leaning, abstains .7"),
+    World("two options are left by the words; abstains .7 on wrong pictures, n = 2", "narrowed", n=2, on_wrong="narrowed, abstains .7"),
+    World("guesses on cells, abstains .7 on wrong pictures, n = 2, clusters of 5", "guess", n=2, size=5, on_wrong="abstains .7"),
+]
+FEW = [
+    replace(world, name=f"{world.name}, {docs} docs, {asked} of them on wrong pictures", docs=docs, asked=asked)
+    for docs, asked in ((100, 100), (300, 50), (300, 300), (2000, 50))
+    for world in (
+        World("guesses, n = 2", "guess", n=2), World("one guess a doc", "repeat"),
+        World("guesses on cells, abstains .7 on wrong pictures, n = 2", "guess", n=2, on_wrong="abstains .7"),
+    )
+]  # fmt: skip
+HIDDEN = [
+    World("the text answers 0.3 of docs on cells, not on wrong pictures, n = 2", "guess", n=2, on_cells=0.3),
+    World("each cell knows by itself with probability 0.1, guesses else, n = 2", "guess", n=2, truth=1.0, evidence=0.1),
+    World("each cell knows by itself with probability 0.1, abstains else", "abstain", truth=1.0, evidence=0.1),
 ]
 
 
@@ -309,6 +454,7 @@ class Found:
         none: share of the runs without an index.
         missed: share of all runs with an interval that does not hold the truth.
         width: median width of the intervals.
+        unlike: share of all runs in which the test says that wrong pictures are answered otherwise.
         runs: how many.
     """
 
@@ -317,10 +463,13 @@ class Found:
     none: float
     missed: float
     width: float
+    unlike: float
     runs: int
 
     def good(self, world: World) -> bool:
         """Whether bias and coverage are on target."""
+        if world.on_wrong:
+            return self.none >= NONE_IF_UNLIKE or (abs(self.bias) <= BIAS and self.covered >= LOW_IF_UNLIKE)
         return abs(self.bias) <= BIAS and LOW <= self.covered <= (1 if world.at_end else HIGH)
 
     def __str__(self) -> str:
@@ -329,16 +478,23 @@ class Found:
         return f"{self.bias:+.3f} | {'' if math.isnan(self.covered) else f'{100 * self.covered:.1f}'}"
 
 
-NULLS = {"new": measured, "old": assumed}
+NULLS: dict[str, Callable[[Stream, World, Answers], luck.Luck]] = {
+    "new": measured,
+    "alike": functools.partial(measured, by_habit=False),
+    "old": assumed,
+}
 
 
 def study(world: World, null: str, runs: int, seed: int) -> Found:
     """Draw many samples of a world, and correct each."""
-    found, truth = [], truth_of(world)
+    found, truth, unlike = [], truth_of(world), 0
     for run in range(runs):
         stream = np.random.default_rng([seed, run])
-        found.append(NULLS[null](stream, world, answers(stream, world)))
-    assert all(one.low <= one.value <= one.high for one in found if one.low is not None), "an index is within its interval"
+        corrected = NULLS[null](stream, world, answers(stream, world))
+        found.append(corrected.estimate)
+        unlike += corrected.tests is not None and corrected.tests.unlike
+    inside = [one.low <= one.value <= one.high for one in found if one.low is not None and one.high is not None and one.value is not None]
+    assert all(inside), "an index is within its interval"
     values = np.array([math.nan if one.value is None else one.value for one in found])
     ends = np.array([(one.low, one.high) for one in found if one.low is not None], float).reshape(-1, 2)
     given = np.isfinite(values)
@@ -349,6 +505,7 @@ def study(world: World, null: str, runs: int, seed: int) -> Found:
         1 - float(given.mean()),
         (len(ends) - held) / runs,
         float(np.median(ends[:, 1] - ends[:, 0])) if len(ends) else math.nan,
+        unlike / runs,
         runs,
     )
 
@@ -360,21 +517,22 @@ def settled(world: World, null: str, runs: int, seed: int, *, target: bool) -> F
 
 
 def table(title: str, worlds: Sequence[World], found: dict[tuple[World, str], Found]) -> None:
-    """Print a Markdown table with one row for each world: bias and coverage of the old and of the new null."""
+    """Print a Markdown table with one row for each world: bias and coverage of each null."""
     print(f"\n### {title}\n")
-    head = ("where it knows nothing, the model", "truth", "bias, old", "covers, old, %", "bias, new", "covers, new, %", "width", "no index, %")
-    print(f"| {' | '.join((*head, 'misses, of all runs, %'))} |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    head = ("where it knows nothing, the model", "truth", *(f"{what}, {null}" for null in ("old", "alike", "new") for what in ("bias", "covers %")))
+    print(f"| {' | '.join((*head, 'width', 'no index, %', 'unlike, %'))} |")
+    print(f"|{'---|' * 11}")
     for world in worlds:
-        new, old = found[world, "new"], found[world, "old"]
+        new = found[world, "new"]
         width = "" if math.isnan(new.width) else f"{new.width:.2f}"
-        print(f"| {world.name} | {truth_of(world):.2f} | {old} | {new} | {width} | {100 * new.none:.1f} | {100 * new.missed:.1f} |", flush=True)
+        each = " | ".join(str(found[world, null]) for null in ("old", "alike", "new"))
+        print(f"| {world.name} | {truth_of(world):.2f} | {each} | {width} | {100 * new.none:.1f} | {100 * new.unlike:.1f} |", flush=True)
 
 
 def main() -> int:
     """Print the tables; 0 where all targets are met, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000, help="samples of each world, measured null (1000)")
+    parser.add_argument("--runs", type=int, default=1000, help="samples of each world, measured nulls (1000)")
     parser.add_argument("--old-runs", type=int, default=200, help="the same, assumed null, which is slower (200)")
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="worlds whose name holds one of these words")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
@@ -383,26 +541,47 @@ def main() -> int:
         parser,
         runs=1,
         old_runs=1,
-        only=("uneven", "always yes", "else abstains", "open answers", "clusters", "docs that know abstain", "mislead", "one guess a doc on wrong"),
+        only=(
+            "abstains .2 on cells, .7 on wrong pictures, 4",
+            "by the place",
+            "300 docs, 50",
+            "on cells, not",
+            "uneven",
+            "always yes",
+            "else abstains",
+            "open answers",
+            "clusters",
+            "docs that know abstain",
+            "mislead",
+            "one guess a doc on wrong",
+        ),
         processes=0,
     )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes that are started: each has a core
     start = time.monotonic()
-    kept, little, broken = ([world for world in worlds if any(word in world.name for word in args.only)] for worlds in (KEPT, LITTLE, BROKEN))
+    groups = [[world for world in worlds if any(word in world.name for word in args.only)] for worlds in (KEPT, LITTLE, UNLIKE, FEW, HIDDEN)]
+    kept, _, unlike, *_ = groups
     with workers(args.processes) as pool:
-        runs = {"new": args.runs, "old": args.old_runs}
+        runs = {"new": args.runs, "alike": args.runs, "old": args.old_runs}
         waiting = {
-            (world, null): pool.submit(settled, world, null, runs[null], args.seed, target=null == "new" and world in kept)
-            for world in (*kept, *little, *broken)
+            (world, null): pool.submit(settled, world, null, runs[null], args.seed, target=null == "new" and world in (*kept, *unlike))
+            for worlds in groups
+            for world in worlds
             for null in NULLS
         }
         found = {key: one.result() for key, one in waiting.items()}
-    table("A wrong picture is as uninformative as a cell that does not show what is asked", kept, found)
-    table("Luck leaves little or nothing to measure", little, found)
-    table("The assumption fails", broken, found)
+    titles = (
+        "Wrong pictures are answered as cells that show nothing",
+        "Luck leaves little or nothing to measure",
+        "Wrong pictures are answered otherwise",
+        "Few docs, few wrong pictures",
+        "What no single run can tell",
+    )
+    for title, worlds in zip(titles, groups, strict=True):
+        table(title, worlds, found)
     biases = [abs(found[world, "new"].bias) for world in kept]
     assert not kept or np.nanmedian(biases) < 0.3, f"the measured null finds nothing of what was planted: {biases}"
-    missed = [world for world in kept if not found[world, "new"].good(world)]
+    missed = [world for world in (*kept, *unlike) if not found[world, "new"].good(world)]
     print(f"\n{args.runs} runs of a world ({args.old_runs} of the old null), {time.monotonic() - start:.0f} s.", end=" ")
     print("All targets met." if not missed else f"{len(missed)} targets missed:")
     print(*(f"- {world.name}, truth {world.truth:g}: {found[world, 'new']}" for world in missed), sep="\n")

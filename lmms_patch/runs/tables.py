@@ -24,12 +24,10 @@ from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
-from lmms_patch.stats.luck import Habits, Ints, Measured, Scores
+from lmms_patch.stats.luck import MOST_NAMED, Habits, Ints, Measured, Scores
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 _ROUNDING = 1e-9
-MOST_NAMED = 64
-"""The most options of a doc of which it is counted how often each is named; luck among more is small."""
 LEAST_CLASS = 20
 """Docs that an answer class of its own needs."""
 

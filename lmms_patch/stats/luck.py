@@ -48,6 +48,8 @@ APART, APART_OF_TWO, TILT, SILENCE = 0.05, 0.1, 0.02, 0.1
 know what the full image does not); and what ``Tests.tilt`` and ``Tests.silence`` exceed, as shares of answers."""
 ALL = 0.9
 """The share of docs that say every option from which on too few are left to tell how many know nothing."""
+MOST_NAMED = 64
+"""The most options of a doc of which it is counted how often each is named; luck among more is small."""
 UNLIKE = "wrong images are answered otherwise than cells that show nothing"
 LEAST_ASKED = 50
 """The fewest docs asked on a wrong image that make a class of their own: with fewer, ceiling − MPP⁰ is mostly noise."""
@@ -690,6 +692,7 @@ def judge(
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
+        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
         if beside is not None:
@@ -707,10 +710,9 @@ def judge(
                 less(beside.tilt[0], np.zeros(1), beside.tilt[1]),
                 beside.two,
             )
-            luck = dataclasses.replace(luck, tests=tests)
+            luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best), tests=tests)
             if tests.reason:
                 return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=tests.reason))
-        luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         estimate = summarise(float(1 - best / full), 1 - best_drawn / full_drawn, n, groups, effective, level=level)
     return dataclasses.replace(luck, estimate=estimate)
 
