@@ -2,9 +2,9 @@
 
     python benchmarks/studies/null.py [--runs 1000] [--old-runs 200] [--only WORD ...] [--processes 2]
 
-A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows nothing it answers by a
-*habit*. FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000 docs, the null measured on 300 of them. Prints Markdown tables,
-and ends with status 1 where a target is missed:
+A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows nothing it answers by a *habit*.
+FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000 docs, the null measured on 300 of them. Prints tables in
+Markdown, and ends with status 1 where a target is missed:
 
 1. worlds where a wrong picture is answered as a cell that shows nothing is: bias at most 0.05, coverage 93 to 97.5 %;
 2. worlds where luck leaves little or nothing to measure: no index is given, or one with a wide interval;
@@ -413,6 +413,7 @@ UNLIKE = [
     World("guesses anew on cells, one guess a doc on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="repeat"),
     World("guesses on cells, abstains on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures", "by doc", on_wrong="abstain"),
+    World("has preferences by doc on cells, abstains on wrong pictures, 3 options, n = 2", "by doc", options=3, n=2, on_wrong="abstain"),
     World("by doc, abstains .2 on cells, .7 on wrong pictures, n = 2", "by doc, abstains .2", n=2, on_wrong="by doc, abstains .7"),
     World("by doc, abstains .2 on cells, .7 on wrong pictures", "by doc, abstains .2", on_wrong="by doc, abstains .7"),
     World("abstains in .2 of docs, on wrong pictures in .7, n = 2", "docs abstain .2", n=2, on_wrong="docs abstain .7"),
@@ -449,7 +450,7 @@ class Found:
     """What a null gave in many runs of a world.
 
     Attributes:
-        bias: mean less truth, of the runs with an index; nan where none has one.
+        bias: median less truth, of the runs with an index; nan where none has one.
         covered: share of the intervals that hold the truth; nan where there is none.
         none: share of the runs without an index.
         missed: share of all runs with an interval that does not hold the truth.
@@ -500,7 +501,7 @@ def study(world: World, null: str, runs: int, seed: int) -> Found:
     given = np.isfinite(values)
     held = int(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).sum())
     return Found(
-        float(values[given].mean()) - truth if given.any() else math.nan,
+        float(np.median(values[given])) - truth if given.any() else math.nan,
         held / len(ends) if len(ends) else math.nan,
         1 - float(given.mean()),
         (len(ends) - held) / runs,

@@ -353,8 +353,8 @@ class _Log:
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
         made = result.details.get("made") or {}
-        self.current = made.get("numbers") == outcome.NUMBERS
-        """Whether this version's way of computing made the numbers."""
+        self.numbers: int = made.get("numbers") or 0
+        """The version of how the numbers were computed."""
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
 
     def _of_table(self, records: list[Record]) -> list[Record]:
@@ -553,7 +553,7 @@ class _Log:
 
     def _differs(self, path: str, stored: Any, fresh: Any) -> None:
         """Refuse a difference; where another version computed the number, only those that every version computes alike."""
-        if self.current or _POINTS.search(path):
+        if outcome.since(path) <= self.numbers <= outcome.NUMBERS or _POINTS.search(path):
             raise _refuse(self.where, path, stored, fresh)
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
@@ -653,7 +653,7 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
     _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
     fresh = magic.numbers(records, str(about["variant"]), judged, **options)
-    current = (result.details.get("made") or {}).get("numbers") == outcome.NUMBERS
+    current = outcome.since("magic") <= ((result.details.get("made") or {}).get("numbers") or 0) <= outcome.NUMBERS
     for name, one in about["numbers"].items():
         again = magic.to_json(fresh[name])
         apart = next((key for key in ("value", "low", "high", "n", "se", "level") if key in one and not _same(one[key], again[key])), None)

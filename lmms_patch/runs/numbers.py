@@ -27,6 +27,17 @@ NUMBERS = 2
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
 
+def since(path: str) -> int:
+    """Return the version from which on a number of an analysis is computed as it is now.
+
+    2: luck is weighed by habit, and docs are no longer split by how varied their answers are.
+
+    Args:
+        path: where it stands, such as ``grids.3.adj.estimate.value``.
+    """
+    return 2 if ".adj" in path or path.endswith(".mark") else 1
+
+
 @dataclass(frozen=True)
 class Grid:
     """The numbers of one grid, or of one set of boxes; scores on the metric's own scale. Not valid: index, gap and luck are None.

@@ -43,9 +43,9 @@ A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % 
 
 DIFFERS = 0.99
 """The level of the tests of the assumptions."""
-APART, APART_OF_TWO, TILT, SILENCE = 0.05, 0.1, 0.02, 0.1
-"""The least that counts: how far apart two ways to count docs that say every option lie, as an index (with two options, more comes from cells that
-know what the full image does not); and what ``Tests.tilt`` and ``Tests.silence`` exceed, as shares of answers."""
+APART, TILT, SILENCE = 0.05, 0.02, 0.1
+"""The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt`` and ``Tests.silence``
+exceed, as shares of answers."""
 ALL = 0.9
 """The share of docs that say every option from which on too few are left to tell how many know nothing."""
 MOST_NAMED = 64
@@ -176,29 +176,31 @@ class Tests:
     Attributes:
         differs: by how much the index with equal weights exceeds RCI_adj.
         silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never say the gold.
-        apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way.
+        apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs with three options and more.
         tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
-        two: whether docs with two options are among them.
+        short: by how much the mean score of the cells falls short of what κ_MPP asks for, as a share; of docs with two options (``_Named.short``).
     """
 
     differs: Estimate
     silence: Estimate
     apart: Estimate
     tilt: Estimate
-    two: bool
+    short: Estimate
 
     @property
     def unlike(self) -> bool:
         """Whether wrong images are answered otherwise than cells that show nothing."""
-        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE))
+        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or _beyond(self.short, 0) > 0)
 
     @property
     def reason(self) -> str:
         """Why no form of the index is right; empty where one may be."""
         if self.unlike and _beyond(self.tilt, TILT) > 0:
             return f"{UNLIKE}, and the words alone point to the gold"
-        far = self.apart.value is None or not math.isfinite(self.apart.value) or _beyond(self.apart, APART_OF_TWO if self.two else APART)
-        return UNLIKE if far and (self.unlike or self.two) else ""
+        if self.short.value is not None:  # with two options there is no other form
+            return UNLIKE if self.unlike else ""
+        apart = math.nan if self.apart.value is None else abs(self.apart.value)
+        return UNLIKE if self.unlike and not apart <= max(APART, 2 * (self.apart.se or 0)) else ""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ class Luck:
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("tests",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("tests",)
 
     estimate: Estimate
     fip0: Number | None
@@ -323,7 +326,7 @@ def measured(
     classes, labels = _merged(scores)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)
-    weights = None if scores.habits is None else _Weighted(scores, scores.habits, classes, kept)
+    weights = None if scores.habits is None or not (scores.habits.options > 1).any() else _Weighted(scores, scores.habits, classes, kept)
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
     drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
@@ -332,8 +335,8 @@ def measured(
     if weights is not None:
         sums = ((given, given[:, :width]), (drawn, with_prior))
         by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
-        tilt, silence = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence))
-        beside = _Beside(by_habit, by_full, tilt, silence, weights.two)
+        tests = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short))
+        beside = _Beside(by_habit, by_full, *tests)
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(given[:, :width], value, d),
@@ -377,11 +380,10 @@ class _Weighted:
 
     Attributes:
         columns: shape (docs, all columns), to be summed beside those of ``_by_class``.
-        two: whether some docs have two options, whose losses get no weights.
     """
 
     def __init__(self, scores: Measured, said: Habits, classes: Ints, kept: Sequence[int]) -> None:
-        self._first, self.two = len(kept) * 11, False
+        self._first = len(kept) * 11
         self._classes: list[list[_Unknown | _Named]] = []
         columns: list[Array] = []
         for c in kept:
@@ -391,7 +393,6 @@ class _Weighted:
                 if options < 2:
                     parts.append(_Unknown(columns, scores, docs))
                 else:
-                    self.two |= options == 2
                     parts.append(_Named(columns, scores, said, docs, options))
             self._classes.append(parts)
         self.columns = np.column_stack(columns) if columns else np.zeros((len(scores.full), 0))
@@ -429,6 +430,24 @@ class _Weighted:
         _, _, *counts = self._tests(drawn)
         return _share(*counts[2:]) - _share(*counts[:2])
 
+    def short(self, drawn: Array) -> Array:
+        """Return by how much the cells of docs with two options score less than κ_MPP asks for; nan where no doc has two.
+
+        A doc that one cell answers has at least one right cell more than its habit gives it, so the mean score of the cells must exceed that of wrong
+        images by κ (1 − that) / cells. Below 0, κ takes at least one right cell from as many docs as it says. Where habits are alike, more cells may
+        know, so only a shortfall speaks.
+        """
+        parts = [part for parts in self._classes for part in parts if isinstance(part, _Named) and part.options == 2]
+        if not parts:
+            return np.full(len(drawn), math.nan)
+        sums = np.sum([drawn[:, self._first :][:, part.means].T for part in parts], axis=0)
+        lost, null_lost, right, null_right, docs, null_docs, tries = sums
+        cells = _share(tries, docs)
+        missed = _share(null_lost, null_docs)
+        kappa = 1 - _share(lost, docs) / np.where(missed > 0, missed, math.nan)
+        gain, base = _share(right, docs) - _share(null_right, null_docs), _share(null_right, null_docs)
+        return np.asarray(np.where(kappa > 0, kappa * (1 - base) / cells - gain, gain - kappa * missed / cells))
+
     def _tests(self, drawn: Array) -> Array:
         """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
         parts = [part for parts in self._classes for part in parts if isinstance(part, _Named)]
@@ -457,7 +476,7 @@ class _Named:
     """
 
     def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags, options: int) -> None:
-        self._options = options
+        self.options = options
         share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
         once = np.eye(options + 1, options, dtype=int)  # the last row is of no option
         gold = once[np.where(docs, said.gold, -1)] > 0
@@ -481,6 +500,13 @@ class _Named:
         for i in (1, 3):
             missed = sides[i] & ~(counts[i] * gold).any(axis=1)
             tests += [np.where(missed, said.tries - counts[i].sum(axis=1), 0), np.where(missed, said.tries, 0)]
+        marks = np.maximum(scores.ceiling[:, 0], 1e-300)
+        right = [(counts[i] * gold).sum(axis=1) / np.maximum(said.tries, 1) for i in (1, 3)]
+        means = [losses[1] / marks, losses[3] / marks, *right, np.ones(len(docs)), np.ones(len(docs)), said.tries]
+        self.means = _put(
+            columns, [np.where(sides[i], mean, 0) for i, mean in zip((1, 3, 1, 3, 1, 3, 1), means, strict=True)] if options == 2 else []
+        )
+        """Losses of the best cell, mean score of the cells (each own and of the wrong image), as shares of full marks; docs of both; cells."""
         self.tests = _put(columns, tests)
         """Excess of golds and named options on varied wrong images; answers without an option and all answers, of docs that never say the gold, on
         cells and on wrong images."""
@@ -494,11 +520,11 @@ class _Named:
                 missing = _share(mine[:, self._all.start + i], whole)
                 out[side] = np.where(missing < ALL, out[side] / np.where(missing < ALL, 1 - missing, 1), math.nan)
             return out
-        if self._options == 2:
+        if self.options == 2:
             out[1::2] = mine[:, self._plain].T[1::2]
             return out
         for side, (kinds, place) in zip((1, 3), self._kinds, strict=True):
-            out[side] += (habits.said_all(kinds, mine[:, place], self._options) * mine[:, place]).sum(axis=1) if len(kinds) else 0
+            out[side] += (habits.said_all(kinds, mine[:, place], self.options) * mine[:, place]).sum(axis=1) if len(kinds) else 0
         return out
 
 
@@ -708,7 +734,7 @@ def judge(
                 less(beside.silence[0], np.zeros(1), beside.silence[1]),
                 less(1 - best / full, by_full, 1 - best_drawn / full_drawn - by_full_drawn),
                 less(beside.tilt[0], np.zeros(1), beside.tilt[1]),
-                beside.two,
+                less(beside.short[0], np.zeros(1), beside.short[1]),
             )
             luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best), tests=tests)
             if tests.reason:
@@ -724,15 +750,14 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
-        tilt, silence: ``_Weighted.tilt``, ``_Weighted.silence``.
-        two: ``_Weighted.two``.
+        tilt, silence, short: ``_Weighted.tilt``, ``_Weighted.silence``, ``_Weighted.short``.
     """
 
     by_habit: tuple[Numbers, ...]
     by_full: tuple[Numbers, ...]
     tilt: tuple[Array, ...]
     silence: tuple[Array, ...]
-    two: bool
+    short: tuple[Array, ...]
 
 
 def _beyond(one: Estimate, least: float) -> int:

@@ -92,6 +92,7 @@ def test_every_column_of_a_doc_by_hand(tmp_path):
         "failed": [None] * 6 + ["timeout"],
         "error": [None] * 4 + ["it raised", None, None],
         "unfinished": [False] * 7,
+        "names": [None] * 7,
     }
     of_doc = {
         "task": "toy_rci2", "filter": "none", "doc_id": 4, "question": ASKED, "gold": "A", "options": ["a cat", "a dog"], "category": "pets", "cluster": "7",

@@ -1,11 +1,13 @@
 """The corrected index from the answers on wrong images: against hand computations, and draws made by their definition."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.intervals import few_clusters
-from lmms_patch.stats.luck import Measured, measured
+from lmms_patch.stats.luck import Habits, Measured, measured
 
 CORNERS = np.array([[0.0, 1.0], [1.0, 1.0]])
 
@@ -19,12 +21,12 @@ def right(count, of):
     return np.repeat([1.0, 0.0], [count, of - count])
 
 
-def world(full, best, null_full, null_best, *, asked=None, varied=None, alike=0.0, classes=None, labels=("mc4",), corners=None, ceiling=1.0):
+def world(full, best, null_full, null_best, *, asked=None, classes=None, labels=("mc4",), corners=None, ceiling=1.0, habits=None):
     n = len(full)
     every = np.ones(n, bool)
     return Measured(
         rows(full), rows(best), rows(np.full(n, ceiling)), rows(null_full), rows(null_best), every if asked is None else asked,
-        every if varied is None else varied, np.full(n, alike), np.zeros(n, np.intp) if classes is None else classes, labels, corners,
+        np.zeros(n, np.intp) if classes is None else classes, labels, corners, habits=habits,
     )  # fmt: skip
 
 
@@ -92,49 +94,7 @@ def test_classes_share_the_prior_by_their_docs():
     assert three.high - three.low == pytest.approx(one.high - one.low, rel=0.15)
 
 
-# --- docs that repeat one answer -----------------------------------------------------------------------
-
-
-def split(varied, alike, docs=200):
-    """The labels of the classes of a world in which so many docs vary their answers, and so many repeat one by chance."""
-    sort = np.arange(docs) < varied
-    full = right(round(0.9 * docs), docs)
-    found = measured(world(full, full, right(docs // 10, docs), right(docs // 5, docs), varied=sort, alike=alike / docs), MEAN.value, draws=200)
-    return [(one.label, one.docs) for one in found.classes]
-
-
-@pytest.mark.parametrize(
-    ("varied", "alike", "classes"),
-    [  # of 200 docs; at least 50 of each sort, those beyond chance
-        (100, 0, [("mc4, one answer", 100), ("mc4, varied", 100)]),
-        (100, 50, [("mc4, one answer", 100), ("mc4, varied", 100)]),  # 100 repeat, 50 of them by chance: 50 beyond it
-        (100, 51, [("mc4", 200)]),
-        (50, 0, [("mc4, one answer", 150), ("mc4, varied", 50)]),
-        (49, 0, [("mc4", 200)]),
-        (150, 0, [("mc4, one answer", 50), ("mc4, varied", 150)]),
-        (151, 0, [("mc4", 200)]),
-        (200, 0, [("mc4", 200)]),
-        (0, 0, [("mc4", 200)]),
-    ],
-)
-def test_docs_that_repeat_themselves_are_a_class_where_both_sorts_are_common(varied, alike, classes):
-    assert split(varied, alike) == classes
-
-
-def test_split_classes_take_fip_and_mpp_from_the_asked_docs_alone():
-    """300 docs, 200 asked: 100 vary (FIP 0.9, MPP 0.5, null 0.1 and 0.3), 100 repeat themselves (FIP 0.6, MPP 0.6, null 0.2 and 0.2); the 100
-    that were not asked were all wrong, and count for nothing.
-    """
-    shares = ((0.9, 0.6, 0.0), (0.5, 0.6, 0.0), (0.1, 0.2, 0.7), (0.3, 0.2, 0.7))
-    parts = [np.concatenate([right(round(100 * share), 100) for share in each]) for each in shares]
-    found = measured(world(*parts, asked=np.arange(300) < 200, varied=np.arange(300) < 100), MEAN.value, draws=400)
-    of = {one.label: one for one in found.classes}
-    assert [of["mc4, varied"].fip, of["mc4, varied"].mpp, of["mc4, varied"].fip0, of["mc4, varied"].mpp0] == pytest.approx([0.9, 0.5, 0.1, 0.3])
-    assert [of["mc4, one answer"].fip, of["mc4, one answer"].fip0] == pytest.approx([0.6, 0.2])
-    full = (0.8 / 0.9 + 0.4 / 0.8) / 2
-    best = (0.2 / 0.7 + 0.4 / 0.8) / 2
-    assert found.estimate.value == pytest.approx(1 - best / full)
-    assert found.asked == 200
+# --- answer classes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,18 +141,13 @@ def test_a_best_cell_that_wins_as_often_on_a_wrong_picture_leaves_no_doubt():
     assert found.estimate.value == 1
 
 
-def test_docs_that_vary_may_leave_though_they_are_most():
-    """140 of 200 docs vary, and their best cell of a wrong image is always right. The other 60: FIP 0.8, MPP 0.7, null 0.1 and 0.2, so 7/9 and 5/8."""
+def test_a_class_that_is_most_docs_may_not_leave():
+    """140 of 200 docs are always right on their best cell of a wrong image; of the other 60 alone there would be an index."""
     shares = ((0.9, 0.8), (0.9, 0.7), (0.5, 0.1), (1.0, 0.2))
     parts = [np.concatenate([right(round(share * n), n) for share, n in zip(each, (140, 60), strict=True)]) for each in shares]
-    sorts = np.arange(200) < 140
-    found = measured(world(*parts, varied=sorts), MEAN.value, draws=400)
-    assert {one.label: one.state for one in found.classes} == {"mc4, varied": "saturated", "mc4, one answer": "used"}
-    assert found.saturated_docs == 140
-    assert found.estimate.value == pytest.approx(1 - (5 / 8) / (7 / 9))
-    by_question = measured(world(*parts, classes=1 - sorts.astype(np.intp), labels=("open", "mc4")), MEAN.value, draws=400)
-    assert by_question.estimate.value is None, "a class of questions that is most of them may not"
-    assert by_question.estimate.reason.endswith("in 140 of 200 docs")
+    found = measured(world(*parts, classes=(np.arange(200) >= 140).astype(np.intp), labels=("open", "mc4")), MEAN.value, draws=400)
+    assert found.estimate.value is None
+    assert found.estimate.reason.endswith("in 140 of 200 docs")
 
 
 def test_clusters_are_resampled_whole():
@@ -210,3 +165,98 @@ def test_few_clusters_have_no_index():
     found = measured(world(right(50, 60), right(40, 60), right(10, 60), right(20, 60)), MEAN.value, np.arange(60) % 9, draws=200)
     assert (found.estimate.value, found.estimate.reason) == (None, "9 clusters are too few")
     assert (found.asked, found.null) == (60, "measured")
+
+
+# --- weights by habit ------------------------------------------------------------------------------------
+
+
+def said(docs, gold, cells, full, null_cells, null_full, options=4):
+    """The habits of docs: for each kind of doc how many there are, and the options that its views name (0 on; -1: none)."""
+
+    def counts(answers):
+        return np.array([[list(one).count(option) for option in range(options)] for one in answers])
+
+    def of_docs(values):
+        return np.repeat(np.array(values), docs, axis=0)
+
+    return Habits(
+        np.full(sum(docs), options), of_docs(gold), of_docs(counts(cells)), of_docs(full), np.full(sum(docs), len(cells[0])),
+        of_docs(counts(null_cells)), of_docs(null_full),
+    )  # fmt: skip
+
+
+def test_a_doc_that_misses_stands_for_those_that_hit_by_luck():
+    """Four options, golds even, three cells. By hand: of the docs that know nothing each says one option on all cells: 3 of 4 miss, and each that
+    misses counts 4/3. 100 docs know it from a cell, 300 say one wrong option: 300 · 4/3 = 400 know nothing. On wrong images 400 of 500 abstain.
+    """
+    kinds = [(100, 0, (0, 0, 0)), *((75, gold, ((gold + step) % 4,) * 3) for gold in range(4) for step in (1,)), (100, 1, (1, 1, 1))]
+    docs, gold, cells = zip(*kinds, strict=True)
+    known = [100, 0, 0, 0, 0, 100]
+    best = np.repeat([1.0, 0, 0, 0, 0, 1.0], docs)
+    full = np.repeat([1.0, 0, 0, 0, 0, 1.0], docs)
+    silent, gone = [(-1, -1, -1)] * 6, [-1] * 6
+    habits = said(docs, gold, cells, [one[0] for one in cells], silent, gone)
+    found = measured(world(full, best, np.zeros(500), np.zeros(500), habits=habits), MEAN.value, draws=400)
+    share = np.bincount(np.repeat(gold, docs), minlength=4) / 500  # golds are not even here: option o is missed with 1 - share[o]
+    missed = sum(75 / (1 - share[(one + 1) % 4]) for one in range(4)) / 500
+    assert found.kappa_best == pytest.approx(1 - missed), "weighted losses, of which none is luck on the wrong image"
+    assert found.kappa_full == pytest.approx(1 - missed)
+    assert sum(known) == 200
+
+
+def test_where_wrong_images_are_answered_alike_the_weights_cancel():
+    """The same docs on cells and on wrong images: κ is 0 whatever the weights, and with half as many losses on cells it is a half."""
+    docs, gold = [50, 50, 50, 50], [0, 1, 2, 3]
+    cells = [((one + 1) % 4, (one + 1) % 4, (one + 2) % 4) for one in gold]
+    habits = said(docs, gold, cells, [-1] * 4, cells, [-1] * 4)
+    half = np.arange(200) % 2 == 0
+    found = measured(world(half, half, np.zeros(200), np.zeros(200), habits=habits), MEAN.value, draws=400)
+    assert (found.kappa_full, found.kappa_best) == pytest.approx((0.5, 0.5))
+    assert found.tests is not None
+    assert not found.tests.unlike
+    assert found.tests.short.value is None, "no doc has two options"
+
+
+def test_without_options_nothing_is_weighted_and_nothing_tested():
+    n = 200
+    parts = (right(160, n), right(140, n), right(50, n), right(100, n))
+    none = said([n], [0], [(0, 0)], [0], [(0, 0)], [0], options=2)
+    bare = measured(world(*parts), MEAN.value, draws=400)
+    unknown = dataclasses.replace(none, options=np.zeros(n, np.intp))
+    assert measured(world(*parts, habits=unknown), MEAN.value, draws=400).estimate == bare.estimate
+    assert bare.tests is None
+
+
+@pytest.mark.parametrize(
+    ("own", "wrong", "why"),
+    [
+        ("guess", "repeat", "wrong images are answered otherwise than cells that show nothing"),
+        ("repeat", "guess", "wrong images are answered otherwise than cells that show nothing"),
+        ("guess", "abstain", "wrong images are answered otherwise than cells that show nothing"),
+        ("guess", "guess", ""),
+        ("repeat", "repeat", ""),
+    ],
+)
+def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
+    """4,000 docs, all asked; 0.6 known from the full image, half of them from one cell. With two options no other form is left."""
+    stream = np.random.default_rng(3)
+    n, cells = 4000, 4
+    gold = stream.integers(0, 2, n)
+
+    def habit(kind):
+        one = stream.integers(0, 2, (n, 1 if kind == "repeat" else 1 + cells))
+        return np.broadcast_to(one, (n, 1 + cells)).copy() if kind != "abstain" else np.full((n, 1 + cells), -1)
+
+    seen, lost = habit(own), habit(wrong)
+    lost = seen.copy() if own == wrong == "repeat" else lost
+    known = stream.random(n)
+    seen[known < 0.6, 0] = gold[known < 0.6]
+    seen[known < 0.3, 2] = gold[known < 0.3]
+    hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
+    counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in (0, 1)], 1) for answers in (seen, lost))
+    habits = Habits(np.full(n, 2), gold, counts, seen[:, 0], np.full(n, cells), null_counts, lost[:, 0])
+    parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
+    found = measured(world(*parts, corners=CORNERS, habits=habits), MEAN.value, draws=400)
+    assert found.estimate.reason == why or not why
+    assert (found.estimate.value is None) == bool(why)
+    assert why or found.estimate.value == pytest.approx(0.5, abs=0.15)
