@@ -15,6 +15,9 @@ else the one as published.
 | ``unread`` | the gate refuses the index for another reason, or there is no index |
 | ``undecided`` | none of these: the interval is too wide, or no null was measured and the index is low, or contradicts the corrected one |
 
+Over several tasks the false discovery rate of the first five is held at 5 % (Benjamini & Hochberg 1995): of 20 tasks without any effect one in
+twenty pages says something of one. An interval is read at the level that goes with it (Benjamini & Yekutieli 2005), ``Case.level``.
+
 Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers the index.
 
 Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` and ``subtitled`` are said beside
@@ -23,6 +26,7 @@ the first rule of a case.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +40,8 @@ from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.index import BANDS
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.intervals import at_level
+from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.text import line
 
 MOST = 5
@@ -44,6 +49,8 @@ MOST = 5
 WITH_NUMBERS, NAMED = 4, 12
 """Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
 EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
+NOT_WHICH = "That is some cell of each image: one run cannot tell one good cell from several that know a little; _crci or a second run can."
+_INDEXED = ("whole", "cell", "undecided")
 REASON = 110
 """The most characters of a reason that a sentence quotes."""
 
@@ -65,6 +72,7 @@ class Case:
         higher: whether the primary metric is better when higher.
         tst: ``tst_details`` (docs/records.md); empty where there is none, or only its numbers are known.
         subtitled: whether every part of a clip was asked with the subtitles of the whole clip.
+        level: at which the interval of an index is read (``_held_together``); intervals are shown at their own.
     """
 
     key: str
@@ -79,6 +87,7 @@ class Case:
     higher: bool = True
     tst: Mapping[str, Any] = field(default_factory=dict)
     subtitled: bool = False
+    level: float = LEVEL
 
     @property
     def score(self) -> str:
@@ -188,6 +197,7 @@ _RULES = {
 
 def findings(cases: Sequence[Case]) -> list[Finding]:
     """Return what to know of some tasks, the most important first; every task is in at least one sentence."""
+    cases, family = _held_together(cases)
     teller = _Teller(cases)
     ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
     for one in cases:
@@ -213,6 +223,21 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         said = "; ".join(words for words, _ in parts)
         keys = dict.fromkeys(one.key for _, among in parts for one in [*among, *(again if about == "no image" else [])])
         out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
+    return _with_notes(out, cases, family)
+
+
+def _with_notes(said: list[Finding], cases: Sequence[Case], family: int) -> list[Finding]:
+    """Add to findings what one run, and one of many tasks, cannot tell."""
+    confirmed = {(one.model, one.base) for one in cases if KINDS[one.kind].every_order}
+    by_key = {one.key: one for one in cases}
+    out = []
+    for one in said:
+        notes = []
+        if one.kind == "cell" and any((by_key[key].model, by_key[key].base) not in confirmed for key in one.cases):
+            notes.append(NOT_WHICH)
+        if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
+            notes.append(f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false.")
+        out.append(dataclasses.replace(one, text=" ".join([one.text, *notes])))
     return out
 
 
@@ -222,6 +247,22 @@ def said_of(results: Iterable[Result]) -> str:
 
 
 # --- which rule -----------------------------------------------------------------------------------
+
+
+def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
+    """Return the cases with the level at which each index is read, and how many have an index to read.
+
+    The level is 1 − 0.05 R / m: of m cases with an index, R is the most that say something each at that level.
+    """
+    places = [place for place, one in enumerate(cases) if KINDS[one.kind].index and one.analysis and _of_index(one)[0] not in ("unread", "no image")]
+    out, family = list(cases), len(places)
+    for said in range(family, 0, -1):
+        level = 1 - (1 - LEVEL) * said / family
+        for place in places:
+            out[place] = dataclasses.replace(cases[place], level=level)
+        if sum(_of_index(out[place])[0] != "undecided" for place in places) >= said:
+            break
+    return out, family
 
 
 def _rules_of(case: Case) -> list[str]:
@@ -284,7 +325,7 @@ def _of_index(case: Case) -> list[str]:
 
 def _of_grid(case: Case, n: int) -> str:
     """Return the rule of one grid."""
-    index, grid = case.index(n), case.grid(n)
+    index, grid = at_level(case.index(n), max(case.level, case.index(n).level)), case.grid(n)
     low, high = index.low, index.high
     measured = _is_measured(case, n)
     if low is None or high is None or low == high:  # without width: of an earlier version, it says nothing
@@ -421,7 +462,11 @@ class _Teller:
         if rule == "no image":
             looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
             other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
-            return f"{case.score} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}" if looked else ""
+            if not looked:
+                return ""
+            most = (looked.get("difference") or {}).get("high")
+            more = f", so the image adds less than {number(most)}" if most is not None and most > 0 else ""
+            return f"{case.score} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}{more}"
         if rule in ("not without", "subtitled"):
             return ""
         if rule == "not learned":
@@ -457,7 +502,7 @@ class _Teller:
         index, kind = case.index(n), KINDS[case.kind]
         name = f"{str(kind.index).upper()}{f'_{n}' if grid or len(case.grids) > 1 else ''}"
         words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
-        words += [] if _is_measured(case, n) else ["luck not measured"]
+        words += [] if _is_measured(case, n) else ["luck not removed" if _not_corrected(case, n) else "luck not measured"]
         words += ["not checked that it looks"] if reading.unchecked(case.analysis) else []
         return ", ".join([f"{name} {self._ends(index, signed=True, two=True)}", *words])
 
@@ -532,6 +577,8 @@ class _Teller:
             return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
         if index.low == index.high:
             return f"{said[0]}, {reading.WITHOUT_WIDTH}"
+        if why := _not_corrected(case, n):
+            return f"{said[0]}, {why}"
         if not _is_measured(case, n) and index.high <= EVEN:
             return f"{said[0]}, and luck alone may make it so low"
         times = times_wanted(index)
@@ -555,6 +602,12 @@ def _places(case: Case) -> list[str]:
     best, worst = (choose(range(len(values)), key=values.__getitem__) for choose in (max, min))
     ends = " and ".join(f"{number(values[place])} at {chr(ord('A') + place)}" for place in (best, worst))
     return [f"by the place of the gold between {ends}"]
+
+
+def _not_corrected(case: Case, n: int) -> str:
+    """Return why a measured null gave no corrected index; empty where it gave one, or none was measured."""
+    adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
+    return _short(adj.reason) if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None else ""
 
 
 def _telling(case: Case, rule: str) -> int:

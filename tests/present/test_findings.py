@@ -13,6 +13,7 @@ from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.luck import Measured, measured
 from tests.making.cases import ends, indexed, plain
 from tests.making.runs import mc_run, write_run
+from tests.sizes import size
 
 NEAR = {"valid": False, "reason": "near chance: FIP 0.26 is below 0.30, the floor 0.25 and its margin", "fip": 0.26}
 LOOKS = {"against": "wrong images", "value": False, "full": 0.9, "other": 0.89}
@@ -20,6 +21,9 @@ SAME_GATE = {"valid": False, "reason": f"{SAME} (full image 0.9, a wrong image 0
 UNSHOWN = {"valid": False, "reason": f"{NOT_SHOWN}: full image 0.62, a wrong image 0.6, 60 docs; about 900 would tell"}
 FULL, WRONG = (3, 0.5, 0.42, 0.58), (3, -0.2, -0.3, -0.1)
 
+WHICH = "That is some cell of each image: one run cannot tell one good cell from several that know a little; _crci or a second run can."
+OF_TWO = "Of 2 tasks, so intervals are read at 97.5 %: at most 5 % of such findings are expected to be false."
+OF_FIVE = "Of 5 tasks, so intervals are read at 98 %: at most 5 % of such findings are expected to be false."
 SITUATIONS = {
     "one that needs the whole image": (
         [indexed("a", FULL)],
@@ -35,15 +39,15 @@ SITUATIONS = {
     ),
     "a negative index": (
         [indexed("a", WRONG)],
-        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10])."],
+        [f"One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
     ),
     "an index that ends at 0": (
         [indexed("a", (3, -0.2, -0.4, 0.0))],
-        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.40, 0.00])."],
+        [f"One cell is enough for a (RCI -0.20, 95 % interval [-0.40, 0.00]). {WHICH}"],
     ),
     "balanced, and surely so": (
         [indexed("a", (3, 0.02, -0.03, 0.07))],
-        ["One cell does as well as the whole image, within 0.10, in a (RCI +0.02, 95 % interval [-0.03, +0.07])."],
+        [f"One cell does as well as the whole image, within 0.10, in a (RCI +0.02, 95 % interval [-0.03, +0.07]). {WHICH}"],
     ),
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
@@ -51,11 +55,11 @@ SITUATIONS = {
     ),
     "two grids that agree: the finer one is shown": (
         [indexed("a", (2, -0.1, -0.2, -0.05), WRONG)],
-        ["One cell is enough for a (RCI_3 -0.20, 95 % interval [-0.30, -0.10])."],
+        [f"One cell is enough for a (RCI_3 -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
     ),
     "two grids that do not": (
         [indexed("a", (2, -0.1, -0.2, -0.05), FULL)],
-        ["The size of the cells decides in a (RCI_2 -0.10, 95 % interval [-0.20, -0.05], RCI_3 +0.50 [+0.42, +0.58])."],
+        [f"The size of the cells decides in a (RCI_2 -0.10, 95 % interval [-0.20, -0.05], RCI_3 +0.50 [+0.42, +0.58]). {WHICH}"],
     ),
     "one grid undecided: it is the one shown": (  # half 0.17, 0 is 0.05 away, 0.10 too: 400 (0.17 / 0.05)^2 = 4,624
         [indexed("a", (2, 0.05, -0.12, 0.22), FULL)],
@@ -127,8 +131,8 @@ SITUATIONS = {
     "a low index that luck may explain": (
         [indexed("a", (3, -0.2, -0.3, -0.1), null=None), indexed("b", (3, 0.4, 0.35, 0.45), null=None)],
         [
-            "The whole image is needed for b (RCI +0.40, 95 % interval [+0.35, +0.45], luck not measured).",
-            "Undecided: a (RCI -0.20 [-0.30, -0.10], luck not measured, and luck alone may make it so low).",
+            f"The whole image is needed for b (RCI +0.40, 95 % interval [+0.35, +0.45], luck not measured). {OF_TWO}",
+            f"Undecided: a (RCI -0.20 [-0.30, -0.10], luck not measured, and luck alone may make it so low). {OF_TWO}",
         ],
     ),
     "near chance": (
@@ -167,7 +171,7 @@ SITUATIONS = {
         [indexed("a", FULL, model="x"), indexed("a", WRONG, model="y")],
         [
             "The whole image is needed for a (x) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            "One cell is enough for a (y) (RCI -0.20 [-0.30, -0.10]).",
+            f"One cell is enough for a (y) (RCI -0.20 [-0.30, -0.10]). {WHICH}",
         ],
     ),
     "three models: a benchmark is named once": (
@@ -179,7 +183,7 @@ SITUATIONS = {
         ],
         [
             "The whole image is needed for a (all 3 models, RCI +0.50) and b (y) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            "One cell is enough for b (2 of 3 models, RCI -0.40 to -0.20).",
+            f"One cell is enough for b (2 of 3 models, RCI -0.40 to -0.20). {WHICH}",
         ],
     ),
     "three models near chance": (
@@ -190,7 +194,7 @@ SITUATIONS = {
         [indexed("a", WRONG), indexed("b", (3, -0.4, -0.5, -0.3)), indexed("c", FULL), indexed("d", (3, 0.7, 0.6, 0.8))],
         [
             "The whole image is needed for d (RCI +0.70, 95 % interval [+0.60, +0.80]) and c (RCI +0.50 [+0.42, +0.58]).",
-            "One cell is enough for b (RCI -0.40 [-0.50, -0.30]) and a (RCI -0.20 [-0.30, -0.10]).",
+            f"One cell is enough for b (RCI -0.40 [-0.50, -0.30]) and a (RCI -0.20 [-0.30, -0.10]). {WHICH}",
         ],
     ),
     "six of which three are undecided": (
@@ -201,11 +205,11 @@ SITUATIONS = {
             *(indexed(name, (3, 0.05, -0.12, 0.22)) for name in "def"),
         ],
         [
-            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            "One cell is enough for b (RCI -0.20 [-0.30, -0.10]).",
+            f"The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]). {OF_FIVE}",
+            f"One cell is enough for b (RCI -0.20 [-0.30, -0.10]). {WHICH} {OF_FIVE}",
             "Cannot be read: c (acc 0.260 on the full image, 0.250 by chance).",
             "Undecided: d (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400), e (RCI +0.05 [-0.12, +0.22], about "
-            "4,700 docs would settle it, this run has 400) and f (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400).",
+            f"4,700 docs would settle it, this run has 400) and f (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400). {OF_FIVE}",
         ],
     ),
     "a blind run beside the full image": (
@@ -276,6 +280,37 @@ def test_the_sentences_of(name):
     assert [one.text for one in findings(cases)] == expected
 
 
+def test_of_twenty_tasks_without_an_effect_one_page_in_twenty_says_something():
+    """True index 0 in 20 tasks, its estimate normal with the interval's standard error: by arithmetic 1 - 0.95^20 = 64 % without the correction."""
+    stream, pages = np.random.default_rng(0), size(400, 2000)
+    said = {True: 0, False: 0}
+    for _page in range(pages):
+        drawn = stream.standard_normal(20) * 0.1
+        cases = [indexed(f"t{place}", (3, value, value - 0.196, value + 0.196)) for place, value in enumerate(drawn)]
+        for together, some in ((True, [cases]), (False, [[one] for one in cases])):
+            said[together] += any(one.kind in ("whole", "cell") for among in some for one in findings(among))
+    assert said[True] / pages <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / pages)
+    assert said[False] / pages > 0.5
+
+
+def test_a_clear_task_is_found_among_many():
+    """One task far from 0 among 19 without an effect; and where all 20 are clear, each is read at 95 %."""
+    nothing = [indexed(f"t{place}", (3, 0.02, -0.2, 0.24)) for place in range(19)]
+    [first, *_] = findings([*nothing, indexed("x", (3, 0.6, 0.5, 0.7))])
+    assert (first.kind, first.cases) == ("whole", ("m/x_rci",))
+    assert "Of 20 tasks, so intervals are read at 99.75 %" in first.text
+    clear = [indexed(f"t{place}", (3, 0.04, 0.01, 0.07)) for place in range(20)]
+    assert [one.kind for one in findings(clear)] == ["whole"]
+    assert "read at" not in findings(clear)[0].text
+
+
+def test_luck_that_is_not_removed_is_named():
+    """Wrong images are answered otherwise: the index as published is low, and says nothing."""
+    unlike = "wrong images are answered otherwise than cells that show nothing"
+    one = indexed("a", (3, None, None, None, 3, unlike), raw=(-0.2, -0.3, -0.1))
+    assert [told.text for told in findings([one])] == [f"Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], luck not removed, {unlike})."]
+
+
 def test_every_task_is_in_a_sentence_and_there_are_at_most_five():
     """Of all situations at once: each base gets a name of its own."""
     every = []
@@ -332,7 +367,7 @@ def test_an_interval_narrows_in_step_only_where_docs_on_wrong_images_do():
 
         asked = np.arange(docs) < wrong
         of_one = np.zeros(docs, np.intp)
-        given = Measured(rows(0.8), rows(0.6), rows(1), rows(0.25), rows(0.4), asked, asked, np.zeros(docs), of_one, ("mc4",))
+        given = Measured(rows(0.8), rows(0.6), rows(1), rows(0.25), rows(0.4), asked, of_one, ("mc4",))
         return measured(given, MEAN.value, draws=400, seed=seed).estimate.se
 
     few, step, more = (np.mean([error(docs, wrong, seed) for seed in range(12)]) for docs, wrong in ((400, 100), (1600, 400), (1600, 100)))
