@@ -49,7 +49,7 @@ MOST = 5
 WITH_NUMBERS, NAMED = 4, 12
 """Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
 EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
-NOT_WHICH = "That is some cell of each image: one run cannot tell one good cell from several that know a little; _crci or a second run can."
+NOT_WHICH = "That is some cell of each image: before you publish it, confirm it with _crci or a second run."
 _INDEXED = ("whole", "cell", "undecided")
 REASON = 110
 """The most characters of a reason that a sentence quotes."""
@@ -234,7 +234,7 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int) -> list
     for one in said:
         notes = []
         if one.kind == "cell" and any((by_key[key].model, by_key[key].base) not in confirmed for key in one.cases):
-            notes.append(NOT_WHICH)
+            notes.append(KINDS[by_key[one.cases[0]].kind].words.say(NOT_WHICH))
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
             notes.append(f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false.")
         out.append(dataclasses.replace(one, text=" ".join([one.text, *notes])))

@@ -89,7 +89,7 @@ class _Task:
             self.warnings.append(
                 f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.warnings += filter(None, [failures.unfinished(table.logged)])
+        self.warnings += filter(None, [failures.unfinished(table.logged), failures.unread(table.logged)])
         self.constants = constants(table.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
         self.unread = self._unread()

@@ -23,6 +23,9 @@ REASON = "a call failed"
 """Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
 UNSCORED = "a view has no score"
 """Likewise where the scorer gave no value of the metric for an answer."""
+WORTH_UNREAD = 0.05
+"""Share of answers to the first view that name no option from which on a warning is due."""
+_UNREAD = "answers that name none of the options"
 WORTH_A_WARNING = 0.01
 """Share of docs with a failed call from which on a warning is due."""
 TOO_MANY = 0.05
@@ -85,9 +88,9 @@ def from_json(found: Mapping[str, Any] | None) -> Failed | None:
 
 
 def told_of(analysis: Mapping[str, Any]) -> list[str]:
-    """Return the sentences of a stored analysis about answers that are not whole and scored: failed, unscored, unfinished."""
+    """Return the sentences of a stored analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
     failed = from_json(analysis.get("failed"))
-    said = [line for line in analysis.get("warnings") or () if _NO_VALUE in line or _CUT in line]
+    said = [line for line in analysis.get("warnings") or () if _NO_VALUE in line or _CUT in line or _UNREAD in line]
     return [*([] if failed is None else [failed.sentence]), *said]
 
 
@@ -177,6 +180,25 @@ def unfinished(records: Sequence[Record]) -> str:
     if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said
+
+
+def unread(records: Sequence[Record]) -> str:
+    """Say how many answers name none of their doc's options, where that is more than a few of those to the first view; "" elsewhere.
+
+    The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is tested (``luck.Tests``).
+    """
+    asked = [record for record in records if record.is_asked]
+    parts = {
+        "the first view": [record.views[0] for record in asked],
+        "other views": [view for record in asked for view in record.views[1:]],
+        "a wrong image": [view for record in asked for view in record.wrong_views],
+    }
+    read = {what: [view.names == 0 for view in views if view.names is not None] for what, views in parts.items()}
+    first = read["the first view"]
+    if not first or sum(first) <= WORTH_UNREAD * len(first):
+        return ""
+    said = ", ".join(f"{sum(some)} of {len(some)} to {what}" for what, some in read.items() if some)
+    return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
 
 
 def too_many(records: Sequence[Record], key: Key) -> str:

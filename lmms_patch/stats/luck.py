@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.stats import habits
-from lmms_patch.stats.bounds import Count, Number
+from lmms_patch.stats.bounds import Count, Number, Share
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
@@ -43,6 +43,9 @@ A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % 
 
 DIFFERS = 0.99
 """The level of the tests of the assumptions."""
+LEAST_TOLD, FEW_OF_TWO = 20, 0.1
+"""The fewest docs on either side that a test rests on; and the share of docs with two options that may stay though wrong images are answered
+otherwise."""
 APART, TILT, SILENCE = 0.05, 0.02, 0.1
 """The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt`` and ``Tests.silence``
 exceed, as shares of answers."""
@@ -178,7 +181,8 @@ class Tests:
         silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never say the gold.
         apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs with three options and more.
         tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
-        short: by how much the mean score of the cells falls short of what κ_MPP asks for, as a share; of docs with two options (``_Named.short``).
+        short: by how much the mean score of the cells falls short of what κ_MPP asks for, as a share; of docs with two options (``_Weighted.short``).
+        two: the share of docs with two options, 0..1.
     """
 
     differs: Estimate
@@ -186,6 +190,7 @@ class Tests:
     apart: Estimate
     tilt: Estimate
     short: Estimate
+    two: Share
 
     @property
     def unlike(self) -> bool:
@@ -197,8 +202,8 @@ class Tests:
         """Why no form of the index is right; empty where one may be."""
         if self.unlike and _beyond(self.tilt, TILT) > 0:
             return f"{UNLIKE}, and the words alone point to the gold"
-        if self.short.value is not None:  # with two options there is no other form
-            return UNLIKE if self.unlike else ""
+        if self.unlike and self.two > FEW_OF_TWO:  # with two options there is no other form
+            return UNLIKE
         apart = math.nan if self.apart.value is None else abs(self.apart.value)
         return UNLIKE if self.unlike and not apart <= max(APART, 2 * (self.apart.se or 0)) else ""
 
@@ -335,8 +340,8 @@ def measured(
     if weights is not None:
         sums = ((given, given[:, :width]), (drawn, with_prior))
         by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
-        tests = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short))
-        beside = _Beside(by_habit, by_full, *tests)
+        tilt, silence, short = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short))
+        beside = _Beside(by_habit, by_full, tilt, silence, short, weights.two)
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(given[:, :width], value, d),
@@ -380,10 +385,11 @@ class _Weighted:
 
     Attributes:
         columns: shape (docs, all columns), to be summed beside those of ``_by_class``.
+        two: the share of docs with two options.
     """
 
     def __init__(self, scores: Measured, said: Habits, classes: Ints, kept: Sequence[int]) -> None:
-        self._first = len(kept) * 11
+        self._first, self.two = len(kept) * 11, float((said.options == 2).mean())
         self._classes: list[list[_Unknown | _Named]] = []
         columns: list[Array] = []
         for c in kept:
@@ -427,6 +433,8 @@ class _Weighted:
 
     def silence(self, drawn: Array) -> Array:
         """Return by how much more often than on cells a wrong image gets an answer that names no option, in docs that never say the gold."""
+        if min(np.sum([part.missed for part in self._named()], axis=0)) < LEAST_TOLD:
+            return np.full(len(drawn), math.nan)
         _, _, *counts = self._tests(drawn)
         return _share(*counts[2:]) - _share(*counts[:2])
 
@@ -437,8 +445,8 @@ class _Weighted:
         images by κ (1 − that) / cells. Below 0, κ takes at least one right cell from as many docs as it says. Where habits are alike, more cells may
         know, so only a shortfall speaks.
         """
-        parts = [part for parts in self._classes for part in parts if isinstance(part, _Named) and part.options == 2]
-        if not parts:
+        parts = [part for part in self._named() if part.options == 2]
+        if sum(part.asked for part in parts) < LEAST_TOLD:
             return np.full(len(drawn), math.nan)
         sums = np.sum([drawn[:, self._first :][:, part.means].T for part in parts], axis=0)
         lost, null_lost, right, null_right, docs, null_docs, tries = sums
@@ -450,8 +458,10 @@ class _Weighted:
 
     def _tests(self, drawn: Array) -> Array:
         """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
-        parts = [part for parts in self._classes for part in parts if isinstance(part, _Named)]
-        return np.sum([drawn[:, self._first :][:, part.tests].T for part in parts], axis=0) if parts else np.zeros((6, len(drawn)))
+        return np.asarray(np.sum([drawn[:, self._first :][:, part.tests].T for part in self._named()], axis=0))
+
+    def _named(self) -> list[_Named]:
+        return [part for parts in self._classes for part in parts if isinstance(part, _Named)]
 
 
 class _Unknown:
@@ -496,9 +506,12 @@ class _Named:
         varied = sides[3] & ((counts[3] > 0).sum(axis=1) > 1)
         named = counts[3].sum(axis=1)
         excess = (counts[3] * gold).sum(axis=1) - counts[3] @ share
+        self.missed, self.asked = list[int](), int(sides[3].sum())
+        """Docs that never say the gold, on cells and on wrong images; docs on wrong images."""
         tests = [np.where(varied, excess, 0), np.where(varied, named, 0)]
         for i in (1, 3):
             missed = sides[i] & ~(counts[i] * gold).any(axis=1)
+            self.missed.append(int(missed.sum()))
             tests += [np.where(missed, said.tries - counts[i].sum(axis=1), 0), np.where(missed, said.tries, 0)]
         marks = np.maximum(scores.ceiling[:, 0], 1e-300)
         right = [(counts[i] * gold).sum(axis=1) / np.maximum(said.tries, 1) for i in (1, 3)]
@@ -735,6 +748,7 @@ def judge(
                 less(1 - best / full, by_full, 1 - best_drawn / full_drawn - by_full_drawn),
                 less(beside.tilt[0], np.zeros(1), beside.tilt[1]),
                 less(beside.short[0], np.zeros(1), beside.short[1]),
+                beside.two,
             )
             luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best), tests=tests)
             if tests.reason:
@@ -750,7 +764,7 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
-        tilt, silence, short: ``_Weighted.tilt``, ``_Weighted.silence``, ``_Weighted.short``.
+        tilt, silence, short, two: of ``_Weighted``.
     """
 
     by_habit: tuple[Numbers, ...]
@@ -758,6 +772,7 @@ class _Beside:
     tilt: tuple[Array, ...]
     silence: tuple[Array, ...]
     short: tuple[Array, ...]
+    two: float
 
 
 def _beyond(one: Estimate, least: float) -> int:

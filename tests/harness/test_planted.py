@@ -118,7 +118,7 @@ def test_a_family_that_the_text_answers_is_refused_everywhere(planted, today, tm
 
     assert main(["show", str(planted)]) == 0
     printed = capsys.readouterr().out
-    assert "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images)" in " ".join(printed.split())
+    assert "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images" in " ".join(printed.split())
     assert main(["leaderboard", str(planted), "--output", str(tmp_path / "board"), "--quiet"]) == 0
     board = json.loads(next((tmp_path / "board").rglob("*.json")).read_text())
     rows = [row for row in _objects(board) if row.get("benchmark") == "mosaic_text" or row.get("task") == "mosaic_text_rci"]

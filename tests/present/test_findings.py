@@ -21,7 +21,7 @@ SAME_GATE = {"valid": False, "reason": f"{SAME} (full image 0.9, a wrong image 0
 UNSHOWN = {"valid": False, "reason": f"{NOT_SHOWN}: full image 0.62, a wrong image 0.6, 60 docs; about 900 would tell"}
 FULL, WRONG = (3, 0.5, 0.42, 0.58), (3, -0.2, -0.3, -0.1)
 
-WHICH = "That is some cell of each image: one run cannot tell one good cell from several that know a little; _crci or a second run can."
+WHICH = "That is some cell of each image: before you publish it, confirm it with _crci or a second run."
 OF_TWO = "Of 2 tasks, so intervals are read at 97.5 %: at most 5 % of such findings are expected to be false."
 OF_FIVE = "Of 5 tasks, so intervals are read at 98 %: at most 5 % of such findings are expected to be false."
 SITUATIONS = {

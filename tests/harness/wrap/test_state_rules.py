@@ -140,7 +140,7 @@ FULL, CELL = 1, 7
 
 
 def test_the_table_has_a_row_for_each_state():
-    assert tuple(rules()) == STATES_OF_THE_TABLE
+    assert tuple(rules()) == (*STATES_OF_THE_TABLE, "unread")  # its docs have options: below
 
 
 UNSCORED = ("{}", "{'acc': None}", "{'acc': float('nan')}")
@@ -175,6 +175,33 @@ def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
         "a warning": any(not line.startswith(OF_EVERY_RUN) for line in patch["analysis"]["warnings"]),
     }
     assert {name for name, holds in counts.items() if holds} == {re.sub(r" \(.*", "", one) for one in row["counted by"].split(", ") if one}
+
+
+def test_an_answer_that_names_no_option_is_unread(tmp_path):
+    """Yes/no questions; of 60 docs the full image gets "I cannot tell." in 6, and in another run in 3 (5 %); the scorer takes it as it is.
+
+    Of the cells, 20 docs get "??" on all four; 10 docs whose gold is no get "No, I think", which the scorer does not take for "no": 120 are unread.
+    """
+    wanted = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}]
+    data = rows(DOCS, answer=lambda doc: "yes" if doc % 2 else "no")
+    row = rules()["unread"]
+    for silent in (6, 3):
+
+        def said(prompt, images, silent=silent):
+            doc = images[0].getpixel((0, 0))[2]
+            whole = images[0].width == 60
+            return "I cannot tell." if whole and doc < silent else ("yes" if doc % 2 else "no") if whole else ("yes", "No, I think", "??")[doc % 3]
+
+        found = run(Model(said), "toy_rci2", write_task(tmp_path / str(silent), "toy", data, metric_list=wanted))
+        numbers, records = metrics(found, "toy_rci2"), {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]}
+        assert [records[doc]["views"][0]["names"] for doc in (0, 6, 7)] == [0, 2, 1]
+        assert [records[doc]["views"][1]["names"] for doc in (0, 1, 2)] == [1, 2, 0]
+        assert {records[doc]["views"][0]["scores"]["exact_match"] for doc in range(silent)} == {0.0}, row["score"]
+        assert (numbers["exact_match"], numbers["patch"]["analysis"]["fip"]["value"]) == ((DOCS - silent) / DOCS,) * 2, row["the harness's `m`"]
+        said_of = [line for line in numbers["patch"]["analysis"]["warnings"] if "none of the options" in line]
+        assert said_of == [
+            "answers that name none of the options: 6 of 60 to the first view, 120 of 240 to other views; they are scored as they are, mostly as wrong"
+        ] * (silent == 6)
 
 
 def test_a_run_without_such_answers_says_nothing_of_them(tmp_path):

@@ -164,7 +164,9 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     assert "near chance" not in table([one])
     assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
     (said,) = told(worlds["never"])
-    assert re.fullmatch(r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images\)\.", said)
+    assert re.fullmatch(
+        r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images, so the image adds less than 0\.00\d\)\.", said
+    )
     row = chances([one]).splitlines()[2]
     assert "does not look" in row
     known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
