@@ -35,7 +35,7 @@ from scipy.special import ndtri
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse, workers
-from lmms_patch.stats import donors, luck
+from lmms_patch.stats import donors, habits, luck
 from lmms_patch.stats.forms import MEAN, Picked
 
 Array = NDArray[np.float64]
@@ -72,6 +72,7 @@ class World:
         evidence: each cell knows by itself with this probability, beside the one that knows.
         cells_fail: a cell is always answered wrongly where it does not know: the truth lies above 1.
         size: docs of a cluster.
+        listed: answers are open; the golds of other docs stand for options, and are uneven.
         docs: number of docs.
         asked: how many of them were asked on a wrong picture.
         at_end: no view ever tells a cell from a wrong picture, so that an interval can only be too wide.
@@ -88,6 +89,7 @@ class World:
     on_wrong: str = ""
     on_cells: float = 0.0
     evidence: float = 0.0
+    listed: bool = False
     docs: int = DOCS
     asked: int = ASKED
     cells_fail: bool = False
@@ -249,6 +251,9 @@ def answers(stream: Stream, world: World, docs: int | None = None) -> Answers:
     docs = docs or world.docs
     views, clusters = 1 + world.n**2, None
     golds = stream.integers(0, world.options, docs)
+    if world.listed:
+        often = 1 / np.arange(1, world.options + 1)
+        golds = stream.choice(world.options, docs, p=often / often.sum())
     z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((docs, 2))
     if world.size > 1:
         clusters = np.arange(docs) // world.size
@@ -301,15 +306,11 @@ def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True)
     def named(answers: Ints) -> Ints:
         return np.stack([(answers[:, 1:] == option).sum(axis=1) for option in range(world.options)], 1)
 
-    every = (
-        np.full(docs, world.options),
-        made.golds,
-        named(made.seen),
-        made.seen[:, 0],
-        np.full(docs, world.n**2),
-        named(made.wrong),
-        made.wrong[:, 0],
-    )
+    which = np.eye(world.options + 1, world.options, dtype=bool)
+    said = (which[made.seen[:, 0]], named(made.seen) > 0, which[made.wrong[:, 0]], named(made.wrong) > 0)
+    weights = [habits.of_missed(one, which[made.golds]) for one in said] if world.listed else [np.ones(docs)] * len(said)
+    options, tries = np.full(docs, 0 if world.listed else world.options), np.full(docs, world.n**2)
+    seen_by = (named(made.seen), made.seen[:, 0], tries, named(made.wrong), made.wrong[:, 0])
     scores = luck.Measured(
         rows(seen[:, 0]),
         rows(seen[:, 1:].max(axis=1)),
@@ -320,7 +321,7 @@ def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True)
         np.zeros(docs, np.intp),
         ("all",),
         MEAN.rows(Picked(np.array([0.0, 1.0]))),
-        habits=luck.Habits(*every) if by_habit and world.options <= luck.MOST_NAMED else None,
+        habits=luck.Habits(options, made.golds, *seen_by, np.stack(weights, 1)) if by_habit and world.options <= luck.MOST_NAMED else None,
     )
     return luck.measured(scores, MEAN.value, made.clusters, draws=DRAWS, seed=stream)
 
@@ -387,6 +388,8 @@ KEPT: list[World] = [
     World("leans to the gold by the words, n = 2", "leaning", n=2),
     World("guesses between two options of the doc", "two plausible"),
     World("the text answers 0.4 of docs, else has preferences by doc, n = 2", "by doc", text=0.4, n=2),
+    *_of_all_truths(World("open answers (11, uneven), guesses", "guess", options=11, listed=True)),
+    *_of_all_truths(World("open answers (11, uneven), one guess a doc, n = 2", "repeat", options=11, n=2, listed=True)),
     World("cells mislead: always wrong, a wrong picture is guessed, n = 2", "guess", n=2, cells_fail=True),
     World("cells mislead: always wrong, a wrong picture gets one guess", "repeat", cells_fail=True),
 ]
@@ -414,6 +417,8 @@ UNLIKE = [
     World("guesses on cells, abstains on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures", "by doc", on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures, 3 options, n = 2", "by doc", options=3, n=2, on_wrong="abstain"),
+    *_of_all_truths(World("open answers (11, uneven): guesses, abstains on wrong ones", "guess", options=11, listed=True, on_wrong="abstain")),
+    World("open answers (11, uneven): abstains, guesses on wrong ones", "abstain", options=11, listed=True, on_wrong="guess"),
     World("by doc, abstains .2 on cells, .7 on wrong pictures, n = 2", "by doc, abstains .2", n=2, on_wrong="by doc, abstains .7"),
     World("by doc, abstains .2 on cells, .7 on wrong pictures", "by doc, abstains .2", on_wrong="by doc, abstains .7"),
     World("abstains in .2 of docs, on wrong pictures in .7, n = 2", "docs abstain .2", n=2, on_wrong="docs abstain .7"),

@@ -62,11 +62,6 @@ class Answer:
         return self.golds[0] if self.golds else None
 
     @property
-    def gold_at(self) -> int | None:
-        """The place of the gold among the options, from 1; None where it is none of them."""
-        return self.options.index(self.gold) + 1 if self.gold in self.options else None
-
-    @property
     def label(self) -> str:
         """The answer class: the format, with the number of options for multiple choice, as in ``mc4``."""
         return f"{self.format}{len(self.options)}" if self.format == "mc" else self.format

@@ -187,7 +187,7 @@ def unread(records: Sequence[Record]) -> str:
 
     The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is tested (``luck.Tests``).
     """
-    asked = [record for record in records if record.is_asked]
+    asked = [record for record in records if record.is_asked and record.answer.options]
     parts = {
         "the first view": [record.views[0] for record in asked],
         "other views": [view for record in asked for view in record.views[1:]],

@@ -62,8 +62,8 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
         unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
-        names: the place of the option that the answer names, from 1; 0: it names none (unread); absent where the doc has no options, where they are
-            moved, and in older files
+        names: the place of the answer among the doc's candidates, from 1; 0: it is none of them (unread among options); absent where the doc
+            has none, where options are moved, and in older files
     """
 
     RULES: ClassVar[dict[str, Any]] = {
@@ -98,15 +98,17 @@ class Answer(Struct, frozen=True, gc=False):
         label: answer class
         options: how many
         gold: null: unknown
-        gold_at: the place of the gold among the options, from 1; null: it is none of them; absent in older files
+        candidates: how many answers are told apart: the options, or without options the most frequent golds of its stratum; absent in older files
+        gold_at: the place of the gold among these, from 1; null: it is none of them; absent in older files
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("gold_at",)
+    LATE: ClassVar[tuple[str, ...]] = ("candidates", "gold_at")
 
     format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
     label: str = ""
     options: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] = 0
     gold: str | None = None
+    candidates: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] = 0
     gold_at: Annotated[int, Meta(ge=1, le=MOST_OPTIONS)] | None = None
 
 

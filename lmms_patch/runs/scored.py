@@ -29,7 +29,7 @@ class ScoredView(Struct, frozen=True):
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
         unfinished: whether the answer was cut by the token limit.
-        names: the place of the option that the answer names, from 1; 0: none; None: not known (``References.named``).
+        names: the place of the answer among the doc's candidates, from 1; 0: it is none; None: not known (``References.named``).
     """
 
     view: View

@@ -20,7 +20,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.failures import different
 from lmms_patch.runs.record import TURNS, Asked, Baseline, Record, View, full_marks, in_set, in_worst_order
-from lmms_patch.stats import chance
+from lmms_patch.stats import chance, habits
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
@@ -506,14 +506,21 @@ class Table:
             used: shape (docs,), the docs that are used for it.
             asked: shape (docs,), those of them that were asked on a wrong image.
         """
-        gold = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
+        gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
         options = np.array([record.answer.options for record in self.records], np.intp)
-        most = int(options[used & (gold > 0)].max(initial=0))
-        own, null = (views.named(key, most) for views in (self._views, self._wrong))
-        known = (gold > 0) & own.known & (null.known | ~asked) & (options <= MOST_NAMED)
-        return Habits(
-            np.where(known, options, 0)[used], gold[used] - 1, own.cells[used], own.full[used], own.tries[used], null.cells[used], null.full[used]
-        )
+        candidates = np.array([record.answer.candidates for record in self.records], np.intp)
+        own, null = (views.named(key, int(candidates[used].clip(max=MOST_NAMED).max(initial=0))) for views in (self._views, self._wrong))
+        known = own.known & (null.known | ~asked) & (candidates <= MOST_NAMED)
+        listed = known & (options > 1) & (gold > 0)
+        weights = np.ones((len(self), 4))
+        strata = np.unique([record.stratum for record in self.records], return_inverse=True)[1] if len(self) else gold
+        for number in np.unique(strata[known & (options == 0) & (candidates > 1)]):
+            docs = known & (options == 0) & (strata == number)
+            which = np.eye(int(candidates[docs].max()) + 1, dtype=bool)[:, 1:]
+            said = [part for one in (own, null) for part in (which[one.full[docs].clip(min=-1) + 1], one.cells[docs, : which.shape[1]] > 0)]
+            weights[docs] = np.stack([habits.of_missed(one, which[gold[docs]]) for one in said], axis=1)
+        options, gold = np.where(listed, options, 0), gold - 1
+        return Habits(options[used], gold[used], own.cells[used], own.full[used], own.tries[used], null.cells[used], null.full[used], weights[used])
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""

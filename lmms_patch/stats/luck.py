@@ -78,6 +78,8 @@ class Habits:
         tries: shape (docs,), the number of cells.
         null_cells: as ``cells``, of the wrong image; any values where the doc was not asked on one.
         null_full: as ``full``, of the whole wrong image.
+        weights: shape (docs, 4), of docs without options the weights of a loss on the full image, the best cell, the whole wrong image and its best
+            cell.
     """
 
     options: Ints
@@ -87,6 +89,7 @@ class Habits:
     tries: Ints
     null_cells: Ints
     null_full: Ints
+    weights: Array
 
 
 @dataclass(frozen=True)
@@ -331,7 +334,8 @@ def measured(
     classes, labels = _merged(scores)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)
-    weights = None if scores.habits is None or not (scores.habits.options > 1).any() else _Weighted(scores, scores.habits, classes, kept)
+    known = scores.habits is not None and ((scores.habits.options > 1).any() or (scores.habits.weights != 1).any())
+    weights = None if scores.habits is None or not known else _Weighted(scores, scores.habits, classes, kept)
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
     drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
@@ -397,7 +401,7 @@ class _Weighted:
             for options in np.unique(said.options[classes == c]).tolist():
                 docs = (classes == c) & (said.options == options)
                 if options < 2:
-                    parts.append(_Unknown(columns, scores, docs))
+                    parts.append(_Unknown(columns, scores, docs, said.weights))
                 else:
                     parts.append(_Named(columns, scores, said, docs, options))
             self._classes.append(parts)
@@ -433,7 +437,7 @@ class _Weighted:
 
     def silence(self, drawn: Array) -> Array:
         """Return by how much more often than on cells a wrong image gets an answer that names no option, in docs that never say the gold."""
-        if min(np.sum([part.missed for part in self._named()], axis=0)) < LEAST_TOLD:
+        if not self._named() or min(np.sum([part.missed for part in self._named()], axis=0)) < LEAST_TOLD:
             return np.full(len(drawn), math.nan)
         _, _, *counts = self._tests(drawn)
         return _share(*counts[2:]) - _share(*counts[:2])
@@ -458,17 +462,19 @@ class _Weighted:
 
     def _tests(self, drawn: Array) -> Array:
         """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
-        return np.asarray(np.sum([drawn[:, self._first :][:, part.tests].T for part in self._named()], axis=0))
+        parts = self._named()
+        return np.asarray(np.sum([drawn[:, self._first :][:, part.tests].T for part in parts], axis=0)) if parts else np.zeros((6, len(drawn)))
 
     def _named(self) -> list[_Named]:
         return [part for parts in self._classes for part in parts if isinstance(part, _Named)]
 
 
 class _Unknown:
-    """Losses of docs of which it is not known what else they say: all have the weight 1."""
+    """Losses of docs without options, each with its own weight."""
 
-    def __init__(self, columns: list[Array], scores: Measured, docs: Flags) -> None:
-        self._at = _put(columns, [np.where(who, loss, 0) for who, loss in zip(_sides(scores, docs), _lost(scores), strict=True)])
+    def __init__(self, columns: list[Array], scores: Measured, docs: Flags, weights: Array) -> None:
+        sides = zip(_sides(scores, docs), _lost(scores), weights.T, strict=True)
+        self._at = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in sides])
 
     def losses(self, mine: Array, by_full: bool) -> Array:
         """Return the losses on the full image, the best cell, the whole wrong image and its best cell; shape (4, b)."""
@@ -493,7 +499,11 @@ class _Named:
         full, null_full = (once[np.where(docs, which, -1)] for which in (said.full, said.null_full))
         counts = [full, said.cells[:, :options], null_full, said.null_cells[:, :options]]
         sides, losses = _sides(scores, docs), _lost(scores)
-        weights = [1 / np.maximum(1 - (np.where(gold, 0, count) > 0) @ share, share.min(initial=1, where=share > 0)) for count in counts]
+        weights = []
+        for count in counts:
+            weight = np.ones(len(docs))
+            weight[docs] = habits.of_missed(count[docs] > 0, gold[docs])
+            weights.append(weight)
         self._plain = _put(columns, [np.where(who, loss, 0) for who, loss in zip(sides, losses, strict=True)])
         self._weighted = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(sides, losses, weights, strict=True)])
         every = [np.where(sides[i], losses[i] * weights[i] * (counts[i + 1] > 0).all(axis=1), 0) for i in (0, 2)]

@@ -181,7 +181,7 @@ def said(docs, gold, cells, full, null_cells, null_full, options=4):
 
     return Habits(
         np.full(sum(docs), options), of_docs(gold), of_docs(counts(cells)), of_docs(full), np.full(sum(docs), len(cells[0])),
-        of_docs(counts(null_cells)), of_docs(null_full),
+        of_docs(counts(null_cells)), of_docs(null_full), np.ones((sum(docs), 4)),
     )  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
     seen[known < 0.3, 2] = gold[known < 0.3]
     hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
     counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in (0, 1)], 1) for answers in (seen, lost))
-    habits = Habits(np.full(n, 2), gold, counts, seen[:, 0], np.full(n, cells), null_counts, lost[:, 0])
+    habits = Habits(np.full(n, 2), gold, counts, seen[:, 0], np.full(n, cells), null_counts, lost[:, 0], np.ones((n, 4)))
     parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
     found = measured(world(*parts, corners=CORNERS, habits=habits), MEAN.value, draws=400)
     assert found.estimate.reason == why or not why

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from tqdm import tqdm
 
-from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.answers import Asked, same_answer
 from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
 from lmms_patch.ask.named import named
@@ -211,7 +211,7 @@ class References:
         return self._on(doc_id, [text])[0].scores.get(self._primary)
 
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
-        """Return the scored views of a doc, each with the option that its answer names.
+        """Return the scored views of a doc, each with the place of its answer among the doc's candidates.
 
         The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one without does not. Options
         that are shown in another order are not read.
@@ -222,18 +222,25 @@ class References:
             answers: the filtered answers of each view.
         """
         made = self.plan
-        answer = made.answers.get(doc_id) if made is not None else None
-        if answer is None or len(answer.options) < 2 or answer.gold_at is None or self.moved is not None:
+        if made is None or len(made.candidates.get(doc_id, ())) < 2 or self.moved is not None:
             return list(scored)
-        marks = self.marks(doc_id)
+        answer, gold_at, marks = made.answers[doc_id], self._gold_at(doc_id), self.marks(doc_id)
         out = []
         for one, got in zip(scored, answers, strict=True):
             score, place = one.scores.get(self._primary), None
             if score is not None and marks and not one.view.turn:
-                place = answer.gold_at if score >= marks else named(said(got, whole=True), answer)
-                place = 0 if place == answer.gold_at and score < marks else place
+                text = said(got, whole=True)
+                read = named(text, answer) if answer.options else _place(same_answer(text), made.candidates[doc_id])
+                place = gold_at or 0 if score >= marks else 0 if read == gold_at else read
             out.append(msgspec.structs.replace(one, names=place))
         return out
+
+    def _gold_at(self, doc_id: int) -> int | None:
+        """Return the place of a doc's gold among its candidates, from 1; None where it is none of them."""
+        assert self._plan is not None
+        answer = self._plan.answers[doc_id]
+        gold = "" if answer.gold is None else answer.gold if answer.options else same_answer(answer.gold)
+        return _place(gold, self._plan.candidates[doc_id]) or None
 
     # --- what goes into a doc's record ------------------------------------------------------------
 
@@ -251,7 +258,8 @@ class References:
         if made is None or doc_id not in made.answers:
             return {}
         answer = made.answers[doc_id]
-        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold, "gold_at": answer.gold_at}
+        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        about |= {"candidates": len(made.candidates[doc_id]), "gold_at": self._gold_at(doc_id)}
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         if self._silent:
             return out
@@ -347,6 +355,11 @@ class References:
     @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
         return self._rows()[doc_id]
+
+
+def _place(text: str, texts: Sequence[str]) -> int:
+    """Return the place of a text among others, from 1; 0 where it is none of them."""
+    return texts.index(text) + 1 if text in texts else 0
 
 
 class CaptionScore:
