@@ -44,8 +44,9 @@ def pytest_configure():
 
 
 def pytest_collection_finish():
-    """Look for garbage from here on, but not among what was collected."""
+    """Look for garbage from here on, but seldom, and not among what was collected."""
     gc.freeze()
+    gc.set_threshold(20_000, 20)
     gc.enable()
 
 

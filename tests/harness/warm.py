@@ -57,7 +57,7 @@ def run(
     ranks: int = 1,
     first: str = "",
 ) -> tuple[int, str, str]:
-    """Run one command line of ``lmms-eval`` or ``lmms-patch``.
+    """Run one command line of ``lmms-eval`` or ``lmms-patch``; or ``python``, which runs nothing but ``first``.
 
     Args:
         command: the name of the command, and its arguments.
@@ -247,7 +247,7 @@ def _run_command() -> NoReturn:
 
     from lmms_patch.app import cli
 
-    os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main}[sys.argv[0]]))
+    os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main, "python": lambda: 0}[sys.argv[0]]))
 
 
 def _of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
