@@ -6,6 +6,9 @@ import os
 import sys
 import tempfile
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: a core for each worker, since threads of several would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import loguru  # noqa: F401 - here, because it writes to the stderr that it finds at its first import: within a test that would be one that ends with the test
 import pytest
 from hypothesis import settings
@@ -29,8 +32,6 @@ os.environ.setdefault("HF_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch
 os.environ.setdefault("LMMS_EVAL_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_lmms"))
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
-if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of several would wait for each other
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 # Each sink of loguru asks sysconfig 80 times where Python's library is, in 2 ms; a run has a sink for each portion of requests.
