@@ -24,7 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, TextIO
 from unittest import mock
 
 from loguru import logger
@@ -55,10 +55,8 @@ for name, words in {"evaluation_suite": "EvaluationSuite", "evaluator": "AudioCl
     sys.modules["evaluate." + name] = module = types.ModuleType(name)
     vars(module).update(dict.fromkeys(words.split()))
 """
-"""Code for a process that imports the harness from nothing: it takes half of the time without the pipelines of transformers, which the harness
-
-imports by way of ``evaluate`` and never uses.
-"""
+"""Code for a process that imports the harness from nothing: half of that time goes into pipelines of transformers, which ``evaluate`` imports and the
+harness never uses."""
 
 
 def run(
@@ -206,6 +204,7 @@ def index_once() -> Callable[[], None]:
     return patches.close
 
 
+@functools.cache
 def _import() -> None:
     """Import what takes long, and let the host compile a task's template once, not for each doc."""
     import lmms_eval.__main__  # noqa: F401
@@ -220,9 +219,8 @@ def become_server(requests: int, answers: int) -> None:
     """Fork for each request that comes on one descriptor, and answer on the other with its exit status."""
     asked, answer = os.fdopen(os.dup(requests)), os.fdopen(os.dup(answers), "w")
     os.dup2(2, 1)  # the answers' stream is for them alone
-    extra = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    ours = {str(ROOT), str(BIN), os.getcwd(), "", *extra}
-    sys.path[:] = [str(BIN), *filter(None, extra), *(path for path in sys.path if path not in ours)]  # as the commands have it
+    library = next(at for at, path in enumerate(sys.path) if path.endswith(".zip"))  # before it is what this process was given
+    sys.path[:library] = [str(BIN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]  # as the commands have it
     for line in asked:
         _warm()
         request = json.loads(line)
@@ -230,8 +228,8 @@ def become_server(requests: int, answers: int) -> None:
         for rank in range(ranks):
             children.append(os.fork())
             if not children[-1]:
-                _become(**request, launcher=_of_rank(rank, ranks, port) if ranks > 1 else {})
-                _run_command()
+                launcher = _of_rank(rank, ranks, port) if ranks > 1 else {}
+                os._exit(_ended(functools.partial(_run_command, **request, launcher=launcher)))
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         answer.write(f"{next(filter(None, ended), 0)}\n")
         answer.flush()
@@ -255,12 +253,14 @@ def _warm() -> None:
     atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
 
 
-def _run_command() -> NoReturn:
+def _run_command(first: str, **request: Any) -> Any:
     from lmms_eval.cli import dispatch
 
     from lmms_patch.app import cli
 
-    os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main, "python": lambda: 0}[sys.argv[0]]))
+    _become(**request)
+    exec(first, {})
+    return {"lmms-eval": dispatch.main, "lmms-patch": cli.main, "python": lambda: 0}[sys.argv[0]]()
 
 
 def _of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
@@ -297,7 +297,7 @@ def _ended(main: Callable[[], Any]) -> int:
     return status
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, first: str, launcher: dict[str, str]) -> None:
+def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, launcher: dict[str, str]) -> None:
     import torch
 
     Path(pid).write_text(str(os.getpid()))
@@ -310,4 +310,3 @@ def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: lis
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), at)
     if threads := os.environ.get("OMP_NUM_THREADS"):  # read when torch was imported, which is done
         torch.set_num_threads(int(threads))
-    exec(first, {})
