@@ -296,7 +296,7 @@ def memory(sets: Sets, count: int = 100_000, tiny: bool = False) -> list[str]:
 # --- what is found ----------------------------------------------------------------------------------
 
 
-def table(sets: Sets) -> list[str]:
+def table(sets: Sets, settings: ModelSettings | None = None) -> list[str]:
     """Accuracy by grouping, in percent."""
     for name, items in sets.items():
         for by in ("none", "source", "text"):
@@ -305,7 +305,7 @@ def table(sets: Sets) -> list[str]:
                 print(f"{name}, {by}: {grouped.reason}")
                 continue
             start = time.perf_counter()
-            found = cross_validation(items, ModelSettings(), grouped)
+            found = cross_validation(items, settings or ModelSettings(), grouped)
             seconds = time.perf_counter() - start
             print(f"{name}, {by}: {_told(items, found)}, {seconds:.1f} s")
             if by != "text":
@@ -466,6 +466,7 @@ def main() -> int:
         parts |= {
             "speed": partial(speed, settings=ModelSettings(trees=5)),
             "memory": partial(memory, count=60, tiny=True),
+            "table": partial(table, settings=ModelSettings(trees=5)),
             "shuffles": partial(shuffles, count=2),
             "rivals": partial(rivals, made={}),
         }

@@ -1,16 +1,23 @@
 """Tests are offline, and keep the caches of datasets apart from the user's."""
 
+import functools
 import gc
 import os
 import sys
 import tempfile
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: a core for each worker, since threads of several would wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import loguru  # noqa: F401 - here, because it writes to the stderr that it finds at its first import: within a test that would be one that ends with the test
 import pytest
 from hypothesis import settings
+from loguru._better_exceptions import ExceptionFormatter
 
+from lmms_patch.present.report.figures import canvas
+from tests.harness import warm
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
-from tests.sizes import examples
+from tests.sizes import DEEP, examples
 
 gc.disable()  # until all tests are collected: what they import stays, and looking for garbage among it takes a third of that time
 
@@ -25,13 +32,22 @@ os.environ.setdefault("HF_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch
 os.environ.setdefault("LMMS_EVAL_HOME", os.path.join(tempfile.gettempdir(), "lmms_patch_tests_lmms"))
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
-if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker: threads of several would wait for each other
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# Each sink of loguru asks sysconfig 80 times where Python's library is, in 2 ms; a run has a sink for each portion of requests.
+ExceptionFormatter._get_lib_dirs = staticmethod(functools.cache(ExceptionFormatter._get_lib_dirs))
+
+
+def pytest_configure():
+    """Import the harness in each worker of several, and fork from it at once the process that runs command lines: both need it."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        warm.prepare()
 
 
 def pytest_collection_finish():
-    """Look for garbage from here on, but not among what was collected."""
+    """Look for garbage from here on, but seldom, and not among what was collected."""
     gc.freeze()
+    gc.set_threshold(20_000, 20)
     gc.enable()
 
 
@@ -56,6 +72,26 @@ def indexed():
     undo = index_once()
     yield
     undo()
+
+
+_bytes, _dpi = canvas._bytes, canvas.DPI
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _empty_pdfs():
+    """Leave the PDFs of figures empty in ``make test``, and their pictures coarse, but for tests with ``pdfs``: they take half of a report's time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not DEEP:
+            patch.setattr(canvas, "DPI", 40)
+            patch.setattr(canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else _bytes(drawing, form, **more))
+        yield
+
+
+@pytest.fixture
+def pdfs(monkeypatch):
+    """Write the PDFs and pictures of figures as they are."""
+    monkeypatch.setattr(canvas, "_bytes", _bytes)
+    monkeypatch.setattr(canvas, "DPI", _dpi)
 
 
 def pytest_runtest_teardown():

@@ -8,6 +8,7 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.errors import PatchError, require
+from tests.harness.warm import LIGHTER
 from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
 
@@ -61,7 +62,7 @@ print(json.dumps(sorted(metrics(run(Model(), "toy_rci3", folder), "toy_rci3"))))
 
 def test_a_wrapped_task_needs_no_optional_part(tmp_path):
     """``sklearn`` and the like stay hidden from the host too: it does without them where its task does."""
-    done = plainly(RUN, str(tmp_path))
+    done = plainly(LIGHTER + RUN, str(tmp_path))
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rci3" in json.loads(done.stdout.splitlines()[-1])
 

@@ -1,5 +1,8 @@
 """Cases of the fuzzer, and that it sees what it is to see."""
 
+import json
+import os
+import shutil
 import sys
 
 import pytest
@@ -7,7 +10,9 @@ import pytest
 from lmms_patch.app import cli
 from lmms_patch.errors import RecordError
 from tests.fuzz import case, pool, scenarios, stock
-from tests.sizes import size
+from tests.harness import warm
+from tests.places import ROOT
+from tests.sizes import DEEP, size
 
 CASES = size(80, 800)
 WITH_HARNESS = size(6, 40)
@@ -112,6 +117,25 @@ def test_true_files_are_read(scenario, true_files, tmp_path):
     assert ends.count(2) <= len(ends) / 3 or scenario.name in ("tst", "schema")
 
 
-def test_task_files_profiles_and_prunings(true_files):
+FORKED = """
+import sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from tests.fuzz import pool
+with open({told!r}, "w") as told:
+    pool.work(range({count}), 0, Path({files!r}), Path({room!r}), True, told)
+"""
+"""A worker of the fuzzer, in a process that has imported lmms-eval."""
+
+
+def test_task_files_profiles_and_prunings(true_files, tmp_path):
     """The commands that read through lmms-eval."""
-    none_is_wrong(list(pool.results(range(WITH_HARNESS), 0, harness=True, made=true_files)), WITH_HARNESS)
+    if DEEP:
+        found = list(pool.results(range(WITH_HARNESS), 0, harness=True, made=true_files))
+    else:
+        files, told = shutil.copytree(true_files, tmp_path / "stock"), tmp_path / "told"
+        code = FORKED.format(root=str(ROOT), told=str(told), count=WITH_HARNESS, files=str(files), room=str(tmp_path / "room"))
+        status, _, said = warm.run(["python"], os.environ, first=code)
+        assert status == 0, said[-4000:]
+        found = [case.Done(**line) for line in map(json.loads, told.read_text().splitlines()) if "begun" not in line]
+    none_is_wrong(found, WITH_HARNESS)

@@ -24,10 +24,10 @@ INSTALLED = (BIN / "lmms-eval",)
 """The command as it was installed, started from nothing."""
 
 
-def lmms_eval(*arguments, status=0, cwd=None, command=None, **extra):
-    """Run the command line, warm or by the ``command`` that is given; returns what it printed (both streams)."""
+def lmms_eval(*arguments, status=0, cwd=None, command=None, first="", **extra):
+    """Run the command line, warm (and ``first`` that code) or by the ``command`` that is given; returns what it printed (both streams)."""
     if command is None:
-        found, *streams = warm.run(["lmms-eval", *map(str, arguments)], environment(**extra), cwd)
+        found, *streams = warm.run(["lmms-eval", *map(str, arguments)], environment(**extra), cwd, first=first)
         printed = "".join(streams)
     else:
         done = subprocess.run([*map(str, (*command, *arguments))], env=environment(**extra), cwd=cwd, capture_output=True, text=True, timeout=900)

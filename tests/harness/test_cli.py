@@ -197,7 +197,7 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json", ".jsonl", ".parquet"]
 
 
-QUICK = 40
+QUICK = size(34, 40)
 """Docs of a run that leaves views out."""
 
 

@@ -17,7 +17,6 @@ import pickle
 import select
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,8 +24,10 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 from unittest import mock
+
+from loguru import logger
 
 from tests.places import ROOT
 
@@ -35,7 +36,27 @@ BIN = Path(sys.executable).parent
 LATER = ("lmms_patch.harness.models.mosaic_vlm", "lmms_patch.harness.wrap.task", "nltk", "pytablewriter", "sklearn.ensemble")
 """What nearly every run imports after its start: a forked process that finds them imported saves a second of processor time."""
 
-_server: list[subprocess.Popen[str]] = []
+
+class Server(NamedTuple):
+    """The process that is forked for each command."""
+
+    pid: int
+    requests: TextIO
+    answers: TextIO
+
+
+_server: list[Server] = []
+
+LIGHTER = """
+import sys, types
+for name, words in {"evaluation_suite": "EvaluationSuite", "evaluator": "AudioClassificationEvaluator AutomaticSpeechRecognitionEvaluator Evaluator "
+    "ImageClassificationEvaluator QuestionAnsweringEvaluator SummarizationEvaluator Text2TextGenerationEvaluator TextClassificationEvaluator "
+    "TextGenerationEvaluator TokenClassificationEvaluator TranslationEvaluator evaluator"}.items():
+    sys.modules["evaluate." + name] = module = types.ModuleType(name)
+    vars(module).update(dict.fromkeys(words.split()))
+"""
+"""Code for a process that imports the harness from nothing: half of that time goes into pipelines of transformers, which ``evaluate`` imports and the
+harness never uses."""
 
 
 def run(
@@ -47,7 +68,7 @@ def run(
     ranks: int = 1,
     first: str = "",
 ) -> tuple[int, str, str]:
-    """Run one command line of ``lmms-eval`` or ``lmms-patch``.
+    """Run one command line of ``lmms-eval`` or ``lmms-patch``; or ``python``, which runs nothing but ``first``.
 
     Args:
         command: the name of the command, and its arguments.
@@ -62,45 +83,96 @@ def run(
         The exit status (that of a killed process is -9), and what was printed on stdout and on stderr.
     """
     server = _started()
+    _wait_for_another_second(command)
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdout", "stderr")]
         pid = Path(folder, "pid")
         request = {"argv": list(command), "environment": dict(environment), "cwd": str(cwd or Path.cwd()), "streams": [str(path) for path in streams]}
-        server.stdin.write(json.dumps({**request, "pid": str(pid), "ranks": ranks, "first": first}) + "\n")
-        server.stdin.flush()
+        server.requests.write(json.dumps({**request, "pid": str(pid), "ranks": ranks, "first": first}) + "\n")
+        server.requests.flush()
         deadline, ended = time.monotonic() + timeout, []
         while not ended and time.monotonic() < deadline:
             if kill_at and streams[1].exists() and kill_at in streams[1].read_text(encoding="utf-8", errors="replace"):
                 os.kill(int(pid.read_text()), signal.SIGKILL)
                 kill_at = ""
-            ended = select.select([server.stdout], [], [], 0.01 if kill_at else 1)[0]
+            ended = select.select([server.answers], [], [], 0.01 if kill_at else 1)[0]
         if not ended:
             _stop()
         printed = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]
         if not ended:
             raise TimeoutError(f"{' '.join(command)}: more than {timeout} s; {printed[1][-4000:]}")
-        return int(server.stdout.readline()), printed[0], printed[1]
+        if "--output_path" in command:
+            _wrote[command[command.index("--output_path") + 1]] = int(time.time())
+        return int(server.answers.readline()), printed[0], printed[1]
 
 
-def _started() -> subprocess.Popen[str]:
+_wrote: dict[str, int] = {}
+"""By output folder, the second in which a run may last have written into it."""
+
+
+def _wait_for_another_second(command: Sequence[str]) -> None:
+    """Wait until the names of files in the output folder differ from those of the last run: the host makes them of the time in seconds."""
+    if "--output_path" in command:
+        out = command[command.index("--output_path") + 1]
+        if _wrote.get(out) == int(time.time()):
+            time.sleep(1 - time.time() % 1)
+
+
+def _started() -> Server:
+    """Return the server; start a process for it, if none was forked by ``prepare``."""
     if not _server:
-        start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.harness import warm; warm.serve()"
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        made = subprocess.Popen(
-            [sys.executable, "-c", start], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.harness import warm; warm.become_server(0, 1)"
+        (theirs, requests), (answers, ours) = os.pipe(), os.pipe()
+        streams = [(os.POSIX_SPAWN_DUP2, theirs, 0), (os.POSIX_SPAWN_DUP2, ours, 1)]
+        pid = os.posix_spawn(
+            sys.executable, [sys.executable, "-c", start], {**os.environ, "PYTHONUNBUFFERED": "1"}, file_actions=streams, setsid=True
         )
-        _server.append(made)
-        atexit.register(_stop)
+        _keep(pid, requests, answers, theirs, ours)
     return _server[0]
 
 
-def _stop() -> None:
-    """End the server, and the run that it waits for."""
-    if _server:
+def prepare() -> None:
+    """Import the harness, and fork the server from this process: early, before tests have changed anything, so that it is imported once for both."""
+    with contextlib.redirect_stdout(sys.__stdout__), contextlib.redirect_stderr(sys.__stderr__):  # handlers keep what they find at their import
+        _import()
+    (theirs, requests), (answers, ours) = os.pipe(), os.pipe()
+    if pid := os.fork():
+        _keep(pid, requests, answers, theirs, ours)
+        return
+    try:
+        os.setsid()
+        os.close(requests)
+        os.close(answers)
+        _forget_pytest()
+        become_server(theirs, ours)
+    finally:
+        os._exit(1)
+
+
+def _forget_pytest() -> None:
+    """Undo what pytest has changed in this process so far, and what ``conftest`` has."""
+    for name in ("stdout", "stderr"):
+        setattr(sys, name, getattr(sys, f"__{name}__"))
+        getattr(sys, name).reconfigure(line_buffering=True)
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_pytest")]
+    gc.enable()
+
+
+def _keep(pid: int, requests: int, answers: int, *theirs: int) -> None:
+    for one in theirs:
+        os.close(one)
+    _server.append(Server(pid, os.fdopen(requests, "w"), os.fdopen(answers)))
+    atexit.register(_stop, os.getpid())
+
+
+def _stop(owner: int = 0) -> None:
+    """End the server, and the run that it waits for; not where a copy of its owner ends."""
+    if _server and owner in (0, os.getpid()):
         server = _server.pop()
-        if server.poll() is None:
-            os.killpg(server.pid, 9)
-        server.communicate()
+        os.killpg(server.pid, signal.SIGKILL)
+        os.waitpid(server.pid, 0)
+        server.requests.close()
+        server.answers.close()
 
 
 def index_once() -> Callable[[], None]:
@@ -132,36 +204,63 @@ def index_once() -> Callable[[], None]:
     return patches.close
 
 
-def serve() -> None:
-    """Fork for each request, and answer with its exit status."""
-    answers = os.fdopen(os.dup(1), "w")
+@functools.cache
+def _import() -> None:
+    """Import what takes long, and let the host compile a task's template once, not for each doc."""
+    import lmms_eval.__main__  # noqa: F401
+    from lmms_eval import utils
+
+    from lmms_patch.app import cli  # noqa: F401
+
+    utils.env.from_string = functools.lru_cache(utils.env.from_string)
+
+
+def become_server(requests: int, answers: int) -> None:
+    """Fork for each request that comes on one descriptor, and answer on the other with its exit status."""
+    asked, answer = os.fdopen(os.dup(requests)), os.fdopen(os.dup(answers), "w")
     os.dup2(2, 1)  # the answers' stream is for them alone
-    sys.path[:2] = [str(BIN)]  # as the commands have it; in front were this checkout and the current folder
-    import lmms_eval.__main__  # noqa: F401 - what takes long
-    from lmms_eval.cli import dispatch
-    from lmms_eval.tasks import TaskManager
-    from transformers import conversion_mapping
-
-    from lmms_patch.app import cli
-
-    index_once()
-    TaskManager("ERROR")
-    for module in LATER:
-        importlib.import_module(module)
-    conversion_mapping.get_checkpoint_conversion_mapping("any")  # compiles patterns for every model that transformers knows, once
-    gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
-    atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
-    for line in sys.stdin:
+    library = next(at for at, path in enumerate(sys.path) if path.endswith(".zip"))  # before it is what this process was given
+    sys.path[:library] = [str(BIN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]  # as the commands have it
+    for line in asked:
+        _warm()
         request = json.loads(line)
         ranks, port, children = request.pop("ranks"), _free_port(), list[int]()
         for rank in range(ranks):
             children.append(os.fork())
             if not children[-1]:
-                _become(**request, launcher=_of_rank(rank, ranks, port) if ranks > 1 else {})
-                os._exit(_ended({"lmms-eval": dispatch.main, "lmms-patch": cli.main}[sys.argv[0]]))
+                launcher = _of_rank(rank, ranks, port) if ranks > 1 else {}
+                os._exit(_ended(functools.partial(_run_command, **request, launcher=launcher)))
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        answers.write(f"{next(filter(None, ended), 0)}\n")
-        answers.flush()
+        answer.write(f"{next(filter(None, ended), 0)}\n")
+        answer.flush()
+
+
+@functools.cache
+def _warm() -> None:
+    """Do once what every run would do after its start."""
+    _import()
+    from lmms_eval.tasks import TaskManager
+    from transformers import conversion_mapping
+
+    logger.remove()
+    index_once()
+    TaskManager("ERROR")
+    logger.add(sys.stderr)
+    for module in LATER:
+        importlib.import_module(module)
+    conversion_mapping.get_checkpoint_conversion_mapping("any")  # compiles patterns for every model that transformers knows, once
+    gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
+    atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
+
+
+def _run_command(first: str, **request: Any) -> Any:
+    from lmms_eval.cli import dispatch
+
+    from lmms_patch.app import cli
+
+    _become(**request)
+    exec(first, {})
+    return {"lmms-eval": dispatch.main, "lmms-patch": cli.main, "python": lambda: 0}[sys.argv[0]]()
 
 
 def _of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
@@ -198,7 +297,7 @@ def _ended(main: Callable[[], Any]) -> int:
     return status
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, first: str, launcher: dict[str, str]) -> None:
+def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, launcher: dict[str, str]) -> None:
     import torch
 
     Path(pid).write_text(str(os.getpid()))
@@ -211,4 +310,3 @@ def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: lis
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), at)
     if threads := os.environ.get("OMP_NUM_THREADS"):  # read when torch was imported, which is done
         torch.set_num_threads(int(threads))
-    exec(first, {})

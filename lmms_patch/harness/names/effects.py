@@ -217,6 +217,14 @@ def _through_import(module: Module, name: str, depth: int, seen: set[tuple[str, 
 
 def parse(path: str) -> ast.Module:
     """Return the syntax tree of a source file; an empty module where it cannot be parsed. Warnings of the parser are hidden."""
+    try:
+        return _parsed(path, os.stat(path).st_mtime_ns)
+    except OSError:
+        return ast.Module([], [])
+
+
+@functools.lru_cache(maxsize=16)  # several questions about a file follow each other; all trees of the host would take much memory
+def _parsed(path: str, _: int) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

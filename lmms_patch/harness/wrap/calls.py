@@ -41,8 +41,16 @@ def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation
     return aggregation_with_args  # type: ignore[return-value]
 
 
+_UNCHANGEABLE = {float, int, bool, str, type(None)}
+
+
 def copied(items: list[Any]) -> list[Any]:
-    """Return a copy of the items for one call, since some aggregations change them; the items themselves where they cannot be copied."""
+    """Return a copy of the items for one call, since some aggregations change them; the items themselves where they cannot be copied.
+
+    An interval calls an aggregation thousands of times, mostly with numbers: a list of numbers is copied as such.
+    """
+    if all(type(item) in _UNCHANGEABLE for item in items):
+        return list(items)
     try:
         return copy.deepcopy(items)
     except Exception:

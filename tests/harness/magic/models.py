@@ -11,7 +11,8 @@
 ``distracted`` is so on the docs with an adversarial box, but for those of ``RESISTED`` items. Boxes are named in many ways, which φ must read.
 
 A model reads its doc as adapters do, through the task's own table. To register them for the command line, ``install(folder)`` makes a
-distribution whose folder goes on PYTHONPATH; then ``--model magic_script --model_args script=right``.
+distribution whose folder goes on PYTHONPATH, and ``FORKED`` does what that does in a process that is forked; then ``--model magic_script
+--model_args script=right``.
 """
 
 from __future__ import annotations
@@ -152,6 +153,16 @@ def register() -> list[Any]:
 
     index_once()
     return [ModelManifest(model_id="magic_script", chat_class_path="tests.harness.magic.models.MagicScript")]
+
+
+FORKED = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from lmms_eval.models import MODEL_REGISTRY_V2
+from tests.harness.magic.models import register
+for manifest in register():
+    MODEL_REGISTRY_V2.register_manifest(manifest)
+"""
 
 
 def install(folder: Path) -> dict[str, str]:

@@ -13,9 +13,9 @@ from lmms_patch.app import schemas
 from lmms_patch.runs.results import objects_file, results_files
 from lmms_patch.runs.run import read
 from tests.harness.command import INSTALLED, lmms_eval
-from tests.harness.magic.models import INVENTED, SCRIPTS, install, resisted
+from tests.harness.magic.models import FORKED, INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
-from tests.sizes import size
+from tests.sizes import DEEP, size
 
 pytestmark = pytest.mark.cli
 
@@ -30,7 +30,8 @@ def runs(tmp_path_factory):
     common = {"model": "magic_script", "tasks": ",".join(VARIANTS.values()), "batch_size": 1, "log_samples": True}
     evaluations = [{**common, "model_args": f"script={script}", "output_path": str(out / script)} for script in RUN]
     (out / "runs.yaml").write_text(yaml.safe_dump(evaluations))
-    printed = lmms_eval("--config", out / "runs.yaml", command=INSTALLED, **install(out / "plugin"))
+    how = {"command": INSTALLED, **install(out / "plugin")} if DEEP else {"first": FORKED}
+    printed = lmms_eval("--config", out / "runs.yaml", **how)
     assert "Error during evaluation" not in printed, printed[-4000:]
     return out
 

@@ -14,6 +14,7 @@ from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.harness.standins import TEXT, StandIn
 from tests.places import SHARED
+from tests.sizes import size
 from tests.tst.worlds import mra
 
 DATA = SHARED
@@ -114,7 +115,7 @@ def test_vsibench_by_its_own_task(monkeypatch):
     ((_, splits),) = standin.data.items()
     splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % 6 == 0]
     task, rows = opened(standin, monkeypatch)
-    found = task.diagnose(RfDiagnostic(ModelSettings(trees=40)), {}, in_threads(1), everything=False)
+    found = task.diagnose(RfDiagnostic(ModelSettings(trees=size(20, 40))), {}, in_threads(1), everything=False)
     head = found.by_grouping[found.headline]
     assert len(head.s) == len(rows) > 700
     assert 0.37 < head.accuracy < 0.47

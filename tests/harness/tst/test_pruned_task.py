@@ -18,6 +18,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 from lmms_patch.harness.tst import flat_config, pruned_task
 from lmms_patch.tst.keys import keys_of
 from tests.harness import standins, toys
+from tests.harness.warm import LIGHTER
 
 UTILS = '''
 """The toy's own code: a neighbour, and a file beside it."""
@@ -321,7 +322,7 @@ def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
     damaged = shutil.copytree(folder, tmp_path / "damaged")
     (damaged / "kept_ids.txt").write_text("\n".join(kept[:2]) + "\n")
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WITHOUT, "mosaic_text_pruned", str(folder), str(damaged)]  # one start for both
+    command = [sys.executable, "-c", LIGHTER + WITHOUT, "mosaic_text_pruned", str(folder), str(damaged)]  # one start for both
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert "OUT" in done.stdout, done.stderr
     found = json.loads(done.stdout.split("OUT")[-1])

@@ -12,6 +12,7 @@ import pytest
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.models.tst import TstLora, TstRf
 from tests.harness.toys import run, write_task
+from tests.sizes import size
 
 WORDS = ("desk", "sofa", "door", "bath", "shelf", "stove")
 PER_SCENE = 4
@@ -53,8 +54,8 @@ ODD = {
 class Rf(TstRf):
     """``tst_rf``, small."""
 
-    def __init__(self, trees: int = 5, groupings: str = "headline", **other: Any) -> None:
-        super().__init__(trees=trees, groupings=groupings, workers=2, **other)
+    def __init__(self, trees: int = 5, groupings: str = "headline", shuffles: int = size(3, 20), **other: Any) -> None:
+        super().__init__(trees=trees, groupings=groupings, shuffles=shuffles, workers=2, **other)
 
     def clean(self) -> None:
         """The host's collects garbage for half a second after each run."""

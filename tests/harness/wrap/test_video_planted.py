@@ -14,12 +14,12 @@ DOCS, FEW = 10, 4
 TASKS = {
     DOCS: {
         "moment": ["trci4"],
-        "count": ["trci4", "tshuffle4", "treverse"],
+        "count": ["trci4"],
         "order": ["trci4", "tshuffle4", "treverse", ""],
         "text": ["trci4"],
     },
     FEW: {
-        "count": ["frames", "frames3", "frame", "swap", "blind"],
+        "count": ["tshuffle4", "treverse", "frames", "frames3", "frame", "swap", "blind"],
         "still": ["trci4", "frames", "frame", "rci2"],
         "text": ["swap", "blind"],
     },

@@ -117,7 +117,7 @@ def overall(scores: list[tuple[str, float]]) -> float:
 @pytest.mark.parametrize("model", [Simple, Chat])
 def test_all_kinds_of_questions(run, model):
     """The full clip earns what the base task earns, kind by kind; and the best segments what the definition says."""
-    results = run([*CHOICES, *NUMBERS] * 4, ["vsibench", "vsibench_trci2"], model)
+    results = run([*CHOICES, *NUMBERS] * size(2, 4), ["vsibench", "vsibench_trci2"], model)
     base, found = metrics(results, "vsibench"), metrics(results, "vsibench_trci2")
     listed = [one["metric"] for one in results["configs"]["vsibench"]["metric_list"]]
     assert len(listed) == 9

@@ -63,6 +63,7 @@ class Tags(HTMLParser):
             assert "alert(1)" not in data
 
 
+@pytest.mark.usefixtures("pdfs")
 def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     out = tmp_path / "report"
     found = api.report([run], out)
@@ -72,6 +73,7 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     for figure in found.figures:
         assert (out / "figures" / f"{figure.name}.svg").stat().st_size > 500
         assert (out / "figures" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
+        assert any((out / "figures" / name).read_bytes().startswith(b"%PDF") for name in figure.files)
     for sheets in found.sheets.values():
         for sheet in sheets:
             assert {path.suffix for path in (out / "tables").glob(f"{sheet.name}.*")} == {".csv", ".json", ".md", ".tex"}

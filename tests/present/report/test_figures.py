@@ -475,6 +475,7 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
     assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".png", ".pdf", ".tex"}
 
 
+@pytest.mark.usefixtures("pdfs")
 def test_the_same_numbers_give_the_same_files(tmp_path):
     """A forest, points with names, and a heatmap."""
     entries = [entry(b, indices=(0.1, i)) for b, i in zip("ab", (-0.2, 0.3), strict=True)]
@@ -499,6 +500,7 @@ def test_colours_follow_the_page_and_files_have_their_own(tmp_path):
     assert "<title>strong local</title>" in kept
 
 
+@pytest.mark.usefixtures("pdfs")
 def test_files_for_papers_have_the_width_of_their_columns(tmp_path):
     entries = [entry("50% of a_b & more"), entry("b")]
     for figure in figures(entries, across.points_of(entries), tmp_path):

@@ -13,7 +13,7 @@ from tests.harness import warm
 from tests.sizes import size
 
 FAMILIES = ("local", "count", "text")
-DOCS = size(6, 16)
+DOCS = size(4, 16)
 HOSTILE = "<script>alert(1)</script>"
 
 pytestmark = pytest.mark.cli
