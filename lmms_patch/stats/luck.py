@@ -46,9 +46,9 @@ DIFFERS = 0.99
 LEAST_TOLD, FEW_OF_TWO = 20, 0.1
 """The fewest docs on either side that a test rests on; and the share of docs with two options that may stay though wrong images are answered
 otherwise."""
-APART, TILT, SILENCE = 0.05, 0.02, 0.1
-"""The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt`` and ``Tests.silence``
-exceed, as shares of answers."""
+APART, TILT, SILENCE, SHORT = 0.05, 0.02, 0.1, 0.3
+"""The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt``, ``Tests.silence`` and
+``Tests.short`` exceed."""
 ALL = 0.9
 """The share of docs that say every option from which on too few are left to tell how many know nothing."""
 MOST_NAMED = 64
@@ -184,7 +184,7 @@ class Tests:
         silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never say the gold.
         apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs with three options and more.
         tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
-        short: by how much the mean score of the cells falls short of what κ_MPP asks for, as a share; of docs with two options (``_Weighted.short``).
+        short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options (``_Weighted.short``).
         two: the share of docs with two options, 0..1.
     """
 
@@ -198,7 +198,7 @@ class Tests:
     @property
     def unlike(self) -> bool:
         """Whether wrong images are answered otherwise than cells that show nothing."""
-        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or _beyond(self.short, 0) > 0)
+        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or (_beyond(self.short, 0) > 0 and (self.short.value or 0) > SHORT))
 
     @property
     def reason(self) -> str:
@@ -443,7 +443,7 @@ class _Weighted:
         return _share(*counts[2:]) - _share(*counts[:2])
 
     def short(self, drawn: Array) -> Array:
-        """Return by how much the cells of docs with two options score less than κ_MPP asks for; nan where no doc has two.
+        """Return which part is missing of what cells of docs with two options must score above wrong images, by κ_MPP; nan where few have two.
 
         A doc that one cell answers has at least one right cell more than its habit gives it, so the mean score of the cells must exceed that of wrong
         images by κ (1 − that) / cells. Below 0, κ takes at least one right cell from as many docs as it says. Where habits are alike, more cells may
@@ -458,7 +458,8 @@ class _Weighted:
         missed = _share(null_lost, null_docs)
         kappa = 1 - _share(lost, docs) / np.where(missed > 0, missed, math.nan)
         gain, base = _share(right, docs) - _share(null_right, null_docs), _share(null_right, null_docs)
-        return np.asarray(np.where(kappa > 0, kappa * (1 - base) / cells - gain, gain - kappa * missed / cells))
+        wanted = kappa * np.where(kappa > 0, 1 - base, missed) / cells
+        return np.asarray(1 - gain / np.where(wanted == 0, math.nan, wanted))
 
     def _tests(self, drawn: Array) -> Array:
         """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
