@@ -631,7 +631,7 @@ def _gate(one: Result) -> tuple[int | None, str]:
     gate, analysis = one.result.metrics.get("gate"), one.result.details.get("analysis") or {}
     said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
     if gate == 1:
-        return 1, said or KINDS[one.kind].words.say(reading.NOT_CHECKED) * reading.unchecked(analysis)
+        return 1, said or reading.why_unchecked(analysis, KINDS[one.kind].words)
     return (None, said or "unknown") if gate is None else (int(gate), said or "near chance")
 
 

@@ -194,6 +194,17 @@ def unchecked(analysis: Mapping[str, Any]) -> bool:
     return bool(gate) and gate.get("valid") is not False and looks(gate) is None
 
 
+def why_unchecked(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
+    """Return why it is not known whether the model looks, where an index is shown all the same; empty elsewhere.
+
+    Args:
+        analysis: the numbers.
+        words: what the parts of the task's images or clips are called (``Kind.words``).
+    """
+    told = [str(one.get("reason") or "") for one in gate_of(analysis).get("looks") or () if one.get("value") is None]
+    return words.say(next(filter(None, told), NOT_CHECKED)) if unchecked(analysis) else ""
+
+
 def null_of(grid: Mapping[str, Any]) -> str | None:
     """Return which null the corrected index of a grid rests on; None where there is no corrected index."""
     adj = grid.get("adj")
@@ -317,7 +328,7 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
     sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
     out = [asked_in_words(analysis, words)] if analysis.get("asked") else []
     out += [subtitled_in_words(described["subtitles"])] if described.get("subtitles") else []
-    out += [words.say(NOT_CHECKED)] if sets and unchecked(analysis) else []
+    out += [why] if sets and (why := why_unchecked(analysis, words)) else []
     out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
     out += (
         [WITHOUT_WIDTH]

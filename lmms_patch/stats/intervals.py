@@ -124,6 +124,15 @@ def effective_clusters(sizes: ArrayLike) -> float:
     return float(array.sum()) ** 2 / squares if squares else 0.0
 
 
+def would_do(docs: int, effective: float) -> str:
+    """Return how many docs would be enough for an interval, as the end of a sentence that says that there are too few clusters.
+
+    >>> would_do(12, 6.0)
+    '; about 20 docs would do'
+    """
+    return f"; about {math.ceil(docs * TOO_FEW_CLUSTERS / effective)} docs would do" if effective > 0 else ""
+
+
 def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
     """Return cluster numbers from 0; None where each doc is its own cluster.
 
@@ -442,7 +451,7 @@ def _summary(
     if not math.isfinite(value):
         return dataclasses.replace(nothing, value=None, reason="not defined on these docs")
     if effective < TOO_FEW_CLUSTERS:
-        return dataclasses.replace(nothing, reason=f"{counted} are too few for an interval")
+        return dataclasses.replace(nothing, reason=f"{counted} are too few for an interval{would_do(n, effective)}")
     known = [drawn[np.isfinite(drawn)] for drawn in (low_draws, high_draws)]
     made, defined = len(low_draws), min(map(len, known))
     if defined < 0.9 * made or defined < min(asked, FEWEST_DRAWS):

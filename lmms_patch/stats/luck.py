@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from lmms_patch.stats import habits
 from lmms_patch.stats.bounds import Count, Number, Share
-from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise
+from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise, would_do
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
 
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
@@ -294,7 +294,7 @@ def adjusted(
     point = _of_pairs(sums.at(np.ones((1, groups))), value, sums)
     effective = effective_clusters(np.bincount(places))
     if effective < TOO_FEW_CLUSTERS:
-        return _none(n, groups, level, f"{groups} clusters are too few", without)
+        return _none(n, groups, level, f"{groups} clusters are too few{would_do(n, effective)}", without)
     blocks = [_of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
     drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
     return dataclasses.replace(judge(scores.labels, point, drawn, n, groups, effective, scale=scale, level=level), without_donor=without)
@@ -330,7 +330,8 @@ def measured(
     asked = int(scores.asked.sum())
     effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
     if effective < TOO_FEW_CLUSTERS:
-        return dataclasses.replace(_none(n, groups, level, f"{groups} clusters are too few", 0), null="measured", asked=asked)
+        reason = f"{groups} clusters are too few{would_do(n, effective)}"
+        return dataclasses.replace(_none(n, groups, level, reason, 0), null="measured", asked=asked)
     classes, labels = _merged(scores)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)

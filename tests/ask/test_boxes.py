@@ -365,7 +365,7 @@ def test_a_set_that_few_docs_have_gets_no_interval():
     for estimate in (regions.sets["adversarial"].mpp, regions.sets["adversarial"].index, regions.mean["adversarial"], regions.best, regions.even):
         assert estimate.value is not None
         assert (estimate.low, estimate.n) == (None, 5)
-        assert estimate.reason == "5 docs are too few for an interval"
+        assert estimate.reason == "5 docs are too few for an interval; about 10 docs would do"
 
 
 def test_the_gate_is_asked_of_the_docs_of_each_set():

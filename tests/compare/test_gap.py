@@ -214,7 +214,10 @@ def test_verdicts():
     assert gap(*both([1.0] * 20, [0.0] * 20)).verdict == "looking helps: the gap is +1.000 [+0.663, +1.000]"  # 20 of 20: 2 · 0.025^(1/20) − 1
     assert gap(*both([0.0] * 20, [1.0] * 20)).verdict.startswith("looking hurts")
     assert gap(*both([1.0, 0.0] * 10, [0.0, 1.0] * 10)).verdict.startswith("no gap is shown")
-    assert gap(*both([1.0], [0.0])).verdict == "unknown: the gap is 1.000 without an interval (1 docs are too few for an interval)"
+    assert (
+        gap(*both([1.0], [0.0])).verdict
+        == "unknown: the gap is 1.000 without an interval (1 docs are too few for an interval; about 10 docs would do)"
+    )
     full, blind, kept = pruned_world(np.random.default_rng(0))
     assert gap(full, blind, kept).verdict.startswith("pruning widened the gap: +0.")
     other = gap(full, blind, set(range(200)) - kept).verdict

@@ -112,7 +112,7 @@ def _on_reading(group: Group) -> list[str]:
     """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
     if not group.has_index:
         return []
-    unlooked = group.words.say(f"{reading.NOT_CHECKED[0].upper()}{reading.NOT_CHECKED[1:]}")
+    unlooked = group.words.say("Not known whether the answers depend on the image (no or too few docs on wrong images)")
     marked = [
         f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
     ]

@@ -102,7 +102,7 @@ def test_one_assumed_null_and_the_raw_index_ranks_and_the_board_says_why(tmp_pat
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
     told = remarks(group)
     assert told[0] == "Ranked by the raw index: no measured null in b."
-    assert any(line.startswith("Not checked whether the answers depend on the image") and line.endswith(": b.") for line in told)
+    assert any(line.startswith("Not known whether the answers depend on the image") and line.endswith(": b.") for line in told)
 
 
 def test_where_luck_saturates_for_all_the_raw_index_ranks(tmp_path):
@@ -232,7 +232,7 @@ def test_a_board_of_an_earlier_version_opens_and_ranks_by_the_raw_index(tmp_path
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
     told = " ".join(remarks(group))
     assert "no measured null in a, b" in told
-    assert "Not checked whether the answers depend on the image" in told
+    assert "Not known whether the answers depend on the image" in told
     assert B_AND_A.replace("mostly luck", "mostly luck (assumed null)") in told
 
 
