@@ -126,13 +126,20 @@ class _Task:
             regions=self._regions(by_set) if self.boxes else None,
             failed=self.failed,
             asked=asked_part(self.table.records),
-            necessity=necessity(self.table, list(grids), self.settings, self.blind),
+            necessity=necessity(self.table, list(grids), self.settings, self.blind, form=self.form, refused=self._without_shares(grids, judged)),
             curve={key: self._of_point(key) for key in self.table.points} or None,
             drops={key: self._of_point(key, drop=True) for key in self.table.points} if self.table.kind.full and self.table.points else None,
             turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
             hidden=hidden,
         )
+
+    @staticmethod
+    def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:
+        """Return, by grid, why there are no shares of what docs need: the gate refuses the index, or no form of the correction is right."""
+        if judged.valid is False:
+            return dict.fromkeys(grids, judged.reason)
+        return {n: one.adj.tests.reason for n, one in grids.items() if one.adj is not None and one.adj.tests is not None and one.adj.tests.reason}
 
     def _of_point(self, key: Key, *, drop: bool = False) -> Estimate:
         """Return M at one point with its interval, over the docs that are used for it.

@@ -1,5 +1,8 @@
 """The necessity map: which share of the docs needs no image, one cell, the whole image, or more than the model can do.
 
+Where docs were asked on wrong images, are right or wrong, and the gate passes, the shares have luck removed (``stats.luck.needs``). Elsewhere docs
+are counted as they answer, lucky guesses among them:
+
 Whether a doc is ``text`` is known only of the docs that were asked without their image, by default a random sample of 300. What its own image and
 cells say is known of all. So each class by the image is counted over all docs, and the share of text within it is taken from the sample
 (post-stratification: Holt & Smith 1979, *Post Stratification*). Docs whose ``text`` is known are counted as they are; only the others are estimated.
@@ -18,8 +21,9 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, Found, find
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats import intervals
-from lmms_patch.stats.resample import Array, Estimate
+from lmms_patch.stats import intervals, luck
+from lmms_patch.stats.forms import MEAN, Form
+from lmms_patch.stats.resample import Array, Estimate, cluster_numbers
 
 NOT_ASKED = "no doc was asked without its image, on a wrong one or blind: docs that need none are among the others"
 _IMAGE = range(ONE_CELL, UNSOLVED + 1)
@@ -28,7 +32,15 @@ _STATES = 4
 """What is known of text: unknown, not text, text among the docs that are alike, text among others."""
 
 
-def necessity(table: Table, grids: Sequence[int], settings: Settings, blind: Mapping[int, float] | None = None) -> tuple[Necessity, ...]:
+def necessity(
+    table: Table,
+    grids: Sequence[int],
+    settings: Settings,
+    blind: Mapping[int, float] | None = None,
+    *,
+    form: Form | None = None,
+    refused: Mapping[int, str] | None = None,
+) -> tuple[Necessity, ...]:
     """Return the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
 
     Args:
@@ -36,31 +48,56 @@ def necessity(table: Table, grids: Sequence[int], settings: Settings, blind: Map
         grids: sizes n.
         settings: draws, level and seed of the intervals.
         blind: by doc id, the scores of a blind run of the same docs.
+        form: the aggregation; luck can be removed where it is a mean.
+        refused: by grid, why there is no index with luck removed; then there are no shares either.
     """
     if not table.higher or not len(table) or all(doc.format == "caption" for doc in table.asked):
         return ()
-    return tuple(_map(table, n, settings, blind) for n in sorted(grids, reverse=True))
+    return tuple(_map(table, n, settings, blind, form, (refused or {}).get(n, "")) for n in sorted(grids, reverse=True))
 
 
-def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None) -> Necessity:
+def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None, form: Form | None, refused: str) -> Necessity:
     """Return the necessity map at one grid."""
     found = find(table, n, blind)
     of = found.planned & (found.by_image != UNKNOWN)
     checked = of & (found.text != UNKNOWN)
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
+    without_luck = None if blind or table.sampled or refused or not of.any() or found.graded[of].any() else _without_luck(table, n, of, form, how)
+    nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, settings.level, refused)
+    counted = dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
     return Necessity(
         n=n,
         docs=int(of.sum()),
         checked=int(checked.sum()),
         sources=found.sources,
-        shares=shares(found, of, table.clusters, how),
+        shares=counted,
         counts={need: known.count(need) for need in NEEDS},
         by_image={NEEDS[image]: int((found.by_image[of] == image).sum()) for image in _IMAGE},
         unscored=int((found.planned & found.used & (found.by_image == UNKNOWN)).sum()),
         graded=int((of & found.graded).sum()),
         luck=_luck(table, n, of, how),
+        without_luck=without_luck is not None,
     )
+
+
+def _without_luck(table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]) -> dict[str, Estimate] | None:
+    """Return the shares with luck removed; None where no doc was asked on a wrong image, or the metric is no mean.
+
+    Args:
+        table: the docs.
+        n: the grid.
+        of: shape (docs,), the docs that the shares are of.
+        form: the aggregation.
+        how: ``draws``, ``level`` and ``seed`` of the intervals.
+    """
+    if form is None or not form.plain:
+        return None
+    cells, either = (table.measured_scores(n, MEAN, of, with_full=with_full) for with_full in (False, True))
+    if cells is None or either is None:
+        return None
+    clusters = None if table.clusters is None else cluster_numbers(table.clusters[of].tolist())
+    return dict(zip(map(str, NEEDS), luck.needs(cells, either, clusters, **how), strict=True))
 
 
 def shares(found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:

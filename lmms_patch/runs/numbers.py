@@ -213,7 +213,11 @@ class Necessity:
         unscored: docs without a class, because a view has no score; they are in no share.
         graded: docs of which a score lies between nothing and full marks: their class depends on what counts as right.
         luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where none was asked so.
+        without_luck: whether the shares are estimates with luck removed (``stats.luck.needs``); else docs are counted as their answers are. False in
+            older files.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("without_luck",)
 
     n: GridSize
     docs: Count
@@ -225,6 +229,7 @@ class Necessity:
     unscored: Count
     graded: Count
     luck: Estimate | None
+    without_luck: bool = False
 
 
 @dataclass(frozen=True)

@@ -464,15 +464,20 @@ class Table:
             None if blind is None else rows(blind),
         )
 
-    def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Measured | None:
+    def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False) -> Measured | None:
         """Return the rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
 
         Args:
             key: a grid, or a set of boxes.
             form: the aggregation.
             used: shape (docs,), the docs that are used for it.
+            with_full: whether the full image is one of the views of which the best counts; of forms that go by scores alone.
         """
-        wrong = self.wrong_best(key)
+        best, wrong = self.best(key), self.wrong_best(key)
+        if with_full:
+            best, wrong = (
+                Chosen([None] * len(self), np.maximum(one.scores, whole.scores)) for one, whole in ((best, self.full), (wrong, self.wrong_full))
+            )
         asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
         if self.ceiling is None or not asked.any():
             return None
@@ -486,7 +491,7 @@ class Table:
         corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
         return Measured(
             rows(self.full, used),
-            rows(self.best(key), used),
+            rows(best, used),
             rows(self.ceiling, used),
             rows(self.wrong_full, asked),
             rows(wrong, asked),
@@ -495,21 +500,22 @@ class Table:
             labels,
             corners,
             self.stands_for(2, used),
-            self._habits(key, used, asked) if form.plain and self.higher and not self.sampled and not self.kind.every_order else None,
+            self._habits(key, used, asked, with_full) if form.plain and self.higher and not self.sampled and not self.kind.every_order else None,
         )
 
-    def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Habits:
+    def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
         """Return which options the used docs name; as without options where a view of theirs was not read.
 
         Args:
             key: a grid, or a set of boxes.
             used: shape (docs,), the docs that are used for it.
             asked: shape (docs,), those of them that were asked on a wrong image.
+            with_full: as in ``measured_scores``.
         """
         gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
         options = np.array([record.answer.options for record in self.records], np.intp)
         candidates = np.array([record.answer.candidates for record in self.records], np.intp)
-        own, null = (views.named(key, int(candidates[used].clip(max=MOST_NAMED).max(initial=0))) for views in (self._views, self._wrong))
+        own, null = (views.named(key, int(candidates[used].clip(max=MOST_NAMED).max(initial=0)), with_full) for views in (self._views, self._wrong))
         known = own.known & (null.known | ~asked) & (candidates <= MOST_NAMED)
         listed = known & (options > 1) & (gold > 0)
         weights = np.ones((len(self), 4))
@@ -612,19 +618,23 @@ class _Views:
         out[docs[first]] = known[first] - self.starts[docs[first]]
         return out
 
-    def named(self, key: Key, most: int) -> _Named:
+    def named(self, key: Key, most: int, with_full: bool) -> _Named:
         """Return which options docs name on a set of views and on their first view.
 
         Args:
             key: the set.
             most: the most options of a doc.
+            with_full: whether the first view is counted among those of the set.
         """
         names = np.array([-1 if view.names is None else view.names for view in self.different], np.intp)[self._codes]
         inside, count = self.in_set(key), len(self.starts)
         cells = np.zeros((count, most + 1), np.intp)
         np.add.at(cells, (self.docs[inside], names[inside].clip(0, most)), 1)
         first = np.append(names, -1)[np.where(self.per_doc(np.ones(len(names), bool)) > 0, self.starts, -1)]
-        return _Named(cells[:, 1:], first - 1, self.per_doc(inside), (first >= 0) & (self.per_doc(inside & (names < 0)) == 0))
+        known = (first >= 0) & (self.per_doc(inside & (names < 0)) == 0)
+        if with_full:
+            cells[np.arange(count), first.clip(0, most)] += 1
+        return _Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
 
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
         """Return item and score of one view of each doc, by its place among the doc's views; None and nan where there is no place."""

@@ -362,6 +362,58 @@ def measured(
     return dataclasses.replace(corrected, asked=asked)
 
 
+def needs(
+    cells: Measured, either: Measured, clusters: Ints | None = None, *, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
+) -> list[Estimate]:
+    """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, with luck removed as in ``measured``.
+
+    Of R, the weighted losses as a share of full marks: text = 1 − R(wrong image). Of the docs that are left, U(views) = R(views) / R(the same of the
+    wrong image) are not known from some views: one cell = 1 − U(cells), whole image = U(cells) − U(cells and full image), and the rest is unsolved.
+    A share that luck makes less than 0 counts as 0. Classes are joined with docs as weights.
+
+    Args:
+        cells: the docs with their best cells, of a form that is a mean.
+        either: the same docs with the better of best cell and full image.
+        clusters: numbers from 0 of shape (docs,); None: docs are independent.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: of the bootstrap.
+    """
+    n, groups = len(cells.full), len(cells.full) if clusters is None else int(clusters.max()) + 1
+    effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
+    classes, labels = _merged(cells)
+    kept = [c for c in range(len(labels)) if (cells.asked & (classes == c)).any()]
+    stream, parts = generator(seed), []
+    columns: list[Array] = []
+    for one in (cells, either):
+        plain, weights = _by_class(one, classes, kept), None if one.habits is None else _Weighted(one, one.habits, classes, kept)
+        start = sum(part.shape[1] for part in columns)
+        columns.append(plain if weights is None else np.hstack([plain, weights.columns]))
+        parts.append((one, plain, weights, slice(start, start + columns[-1].shape[1])))
+    per_cluster = totals(np.hstack(columns), clusters)
+    given, drawn = per_cluster.sum(axis=0)[None], weighted_sums(per_cluster, draws, stream)
+
+    def shares(sums: Array, prior: bool) -> Array:
+        lost = []
+        for one, plain, weights, place in parts:
+            of_class = sums[:, place][:, : plain.shape[1]]
+            with_prior = _with_prior(of_class.copy(), plain, one.corners, 2, stream, one.stands_for) if prior else of_class
+            whole = with_prior if weights is None else weights.sums(sums[:, place], with_prior, by_full=False)
+            found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
+            lost.append([1 - getattr(found, name) / found.ceiling for name in ("mpp", "mpp0", "fip0")])
+        docs = found.docs / found.docs.sum(axis=1, keepdims=True)
+        (best, best0, wrong), (any_view, any0, _) = lost
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cell, none = best / best0, any_view / any0
+        each = [1 - wrong, wrong * (1 - cell), wrong * (cell - none), wrong * none]
+        return np.stack([(docs * one).sum(axis=1) for one in each], axis=1)
+
+    point, spread = np.clip(shares(given, False)[0], 0, 1), shares(drawn, True)
+    point /= max(float(point.sum()), 1e-300)
+    found = [summarise(float(point[i]), spread[:, i], n, groups, effective, level=level) for i in range(4)]
+    return [one if one.low is None or one.high is None else dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for one in found]
+
+
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
     """Merge the answer classes in which too few docs were asked; return new class numbers and labels."""
     often = np.bincount(scores.classes[scores.asked], minlength=len(scores.labels)) >= LEAST_ASKED
