@@ -473,4 +473,5 @@ def _map(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a necessity map as the page shows it."""
     shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
     luck = (found.get("luck") or {}).get("value")
-    return {**{key: found[key] for key in ("n", "docs", "checked", "sources")}, "luck": luck, "shares": shares}
+    about = {key: found[key] for key in ("n", "docs", "checked", "sources")}
+    return {**about, "luck": luck, "without_luck": bool(found.get("without_luck")), "shares": shares}

@@ -385,7 +385,11 @@ def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
 def needs(entries: Sequence[Entry]) -> list[Needs]:
     """Return a bar for each result that has a necessity map, benchmark by benchmark."""
     order = list(dict.fromkeys(entry.base for entry in entries))
-    some = [entry for entry in entries if entry.whole.analysis.get("necessity")]
+    some = [
+        entry
+        for entry in entries
+        if (maps := entry.whole.analysis.get("necessity")) and maps[0]["shares"]["one cell"]["value"] is not None  # else its gate refuses it
+    ]
     return [_needs(entry, entry.whole.analysis["necessity"][0]) for entry in sorted(some, key=lambda entry: order.index(entry.base))]
 
 
@@ -397,7 +401,7 @@ def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
         share = of_file(stored["shares"][name])
         if not share.value:
             continue
-        exact = stored["checked"] == stored["docs"]
+        exact = stored["checked"] == stored["docs"] and not stored.get("without_luck")
         docs = stored["counts"][name] if exact else round(share.value * stored["docs"])
         count = f"{'' if exact else 'about '}{docs:,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value

@@ -30,9 +30,13 @@ def _table(words: Words, maps: list[tuple[str, Mapping[str, Any]]], width: int |
     rows: list[list[Cell]] = [
         [name, *(percent(found["shares"][need]) for need in NEEDS), f"{found['checked']}/{found['docs']}"] for name, found in maps
     ]
-    unchecked = ["\n" + fold(words.say(UNCHECKED), width, rest="")] if any(found["shares"]["text"]["value"] is None for _, found in maps) else []
+    shown = [(name, found) for name, found in maps if found["shares"]["one cell"]["value"] is not None]
+    with_luck = [name for name, found in shown if found["sources"] and not found.get("without_luck")]
+    said = [words.say(UNCHECKED)] if any(not found["sources"] for _, found in shown) else []
+    said += [f"counted as the docs answer, lucky guesses among them: {', '.join(with_luck)}"] if with_luck else []
+    notes = ["\n" + fold(line, width, rest="") for line in said]
     heads = ["task", *map(words.say, NEEDS), "checked"]
-    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *unchecked])
+    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *notes])
 
 
 def percent(share: Mapping[str, Any]) -> str:

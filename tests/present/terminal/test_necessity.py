@@ -3,12 +3,13 @@ from lmms_patch.present.terminal.necessity import UNCHECKED, table
 from lmms_patch.runs.need import NEEDS
 
 
-def found(text, checked=30):
+def found(text, checked=30, without_luck=True):
     shares = {
         need: {"value": value, "low": None if value is None else value / 2, "high": value}
         for need, value in zip(NEEDS, (text, 0.25, 0.125, 0), strict=True)
     }
-    return {"necessity": [{"shares": shares, "checked": checked, "docs": 40}]}
+    sources = [] if text is None else ["wrong images"]
+    return {"necessity": [{"shares": shares, "checked": checked, "docs": 40, "sources": sources, "without_luck": without_luck}]}
 
 
 def test_a_row_for_each_task_that_has_a_map():
@@ -17,6 +18,17 @@ def test_a_row_for_each_task_that_has_a_map():
     assert lines[3].split() == ["gqa_rci3", "50", "[25,", "50]", "25", "[12,", "25]", "12", "[6,", "12]", "0", "[0,", "0]", "30/40"]
     assert len(lines) == 4
     assert max(map(len, lines)) <= 80
+
+
+def test_docs_that_are_counted_with_their_luck_are_named():
+    lines = table([("gqa_rci3", found(0.5), OF_IMAGES), ("old_rci3", found(0.5, without_luck=False), OF_IMAGES)]).splitlines()
+    assert lines[-1] == "counted as the docs answer, lucky guesses among them: old_rci3"
+
+
+def test_a_refused_task_has_no_shares_and_needs_no_note():
+    refused = found(0.5)
+    refused["necessity"][0]["shares"] = dict.fromkeys(NEEDS, {"value": None, "low": None, "high": None})
+    assert table([("gqa_rci3", refused, OF_IMAGES)]).splitlines()[-1].split() == ["gqa_rci3", *["N/A"] * 4, "30/40"]
 
 
 def test_where_text_is_not_known_it_says_so():

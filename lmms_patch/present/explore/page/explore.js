@@ -4,7 +4,7 @@
 const SIGNS = { right: "✓", wrong: "✗", unscored: "○", failed: "!", "not asked": "–" };
 const STATE = { 1: "right", 0: "wrong", u: "unscored", f: "failed", n: "not asked" };
 const CUT = ", unfinished";
-const MEANING = ["needs no image", "one part is enough", "needs several parts", "never right"];
+const MEANING = ["right without its image", "right on one part alone", "right on the whole alone", "never right"];
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const TOKEN = "X-Explore-Token", ENDED = "The explorer has ended, or this address lacks its token. Type lmms-patch explore again, or open the address that it printed.";
 const HEIGHT = 54, PAGE = 100, KEPT = 5000, MOST = 500000;
@@ -322,16 +322,19 @@ function showNeeds(counts) {
   else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
     const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)} (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how}):`;
+    const luck = map.without_luck ? ", luck removed" : map.luck ? `, lucky guesses among them (a cell of a wrong image is right in ${percent(map.luck)})` : "";
+    const shares = about.needs.filter((need) => map.shares[need].value !== null).map((need) => `${need} ${percent(map.shares[need].value)}${ends(map.shares[need])}`);
+    const told = shares.length ? `: ${shares.join(", ")}` : `: none, ${map.shares[about.needs[1]].reason}`;
+    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)}${luck} (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how})${told}. Docs as they answer:`;
   }
   const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
   const note = one ? about.tasks[oneTask()].note : "";
   if (note) $("of").textContent += ` Note: ${note}.`;
   $("needs").replaceChildren(...about.needs.map((need, place) => {
-    const share = map && map.shares[need], { sure, maybe } = counts[place];
+    const { sure, maybe } = counts[place];
     const said = `${number(sure + maybe)} docs${maybe ? `, ${number(maybe)} not checked` : ""}`;
     return make("li", {}, make("button", { type: "button", "aria-pressed": String(state.need === need), title: MEANING[place], onclick: () => safely(change)({ need: state.need === need ? "" : need }) },
-      make("span", { class: `swatch need${place}` }), make("span", { text: need }), share ? make("span", { text: percent(share.value) + ends(share) }) : make("span", { class: "meaning", text: MEANING[place] }), make("span", { class: "count", text: said })));
+      make("span", { class: `swatch need${place}` }), make("span", { text: need }), make("span", { class: "meaning", text: MEANING[place] }), make("span", { class: "count", text: said })));
   }));
   if (focus >= 0) $("needs").querySelectorAll("button")[focus].focus();
 }
