@@ -293,7 +293,12 @@ def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True)
         made: the answers.
         by_habit: whether it is known which options are named; open answers have none.
     """
-    docs = len(made.golds)
+    return luck.measured(scores(stream, world, made, by_habit), MEAN.value, made.clusters, draws=DRAWS, seed=stream)
+
+
+def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *, with_full: bool = False) -> luck.Measured:
+    """Return what the correction takes; ``with_full``: the full image is one of the views of which the best counts."""
+    docs, first = len(made.golds), 0 if with_full else 1
     order = stream.permutation(-(-docs // world.size))[: world.asked // world.size]
     asked = np.isin(np.arange(docs) // world.size, order)
     seen, wrong = made.right(made.seen), np.where(asked[:, None], made.right(made.wrong), math.nan)
@@ -304,26 +309,25 @@ def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True)
         return found
 
     def named(answers: Ints) -> Ints:
-        return np.stack([(answers[:, 1:] == option).sum(axis=1) for option in range(world.options)], 1)
+        return np.stack([(answers[:, first:] == option).sum(axis=1) for option in range(world.options)], 1)
 
     which = np.eye(world.options + 1, world.options, dtype=bool)
     said = (which[made.seen[:, 0]], named(made.seen) > 0, which[made.wrong[:, 0]], named(made.wrong) > 0)
     weights = [habits.of_missed(one, which[made.golds]) for one in said] if world.listed else [np.ones(docs)] * len(said)
-    options, tries = np.full(docs, 0 if world.listed else world.options), np.full(docs, world.n**2)
+    options, tries = np.full(docs, 0 if world.listed else world.options), np.full(docs, world.n**2 + 1 - first)
     seen_by = (named(made.seen), made.seen[:, 0], tries, named(made.wrong), made.wrong[:, 0])
-    scores = luck.Measured(
+    return luck.Measured(
         rows(seen[:, 0]),
-        rows(seen[:, 1:].max(axis=1)),
+        rows(seen[:, first:].max(axis=1)),
         rows(np.ones(docs)),
         rows(wrong[:, 0]),
-        rows(wrong[:, 1:].max(axis=1)),
+        rows(wrong[:, first:].max(axis=1)),
         asked,
         np.zeros(docs, np.intp),
         ("all",),
         MEAN.rows(Picked(np.array([0.0, 1.0]))),
         habits=luck.Habits(options, made.golds, *seen_by, np.stack(weights, 1)) if by_habit and world.options <= luck.MOST_NAMED else None,
     )
-    return luck.measured(scores, MEAN.value, made.clusters, draws=DRAWS, seed=stream)
 
 
 def assumed(stream: Stream, world: World, made: Answers) -> luck.Luck:

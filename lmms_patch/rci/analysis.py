@@ -491,6 +491,8 @@ class _Task:
         corrected = None if adj is None else adj.estimate.value
         if adj is not None and adj.null == "assumed" and corrected is not None and self.blind is None:
             warnings.append(ASSUMED)
+        if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
+            warnings.append(adj.tests.said)
         banded = not self.boxes  # the papers' bands are of grids
         return Grid(
             n=n,

@@ -667,7 +667,7 @@ def _has(record: Record, metric: str) -> bool:
         return True
     if any(metric in view.items for view in record.views):
         return True
-    return not any(view.items for view in record.views) and any(map(failures.has_failed, record.views))
+    return not any(view.items or view.error for view in record.views)
 
 
 def _label(record: Record, cluster: str | None) -> str:

@@ -201,6 +201,15 @@ class Tests:
         return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or (_beyond(self.short, 0) > 0 and (self.short.value or 0) > SHORT))
 
     @property
+    def said(self) -> str:
+        """What is unlike, in a sentence; empty where nothing is."""
+        if not self.unlike:
+            return ""
+        more, silent = self.silence.value or 0.0, _beyond(self.silence, SILENCE)
+        seen = f" (an answer names no option {abs(100 * more):.0f} points {'more' if more > 0 else 'less'} often)" if silent else ""
+        return f"{UNLIKE}{seen}: luck is removed by what the docs' other answers tell of guessing"
+
+    @property
     def reason(self) -> str:
         """Why no form of the index is right; empty where one may be."""
         if self.unlike and _beyond(self.tilt, TILT) > 0:

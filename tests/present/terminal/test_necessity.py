@@ -27,7 +27,7 @@ def test_docs_that_are_counted_with_their_luck_are_named():
 
 def test_a_refused_task_has_no_shares_and_needs_no_note():
     refused = found(0.5)
-    refused["necessity"][0]["shares"] = dict.fromkeys(NEEDS, {"value": None, "low": None, "high": None})
+    refused["necessity"][0]["shares"] = {need: {"value": None, "low": None, "high": None} for need in NEEDS}
     assert table([("gqa_rci3", refused, OF_IMAGES)]).splitlines()[-1].split() == ["gqa_rci3", *["N/A"] * 4, "30/40"]
 
 
