@@ -30,12 +30,12 @@ NUMBERS = 2
 def since(path: str) -> int:
     """Return the version from which on a number of an analysis is computed as it is now.
 
-    2: luck is weighed by habit, and docs are no longer split by how varied their answers are.
+    2: luck is weighed by habit, docs are no longer split by how varied their answers are, and the necessity map has luck removed.
 
     Args:
         path: where it stands, such as ``grids.3.adj.estimate.value``.
     """
-    return 2 if ".adj" in path or path.endswith(".mark") else 1
+    return 2 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
 
 
 @dataclass(frozen=True)
