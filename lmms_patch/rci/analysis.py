@@ -39,6 +39,8 @@ MOST_HIDDEN = 0.5
 """The share of the image above which a set of hidden boxes says little of where in the image the evidence is."""
 UNEQUAL = 1.5
 """How many times the area of one set of hidden boxes may be that of the other without a warning."""
+PARTIAL = 0.1
+"""The share of docs whose best cell earns some of the marks from which on a warning is due."""
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
 
@@ -493,6 +495,12 @@ class _Task:
             warnings.append(ASSUMED)
         if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
             warnings.append(adj.tests.said)
+        best_scores, marks = self.table.best_seen(n).scores[used], self.table.marks[used]
+        partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
+        if adj is not None and adj.null == reading.MEASURED and corrected is not None and partial > PARTIAL:
+            warnings.append(
+                f"partial marks in {partial:.0%} of docs: that wrong {self.table.kind.words.medium}s earn as many by luck is assumed, not tested"
+            )
         banded = not self.boxes  # the papers' bands are of grids
         return Grid(
             n=n,

@@ -181,6 +181,28 @@ def test_an_analysis_has_it_and_captions_do_not():
     assert necessity(table(docs), [2], SETTINGS) == ()
 
 
+@pytest.mark.parametrize(("mark", "warned"), [(0.4, True), (1.0, False)])
+def test_where_luck_is_corrected_in_partial_marks_it_says_what_is_assumed(mark, warned):
+    """60 docs, a quarter of them with a cell that earns some of the marks, or all."""
+    some = [0.0, mark, 0.0, 0.0]
+    golds = [{"answer": ("open", 0, f"g{i}"), "baselines": guesses(f"g{i}", (), ["x"])} for i in range(60)]
+    docs = [doc(i, float(i % 5 > 0), some if i % 4 == 0 else NONE, (0.0,), **golds[i]) for i in range(60)]
+    grid = analyse(table(docs), FakeNative(docs), SETTINGS, (2,)).grids[2]
+    assert grid.adj.estimate.value is not None
+    told = "partial marks in 25% of docs: that wrong images earn as many by luck is assumed, not tested"
+    assert (told in grid.warnings) is warned
+
+
+def test_a_refused_task_has_counts_and_no_shares():
+    """Right on a wrong image as on its own."""
+    docs = [doc(i, 1.0, ONE, (1.0, ONE), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD")) for i in range(40)]
+    found = analyse(table(docs), FakeNative(docs), SETTINGS, (2,))
+    (one,) = found.necessity
+    assert (found.gate.valid, one.counts["text"]) == (False, 40)
+    assert [share.value for share in one.shares.values()] == [None] * 4
+    assert {share.reason for share in one.shares.values()} == {found.gate.reason}
+
+
 # --- worlds ----------------------------------------------------------------------------------------------------------
 
 
