@@ -185,7 +185,7 @@ def test_an_analysis_has_it_and_captions_do_not():
 def test_where_luck_is_corrected_in_partial_marks_it_says_what_is_assumed(mark, warned):
     """60 docs, a quarter of them with a cell that earns some of the marks, or all."""
     some = [0.0, mark, 0.0, 0.0]
-    golds = [{"answer": ("open", 0, f"g{i}"), "baselines": guesses(f"g{i}", (), ["x"])} for i in range(60)]
+    golds = [{"answer": ("open", 0, f"g{i}"), "baselines": guesses(f"g{i}", (), ["x"], "x")} for i in range(60)]
     docs = [doc(i, float(i % 5 > 0), some if i % 4 == 0 else NONE, (0.0,), **golds[i]) for i in range(60)]
     grid = analyse(table(docs), FakeNative(docs), SETTINGS, (2,)).grids[2]
     assert grid.adj.estimate.value is not None
