@@ -345,10 +345,11 @@ function showBars() {
   const tasks = about.tasks.filter((task) => !state.task || task.name === state.task || about.tasks.length <= 8);
   $("bars").replaceChildren(...tasks.map((task) => {
     const chosen = state.task === task.name;
-    const bars = task.maps.map((map, model) => (map ? bar(task, map, model, task.name + (many ? `, ${about.models[model]}` : "")) : null)).filter(Boolean);
+    const refused = task.maps.map((map) => map && map.shares[about.needs[1]]).find((share) => share && share.value === null);
+    const bars = task.maps.map((map, model) => (map && map.shares[about.needs[1]].value !== null ? bar(task, map, model, task.name + (many ? `, ${about.models[model]}` : "")) : null)).filter(Boolean);
     return make("div", { class: "row" },
       make("button", { type: "button", class: "task", "data-key": task.name, "aria-pressed": String(chosen), title: task.name, text: task.name, onclick: () => safely(change)({ task: chosen ? "" : task.name }) }),
-      make("div", { class: many ? "both" : "" }, ...(bars.length ? bars : [make("span", { class: "none", text: task.fault ? "its docs cannot be read" : task.whole ? "no necessity map" : "reading…", title: task.fault || null })])));
+      make("div", { class: many ? "both" : "" }, ...(bars.length ? bars : [make("span", { class: "none", text: task.fault ? "its docs cannot be read" : refused ? `no shares: ${refused.reason.split(/[:(]/)[0].trim()}` : task.whole ? "no necessity map" : "reading…", title: task.fault || (refused && refused.reason) || null })])));
   }));
   const again = focus && [...$("bars").querySelectorAll("[data-key]")].find((node) => node.dataset.key === focus);
   if (again) again.focus();
