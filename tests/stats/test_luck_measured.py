@@ -260,3 +260,24 @@ def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
     assert found.estimate.reason == why or not why
     assert (found.estimate.value is None) == bool(why)
     assert why or found.estimate.value == pytest.approx(0.5, abs=0.15)
+
+
+@pytest.mark.parametrize("gold", [[0, 0, 0, 0], [0, 1, 2, 3]])
+def test_where_the_gold_never_varies_there_is_no_other_form(gold):
+    """400 docs, four options: one guess a doc on all cells, wrong images are not answered. Half of the docs are known from the full image, a quarter
+    from one cell. With golds at A alone, who guesses B is never right, so its misses stand for nobody else: 1 - 0.25 / 0.5 read as 0.3.
+    """
+    n = 400
+    gold, known = np.resize(gold, n), np.arange(n) // 4 % 4
+    cells = np.repeat((np.arange(n) // 16 % 4)[:, None], 5, axis=1)
+    cells[known < 2, 0] = gold[known < 2]
+    cells[known < 1, 2] = gold[known < 1]
+    counts = (cells[:, 1:, None] == np.arange(4)).sum(axis=1)
+    nothing, none = np.zeros((n, 4), int), np.full(n, -1)
+    habits = Habits(np.full(n, 4), gold, counts, cells[:, 0], np.full(n, 4), nothing, none, np.ones((n, 4)))
+    right_at = cells == gold[:, None]
+    found = measured(world(right_at[:, 0], right_at[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), habits=habits), MEAN.value, draws=400)
+    if len(set(gold)) == 1:
+        assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing"
+    else:
+        assert found.estimate.value == pytest.approx(0.5, abs=0.05)
