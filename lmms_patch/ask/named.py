@@ -20,6 +20,8 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 """What announces an answer; the last one in a text counts, since reasoning comes before it."""
+_SHORT = 200
+"""Characters of an answer whose place is kept: short answers come again and again; reasons do not, and would fill the memory."""
 _LAST = 8
 """How many announcements are looked at: a model that repeats itself writes thousands."""
 _MARKS = " \t\n*_`\"'“”‘’([{<"
@@ -44,11 +46,13 @@ def named(text: str, answer: Answer) -> int | None:
         text: the answer, as the scorer takes it.
         answer: how the doc is to be answered.
     """
-    return _named(text, answer.options, answer.texts) if len(answer.options) > 1 else None
+    if len(answer.options) < 2:
+        return None
+    return (_kept if len(text) <= _SHORT else _named)(text, answer.options, answer.texts)
 
 
-@functools.lru_cache(maxsize=200_000)
 def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
+    """Return the place of the option that an answer names, from 1; 0 where it names none."""
     text = unicodedata.normalize("NFKC", text).rpartition("</think>")[2].strip()
     if place := _whole(text, options, texts):
         return place
@@ -58,6 +62,9 @@ def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
     announced = [(text[match.end() :], True) for match in list(_TOLD.finditer(text))[-_LAST:]]
     read = (_read(part, options, texts, told=told) for part, told in (*reversed(announced), (text, False)))
     return next((place for place in read if place is not None), 0)
+
+
+_kept = functools.lru_cache(maxsize=200_000)(_named)
 
 
 def _whole(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:

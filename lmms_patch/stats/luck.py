@@ -738,9 +738,10 @@ def judge(
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
-    if 2 * docs[used].sum() < docs.sum() or not docs[used].sum():
-        lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
-        why = f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs"
+    if 2 * docs[used].sum() < n or not docs[used].sum():
+        left = {state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state) for state in ("saturated", "no variety", "no donors")}
+        left["no donors"] += n - docs.sum()  # of classes of which no doc was asked on a wrong image
+        why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)

@@ -150,6 +150,17 @@ def test_a_class_that_is_most_docs_may_not_leave():
     assert found.estimate.reason.endswith("in 140 of 200 docs")
 
 
+def test_a_class_that_nobody_asked_on_wrong_pictures_is_docs_too():
+    """300 of 500 docs are of a class without wrong pictures: what the other 200 say is not the index of most docs. With 300 of the latter it is."""
+    for answered, reason in ((200, "no answers on wrong pictures in 300 of 500 docs"), (300, "")):
+        sizes = (answered, 500 - answered if answered == 200 else 200)
+        parts = [np.concatenate([right(round(share * n), n) for n in sizes]) for share in (0.8, 0.6, 0.25, 0.4)]
+        asked = np.arange(sum(sizes)) < answered
+        found = measured(world(*parts, asked=asked, classes=np.repeat([0, 1], sizes), labels=("mc4", "open")), MEAN.value, draws=400)
+        assert found.estimate.reason == reason
+        assert (found.estimate.value is None) == bool(reason)
+
+
 def test_clusters_are_resampled_whole():
     """20 clusters of 10 copies say as much as 20 docs: the interval is about sqrt(10) times as wide as that of 200 docs, and is called so."""
     shares = [np.repeat(right(count, 20), 10) for count in (16, 12, 4, 8)]
