@@ -13,16 +13,29 @@ import unicodedata
 from lmms_patch.ask.answers import Answer, plain
 
 _TOLD = re.compile(
-    r"(?:\\boxed\s*\{|<answer>|(?:answer|choice|option|antwort|réponse|respuesta|resposta|risposta|ответ)\b(?:\s+(?:is|ist|est|es|é|è))?\s*[:=]?|"
-    r"(?:答案|答え|选择?|選擇?|정답)(?:是|は|은)?\s*[:=]?)\s*",
+    r"(?:\\boxed\s*\{|<answer>|<\|begin_of_box\|>|"
+    r"(?:answer|choice|option|antwort|réponse|respuesta|resposta|risposta|ответ)\b[\"']?(?:\s+(?:is|ist|est|es|é|è))?\s*[:=]?|"
+    r"(?:答案|答え|正解|选择?|選擇?|정답)(?:是|为|為|は|은)?\s*[:=]?|"
+    r"(?<![\w'’])(?=[A-Z]\)?\s+is\s+(?:the\s+)?(?:most\s+)?(?:correct|right|best|answer)\b))\s*",
     re.IGNORECASE,
 )
 """What announces an answer; the last one in a text counts, since reasoning comes before it."""
+_SHORT = 200
+"""Characters of an answer whose place is kept: short answers come again and again; reasons do not, and would fill the memory."""
+_LAST = 8
+"""How many announcements are looked at: a model that repeats itself writes thousands."""
 _MARKS = " \t\n*_`\"'“”‘’([{<"
-_LETTER = re.compile(r"([A-Za-z])(?!['’]\w)(?=$|[\s).:,;\]}<>*_`\"'”’、。，：）-])")
-_ALONE = re.compile(r"(?<![A-Za-z'’])([A-Z])(?=[).:\]}*]|$)|[(\[{*]([A-Za-z])[)\]}*]")
+_LETTER = re.compile(r"([A-Za-z])(?!['’]\w)(?=$|[\s).:,;!\]}<>*_`\"'”’、。，：）-]|[\u3040-\u9fff\uac00-\ud7a3])")
+_ALONE = re.compile(r"(?<![A-Za-z'’/])([A-Z])(?=[).:!\]}*]|$)|[(\[{*]([A-Za-z])[)\]}*]")
 """A letter with a mark of its own, or at the end."""
 _BOTH = re.compile(r"(?<![A-Za-z'’])([A-Z])\W*(?:,|/|&|\+|\b(?:and|or|und|oder|et|ou|y|o)\b|和|或)\W*([A-Z])(?![A-Za-z'’])")
+_NOT = re.compile(r"\b(?i:not|isn't|neither|nor|nicht)\s+(?:(?i:option)\s+)?[(*]*[A-Z](?![A-Za-z'’])[)*]*")
+"""A letter that is ruled out."""
+_SILENT = re.compile(r"\bno\s+(?:idea|information|way\s+to|(?:image|picture|photo)\s+(?:is|was|has|provided|attached|available))\b", re.IGNORECASE)
+"""A "no" that is no answer."""
+_FIRST = re.compile(r"[\W_]*(yes|no|true|false)[*_]*\s*[,.;:!\n]", re.IGNORECASE)
+"""What answers a yes/no question at once; a reason may follow."""
+_ARTICLE = re.compile(r"^(?:a|an|the) (?=.)")
 _NEGATED = re.compile(r"\b(?:not|isn't|neither|nor|cannot|can't|unable|unclear|unsure|don't)\b", re.IGNORECASE)
 
 
@@ -33,24 +46,33 @@ def named(text: str, answer: Answer) -> int | None:
         text: the answer, as the scorer takes it.
         answer: how the doc is to be answered.
     """
-    return _named(text, answer.options, answer.texts) if len(answer.options) > 1 else None
+    if len(answer.options) < 2:
+        return None
+    return (_kept if len(text) <= _SHORT else _named)(text, answer.options, answer.texts)
 
 
-@functools.lru_cache(maxsize=200_000)
 def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
-    text = unicodedata.normalize("NFKC", text).strip()
+    """Return the place of the option that an answer names, from 1; 0 where it names none."""
+    text = unicodedata.normalize("NFKC", text).rpartition("</think>")[2].strip()
     if place := _whole(text, options, texts):
         return place
-    announced = [(text[match.end() :], True) for match in _TOLD.finditer(text)]
+    text = _SILENT.sub(" ", _NOT.sub(" ", text))
+    if (first := _FIRST.match(text)) and (place := _whole(first[1], options, texts)):
+        return place
+    announced = [(text[match.end() :], True) for match in list(_TOLD.finditer(text))[-_LAST:]]
     read = (_read(part, options, texts, told=told) for part, told in (*reversed(announced), (text, False)))
     return next((place for place in read if place is not None), 0)
 
 
+_kept = functools.lru_cache(maxsize=200_000)(_named)
+
+
 def _whole(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
-    """Return the place of the option that is the whole text, spelled anyhow; 0 where none is."""
+    """Return the place of the option that is the whole text, spelled anyhow, if need be without an article; 0 where none is."""
     own = plain(text)
-    for known in (options, texts):
-        same = [place for place, option in enumerate(known, 1) if plain(unicodedata.normalize("NFKC", option)) == own]
+    for known, cut in ((options, ""), (texts, ""), (texts, _ARTICLE)):
+        told = re.sub(cut, "", own)
+        same = [place for place, option in enumerate(known, 1) if re.sub(cut, "", plain(unicodedata.normalize("NFKC", option))) == told]
         if len(same) == 1 and own:
             return same[0]
     return 0
@@ -68,15 +90,17 @@ def _read(text: str, options: tuple[str, ...], texts: tuple[str, ...], *, told: 
     letters = [plain(option) for option in options]
     by_letter = all(len(letter) == 1 and letter.isalpha() for letter in letters)
     if by_letter:
-        if any(_place(match[1], letters) and _place(match[2], letters) for match in _BOTH.finditer(text)):
-            return 0
         start = text.lstrip(_MARKS)
-        first = _LETTER.match(start)
-        bare = first is not None and not start[first.end() :].partition("\n")[0].strip(" \t\n*_`\"'“”‘’)]}>.。")
-        if first is not None and (bare or told or not start[first.end() :][:1].isspace()):
+        both = [match.start() for match in _BOTH.finditer(start) if _place(match[1], letters) and _place(match[2], letters)]
+        first = _LETTER.match(start) if 0 not in both else None
+        after = start[first.end() :] if first is not None else ""
+        bare = first is not None and not after.partition("\n")[0].strip(" \t\n*_`\"'“”‘’)]}>.。")
+        if first is not None and (bare or told or not (after[:1].isspace() or after[:1].isalpha())):
             letter = _place(first[1], letters)
-            if letter and (bare or first[1].isupper() or start[first.end() :][:1] in ").:"):
+            if letter and (bare or first[1].isupper() or after[:1] in ").:"):
                 return letter
+        if both:
+            return 0
     if place := _mentioned(text, texts or (() if by_letter else options)):
         return place
     if by_letter:

@@ -399,6 +399,18 @@ def parts_at_odds(record: Record) -> str:
         return "patch.lent must have as many numbers in each of its lists"
     if record.tst is not None and record.tst.grouping not in record.tst.scores:
         return f"patch.tst.scores has no {record.tst.grouping!r}"
+    return _answer_at_odds(record)
+
+
+def _answer_at_odds(record: Record) -> str:
+    """Say what of a doc's candidates does not fit together; empty where all does. Older files have none."""
+    answer = record.answer
+    if answer.candidates and answer.options and answer.candidates != answer.options:
+        return f"patch.answer.candidates must be its {answer.options} options, not {answer.candidates}"
+    if (answer.gold_at or 0) > answer.candidates:
+        return f"patch.answer.gold_at must be the place of one of its {answer.candidates} candidates"
+    if any((view.names or 0) > answer.candidates for view in record.every_view):
+        return f"patch.views name more than the {answer.candidates} candidates of patch.answer"
     return ""
 
 

@@ -44,8 +44,8 @@ A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % 
 DIFFERS = 0.99
 """The level of the tests of the assumptions."""
 LEAST_TOLD, FEW_OF_TWO = 20, 0.1
-"""The fewest docs on either side that a test rests on; and the share of docs with two options that may stay though wrong images are answered
-otherwise."""
+"""The fewest docs on either side that a test rests on; and the share of docs of which habits say nothing (``Tests.two``) that may stay though wrong
+images are answered otherwise."""
 APART, TILT, SILENCE, SHORT = 0.05, 0.02, 0.1, 0.3
 """The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt``, ``Tests.silence`` and
 ``Tests.short`` exceed."""
@@ -185,7 +185,7 @@ class Tests:
         apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs with three options and more.
         tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
         short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options (``_Weighted.short``).
-        two: the share of docs with two options, 0..1.
+        two: the share of docs with two options, or with one gold for all docs of as many options, 0..1.
     """
 
     differs: Estimate
@@ -214,7 +214,7 @@ class Tests:
         """Why no form of the index is right; empty where one may be."""
         if self.unlike and _beyond(self.tilt, TILT) > 0:
             return f"{UNLIKE}, and the words alone point to the gold"
-        if self.unlike and self.two > FEW_OF_TWO:  # with two options there is no other form
+        if self.unlike and self.two > FEW_OF_TWO:  # then there is no other form
             return UNLIKE
         apart = math.nan if self.apart.value is None else abs(self.apart.value)
         return UNLIKE if self.unlike and not apart <= max(APART, 2 * (self.apart.se or 0)) else ""
@@ -451,11 +451,11 @@ class _Weighted:
 
     Attributes:
         columns: shape (docs, all columns), to be summed beside those of ``_by_class``.
-        two: the share of docs with two options.
+        two: of ``Tests``.
     """
 
     def __init__(self, scores: Measured, said: Habits, classes: Ints, kept: Sequence[int]) -> None:
-        self._first, self.two = len(kept) * 11, float((said.options == 2).mean())
+        self._first = len(kept) * 11
         self._classes: list[list[_Unknown | _Named]] = []
         columns: list[Array] = []
         for c in kept:
@@ -468,6 +468,7 @@ class _Weighted:
                     parts.append(_Named(columns, scores, said, docs, options))
             self._classes.append(parts)
         self.columns = np.column_stack(columns) if columns else np.zeros((len(scores.full), 0))
+        self.two = sum(part.without_form for part in self._named()) / max(1, len(scores.full))
 
     def sums(self, drawn: Array, prior: Array, by_full: bool) -> Array:
         """Return the sums of ``_by_class`` with weighted losses in place of losses, shape (b, kept · 11).
@@ -557,6 +558,8 @@ class _Named:
     def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags, options: int) -> None:
         self.options = options
         share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
+        self.without_form = int(docs.sum()) if options == 2 or share.max() == 1 else 0
+        """Docs that no weights can correct: what a doc says beside a gold that never varies has no other doc's gold among it."""
         once = np.eye(options + 1, options, dtype=int)  # the last row is of no option
         gold = once[np.where(docs, said.gold, -1)] > 0
         full, null_full = (once[np.where(docs, which, -1)] for which in (said.full, said.null_full))
@@ -797,9 +800,10 @@ def judge(
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
-    if 2 * docs[used].sum() < docs.sum() or not docs[used].sum():
-        lost = max(("saturated", "no variety", "no donors"), key=lambda s: sum(docs[c] for c, state in enumerate(states) if state == s))
-        why = f"{_WHY[null][lost]} in {int(docs.sum() - docs[used].sum())} of {int(docs.sum())} docs"
+    if 2 * docs[used].sum() < n or not docs[used].sum():
+        left = {state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state) for state in ("saturated", "no variety", "no donors")}
+        left["no donors"] += n - docs.sum()  # of classes of which no doc was asked on a wrong image
+        why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)

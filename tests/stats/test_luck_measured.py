@@ -150,6 +150,17 @@ def test_a_class_that_is_most_docs_may_not_leave():
     assert found.estimate.reason.endswith("in 140 of 200 docs")
 
 
+def test_a_class_that_nobody_asked_on_wrong_pictures_is_docs_too():
+    """300 of 500 docs are of a class without wrong pictures: what the other 200 say is not the index of most docs. With 300 of the latter it is."""
+    for answered, reason in ((200, "no answers on wrong pictures in 300 of 500 docs"), (300, "")):
+        sizes = (answered, 500 - answered if answered == 200 else 200)
+        parts = [np.concatenate([right(round(share * n), n) for n in sizes]) for share in (0.8, 0.6, 0.25, 0.4)]
+        asked = np.arange(sum(sizes)) < answered
+        found = measured(world(*parts, asked=asked, classes=np.repeat([0, 1], sizes), labels=("mc4", "open")), MEAN.value, draws=400)
+        assert found.estimate.reason == reason
+        assert (found.estimate.value is None) == bool(reason)
+
+
 def test_clusters_are_resampled_whole():
     """20 clusters of 10 copies say as much as 20 docs: the interval is about sqrt(10) times as wide as that of 200 docs, and is called so."""
     shares = [np.repeat(right(count, 20), 10) for count in (16, 12, 4, 8)]
@@ -263,3 +274,24 @@ def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
     assert found.estimate.reason == why or not why
     assert (found.estimate.value is None) == bool(why)
     assert why or found.estimate.value == pytest.approx(0.5, abs=0.15)
+
+
+@pytest.mark.parametrize("gold", [[0, 0, 0, 0], [0, 1, 2, 3]])
+def test_where_the_gold_never_varies_there_is_no_other_form(gold):
+    """400 docs, four options: one guess a doc on all cells, wrong images are not answered. Half of the docs are known from the full image, a quarter
+    from one cell. With golds at A alone, who guesses B is never right, so its misses stand for nobody else: 1 - 0.25 / 0.5 read as 0.3.
+    """
+    n = 400
+    gold, known = np.resize(gold, n), np.arange(n) // 4 % 4
+    cells = np.repeat((np.arange(n) // 16 % 4)[:, None], 5, axis=1)
+    cells[known < 2, 0] = gold[known < 2]
+    cells[known < 1, 2] = gold[known < 1]
+    counts = (cells[:, 1:, None] == np.arange(4)).sum(axis=1)
+    nothing, none = np.zeros((n, 4), int), np.full(n, -1)
+    habits = Habits(np.full(n, 4), gold, counts, cells[:, 0], np.full(n, 4), nothing, none, np.ones((n, 4)))
+    right_at = cells == gold[:, None]
+    found = measured(world(right_at[:, 0], right_at[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), habits=habits), MEAN.value, draws=400)
+    if len(set(gold)) == 1:
+        assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing"
+    else:
+        assert found.estimate.value == pytest.approx(0.5, abs=0.05)

@@ -1,0 +1,93 @@
+"""Which option each view's answer names, in the records of whole runs: by what the model was told to say."""
+
+from tests.harness.toys import Model, rows, run, write_task
+
+OPTIONS = "\nA. a cat\nB. a dog\nC. a car"
+
+
+def names_of(result, task):
+    """Of each doc the names of its views, and of its wrong image's views."""
+    docs = [sample["patch"] for sample in result["samples"][task]]
+    return (
+        [[view.get("names") for view in doc["views"]] for doc in docs],
+        [[view.get("names") for view in doc.get("wrong_image", {"views": []})["views"]] for doc in docs],
+        [doc["answer"] for doc in docs],
+    )
+
+
+def place(images):
+    """0 for the full image, else the number of the cell of a 2x2 grid, from the colours of a coded image."""
+    if images[0].size == (60, 60):
+        return 0
+    red, green, _ = images[0].getpixel((0, 0))
+    return 1 + (2 if red % 100 >= 30 else 0) + (1 if green >= 30 else 0)
+
+
+SAID = ["A", "B", "C", "I cannot tell", "A"]
+
+
+def test_letters(tmp_path):
+    data = rows(6, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
+    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 1000}})
+    result = run(Model(lambda prompt, images: SAID[place(images)]), "toy_rci2", tmp_path)
+    own, wrong, answers = names_of(result, "toy_rci2")
+    assert own == [[1, 2, 3, 0, 1]] * 6
+    assert wrong == own
+    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+
+
+def test_log_likelihoods(tmp_path):
+    """Losses of three choices: the full image prefers the last, cell k (from 1) the choice k modulo 3."""
+    data = rows(6, answer=lambda i: i % 3)
+    task = {"output_type": "multiple_choice", "generation_kwargs": None, "doc_to_choice": ["zero", "one", "two"]}
+    metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    write_task(tmp_path, "toy", data, metric_list=metrics, metadata={"version": 0.0, "lmms_patch": {"null": 1000}}, **task)
+
+    def loss(prompt, images):
+        at = place(images)
+        return 0.0 if prompt.endswith(["zero", "one", "two"][at % 3 if at else 2]) else 1.0
+
+    own, wrong, answers = names_of(run(Model(loss), "toy_rci2", tmp_path), "toy_rci2")
+    assert own == wrong == [[3, 2, 3, 1, 2]] * 6
+    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+
+
+SCORER = """
+def score(doc, results):
+    said = results[0].strip().lower()
+    return {"acc": float(doc["answer"].lower() in said.split())}
+"""
+
+
+def test_the_scorer_decides_what_is_the_gold(tmp_path):
+    """A scorer that looks for the gold as a word: what has full marks names it, whatever the text looks like; what has none does not."""
+    (tmp_path / "utils.py").write_text(SCORER)
+    data = rows(6, question=lambda i: f"Is it a cat ({i})?", answer=lambda i: "Yes" if i % 2 else "No")
+    told = ["Yes", "no", "yes or no", "I cannot tell", "No, I am sure."]
+    metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    metadata = {"version": 0.0, "lmms_patch": {"null": 0}}
+    write_task(tmp_path, "toy", data, process_results="!function utils.score", metric_list=metrics, metadata=metadata)
+    own, _, answers = names_of(run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path), "toy_rci2")
+    assert own[1] == [1, 2, 1, 0, 2], "gold yes: the scorer takes 'yes or no' as right"
+    assert own[0] == [1, 2, 2, 0, 0], "gold no: 'No,' is no word of its own to the scorer, so it is not the gold"
+    assert {one["candidates"] for one in answers} == {2}
+
+
+def test_open_answers_are_told_apart_by_the_golds_of_docs_asked_alike(tmp_path):
+    """30 docs of one question; golds red (15), blue (10) and green (5) are the candidates, the most frequent first."""
+    golds = ["red"] * 15 + ["blue"] * 10 + ["green"] * 5
+    data = rows(30, question=lambda i: "What colour is it?", answer=lambda i: golds[i])
+    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 0}})
+    told = ["blue", " Red", "green", "pink", "It is red"]
+    own, _, answers = names_of(run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path), "toy_rci2")
+    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1)] * 15 + [(3, 2)] * 10 + [(3, 3)] * 5
+    assert own[29] == [2, 1, 3, 0, 0]
+
+
+def test_a_failed_call_names_nothing(tmp_path):
+    """Not even no option: it is no answer."""
+    data = rows(6, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
+    write_task(tmp_path, "toy", data)
+    failed = "[LMMS_EVAL_REQUEST_FAILED after 3 retries] timeout"
+    own, _, _ = names_of(run(Model(lambda prompt, images: failed if place(images) == 2 else "B"), "toy_rci2", tmp_path), "toy_rci2")
+    assert own == [[2, 2, None, 2, 2]] * 6
