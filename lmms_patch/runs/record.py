@@ -64,6 +64,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         said: of wrong_image only: the answer, short; equal for equal answers
         names: the place of the answer among the doc's candidates, from 1; 0: it is none of them (unread among options); absent where the doc
             has none, where options are moved, and in older files
+        misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be misread as often
     """
 
     RULES: ClassVar[dict[str, Any]] = {
@@ -89,6 +90,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     unfinished: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
     said: str | None = None
     names: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] | None = None
+    misread: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
 
 
 class Answer(Struct, frozen=True, gc=False):

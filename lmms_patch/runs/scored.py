@@ -30,6 +30,7 @@ class ScoredView(Struct, frozen=True):
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
         unfinished: whether the answer was cut by the token limit.
         names: the place of the answer among the doc's candidates, from 1; 0: it is none; None: not known (``References.named``).
+        misread: whether the answer has full marks, though read by itself it would not name the gold.
     """
 
     view: View
@@ -40,6 +41,7 @@ class ScoredView(Struct, frozen=True):
     failed: str = ""
     unfinished: bool = False
     names: int | None = None
+    misread: bool = False
 
     @property
     def unscored(self) -> bool:
@@ -204,6 +206,7 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
         unfinished=scored.unfinished,
         said=said,
         names=scored.names,
+        misread=scored.misread,
     )
 
 

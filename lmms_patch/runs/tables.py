@@ -503,6 +503,12 @@ class Table:
             self._habits(key, used, asked, with_full) if form.plain and self.higher and not self.sampled and not self.kind.every_order else None,
         )
 
+    @cached_property
+    def misread(self) -> float:
+        """The share of answers with full marks that are not read as the gold, 0..1: wrong answers may be misread as often."""
+        right = [view.misread for record in self.records for view in record.every_view if view.names and view.names == record.answer.gold_at]
+        return float(np.mean(right)) if right else 0.0
+
     def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
         """Return which options the used docs name; as without options where a view of theirs was not read.
 
@@ -526,7 +532,17 @@ class Table:
             said = [part for one in (own, null) for part in (which[one.full[docs].clip(min=-1) + 1], one.cells[docs, : which.shape[1]] > 0)]
             weights[docs] = np.stack([habits.of_missed(one, which[gold[docs]]) for one in said], axis=1)
         options, gold = np.where(listed, options, 0), gold - 1
-        return Habits(options[used], gold[used], own.cells[used], own.full[used], own.tries[used], null.cells[used], null.full[used], weights[used])
+        return Habits(
+            options[used],
+            gold[used],
+            own.cells[used],
+            own.full[used],
+            own.tries[used],
+            null.cells[used],
+            null.full[used],
+            weights[used],
+            self.misread,
+        )
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""

@@ -46,6 +46,9 @@ DIFFERS = 0.99
 LEAST_TOLD, FEW_OF_TWO = 20, 0.1
 """The fewest docs on either side that a test rests on; and the share of docs of which habits say nothing (``Tests.two``) that may stay though wrong
 images are answered otherwise."""
+MISREAD = 0.03
+"""The share of right answers that are not read as the gold from which on nothing rests on how wrong answers are read. Where a fifth of a guesser's
+answers on cells is not read, and wrong images are left without an answer, RCI_adj reads .36 for .50."""
 APART, TILT, SILENCE, SHORT = 0.05, 0.02, 0.1, 0.3
 """The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt``, ``Tests.silence`` and
 ``Tests.short`` exceed."""
@@ -80,6 +83,7 @@ class Habits:
         null_full: as ``full``, of the whole wrong image.
         weights: shape (docs, 4), of docs without options the weights of a loss on the full image, the best cell, the whole wrong image and its best
             cell.
+        misread: the share of answers with full marks that are not read as the gold, 0..1.
     """
 
     options: Ints
@@ -90,6 +94,7 @@ class Habits:
     null_cells: Ints
     null_full: Ints
     weights: Array
+    misread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -186,6 +191,7 @@ class Tests:
         tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
         short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options (``_Weighted.short``).
         two: the share of docs with two options, or with one gold for all docs of as many options, 0..1.
+        misread: of ``Habits``.
     """
 
     differs: Estimate
@@ -194,6 +200,7 @@ class Tests:
     tilt: Estimate
     short: Estimate
     two: Share
+    misread: Share = 0.0
 
     @property
     def unlike(self) -> bool:
@@ -214,6 +221,8 @@ class Tests:
         """Why no form of the index is right; empty where one may be."""
         if self.unlike and _beyond(self.tilt, TILT) > 0:
             return f"{UNLIKE}, and the words alone point to the gold"
+        if self.unlike and self.misread > MISREAD:
+            return f"{UNLIKE}, and {self.misread:.0%} of right answers are not read as the gold, so wrong ones may be misread"
         if self.unlike and self.two > FEW_OF_TWO:  # then there is no other form
             return UNLIKE
         apart = math.nan if self.apart.value is None else abs(self.apart.value)
@@ -355,7 +364,7 @@ def measured(
         sums = ((given, given[:, :width]), (drawn, with_prior))
         by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
         tilt, silence, short = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short))
-        beside = _Beside(by_habit, by_full, tilt, silence, short, weights.two)
+        beside = _Beside(by_habit, by_full, tilt, silence, short, weights.two, scores.habits.misread if scores.habits is not None else 0.0)
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(given[:, :width], value, d),
@@ -826,6 +835,7 @@ def judge(
                 less(beside.tilt[0], np.zeros(1), beside.tilt[1]),
                 less(beside.short[0], np.zeros(1), beside.short[1]),
                 beside.two,
+                beside.misread,
             )
             luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best), tests=tests)
             if tests.reason:
@@ -841,7 +851,7 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
-        tilt, silence, short, two: of ``_Weighted``.
+        tilt, silence, short, two, misread: of ``_Weighted``, and of ``Habits``.
     """
 
     by_habit: tuple[Numbers, ...]
@@ -850,6 +860,7 @@ class _Beside:
     silence: tuple[Array, ...]
     short: tuple[Array, ...]
     two: float
+    misread: float
 
 
 def _beyond(one: Estimate, least: float) -> int:

@@ -231,6 +231,23 @@ def test_where_wrong_images_are_answered_alike_the_weights_cancel():
     assert found.tests.short.value is None, "no doc has two options"
 
 
+def test_where_right_answers_are_misread_unlike_habits_leave_no_index():
+    """4,000 docs of four options; guesses on cells, silence on wrong images. Read well, the index is right; else nothing rests on the reading."""
+    stream, n = np.random.default_rng(4), 4000
+    gold, seen = stream.integers(0, 4, n), stream.integers(0, 4, (n, 5))
+    known = stream.random(n)
+    seen[known < 0.6, 0] = gold[known < 0.6]
+    seen[known < 0.3, 2] = gold[known < 0.3]
+    hit, silent = seen == gold[:, None], np.zeros((n, 4), int)
+    counts = np.stack([(seen[:, 1:] == o).sum(axis=1) for o in range(4)], 1)
+    for share, reason in ((0.02, ""), (0.2, "20% of right answers are not read as the gold")):
+        habits = Habits(np.full(n, 4), gold, counts, seen[:, 0], np.full(n, 4), silent, np.full(n, -1), np.ones((n, 4)), share)
+        found = measured(world(hit[:, 0], hit[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), corners=CORNERS, habits=habits), MEAN.value, draws=400)
+        assert reason in found.estimate.reason
+        assert reason or found.estimate.low < 0.5 < found.estimate.high
+        assert (found.estimate.value is None) == bool(reason)
+
+
 def test_without_options_nothing_is_weighted_and_nothing_tested():
     n = 200
     parts = (right(160, n), right(140, n), right(50, n), right(100, n))

@@ -227,12 +227,13 @@ class References:
         answer, gold_at, marks = made.answers[doc_id], self._gold_at(doc_id), self.marks(doc_id)
         out = []
         for one, got in zip(scored, answers, strict=True):
-            score, place = one.scores.get(self._primary), None
+            score, place, misread = one.scores.get(self._primary), None, False
             if score is not None and marks and not one.view.turn:
                 text = said(got, whole=True)
                 read = named(text, answer) if answer.options else _place(same_answer(text), made.candidates[doc_id])
                 place = gold_at or 0 if score >= marks else 0 if read == gold_at else read
-            out.append(msgspec.structs.replace(one, names=place))
+                misread = score >= marks and gold_at is not None and read != gold_at
+            out.append(msgspec.structs.replace(one, names=place, misread=misread))
         return out
 
     def _gold_at(self, doc_id: int) -> int | None:

@@ -67,7 +67,10 @@ def test_the_scorer_decides_what_is_the_gold(tmp_path):
     metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
     metadata = {"version": 0.0, "lmms_patch": {"null": 0}}
     write_task(tmp_path, "toy", data, process_results="!function utils.score", metric_list=metrics, metadata=metadata)
-    own, _, answers = names_of(run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path), "toy_rci2")
+    result = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)
+    own, _, answers = names_of(result, "toy_rci2")
+    misread = [[view.get("misread", False) for view in one["patch"]["views"]] for one in result["samples"]["toy_rci2"]]
+    assert misread == [[False, False, True, False, False]] * 6, "'yes or no' has full marks for either gold, and names neither"
     assert own[1] == [1, 2, 1, 0, 2], "gold yes: the scorer takes 'yes or no' as right"
     assert own[0] == [1, 2, 2, 0, 0], "gold no: 'No,' is no word of its own to the scorer, so it is not the gold"
     assert {one["candidates"] for one in answers} == {2}
