@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import parse, workers
 from lmms_patch.stats import paired
-from lmms_patch.stats.asking import Asking, Docs, Goal, Target
+from lmms_patch.stats.asking import Asking, Docs, Ends, Goal, Target
 from lmms_patch.stats.forms import MEAN
 
 Array = NDArray[np.float64]
@@ -238,6 +238,11 @@ def check(made: Benchmark, asking: Asking) -> None:
     assert asking.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), f"{ends.value} of all answers, not {made.index}"
 
 
+def holds(ends: Ends, truth: float) -> float:
+    """Return whether an interval holds the truth (1.0 or 0.0); where all is asked, its ends are one number, equal to the truth up to rounding."""
+    return float(ends.low - 1e-9 <= truth <= ends.high + 1e-9)
+
+
 def simple_plans(made: Benchmark, half: float) -> tuple[float, float]:
     """Return the calls, as shares of a full pass, of a random sample that just reaches a half-width: all cells, and up to the first right one."""
     best, full = made.scores[:, 1:].max(axis=1), made.scores[:, 0]
@@ -258,7 +263,7 @@ def one(job: tuple[Row, int, float | None]) -> list[float]:
     ends = asking.interval(0)
     wanted = made.index if whole is None else whole
     check(made, asking)
-    return [asking.calls / made.scores.size, float(ends.low <= wanted <= ends.high), ends.half, ends.value - wanted, *simple_plans(made, row.half)]
+    return [asking.calls / made.scores.size, holds(ends, wanted), ends.half, ends.value - wanted, *simple_plans(made, row.half)]
 
 
 def rows() -> Iterator[Row]:
@@ -376,7 +381,7 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
     asking = replay(made, Goal(half), seed)
     ends = asking.interval(0)
     check(made, asking)
-    held = float(ends.low <= made.index <= ends.high)
+    held = holds(ends, made.index)
     return [asking.calls / made.scores.size, held, ends.half, ends.value - made.index, *simple_plans(made, half), float(differs(made, asking, seed))]
 
 

@@ -39,6 +39,8 @@ MOST_HIDDEN = 0.5
 """The share of the image above which a set of hidden boxes says little of where in the image the evidence is."""
 UNEQUAL = 1.5
 """How many times the area of one set of hidden boxes may be that of the other without a warning."""
+NO_ENDS = "the few docs that are right decide what a full pass would print: type the task's name without _quick, or leave out the budget"
+"""Why a quick run has no interval of the full pass."""
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
 
@@ -510,7 +512,7 @@ class _Task:
             return None
         found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9))
         if not math.isfinite(found.half):
-            return dataclasses.replace(value, se=None, low=None, high=None, reason="the interval of the full pass has no ends")
+            return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
         se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)
         moved = value.value - found.value  # FIP or MPP may have been moved to the end of the scale
         low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)  # no index is above 1
