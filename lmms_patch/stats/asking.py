@@ -154,10 +154,10 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
         most: the most that a doc can score.
 
     Returns:
-        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark also where the half-width is less
-        than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the population also under 10 effective clusters
-        (``stats.intervals``); and, as long as docs are left out, where there were under 10 if docs of one cluster were all alike. A run would else
-        stop where large clusters happen to agree, and such intervals hold too seldom.
+        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark also where the
+        half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the population also under 10 effective
+        clusters (``stats.intervals``); and, as long as docs are left out, where there were under 10 if docs of one cluster were all
+        alike. A run would else stop where large clusters happen to agree, and such intervals hold too seldom.
     """
     from scipy.stats import gamma
     from scipy.stats import t as student
