@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, UNSEEN_OF_PAIRS, effective_clusters, normal_quantile
+from lmms_patch.stats.intervals import FEW_CLUSTERS, TOO_FEW_CLUSTERS, UNSEEN_OF_PAIRS, effective_clusters, normal_quantile
 from lmms_patch.stats.resample import LEVEL, Array
 
 Target = Literal["benchmark", "population"]
@@ -156,7 +156,7 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     Returns:
         All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark also where the
         half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the population also under 10 effective
-        clusters (``stats.intervals``); and, as long as docs are left out, where there were under 10 if docs of one cluster were all
+        clusters (``stats.intervals``); and, as long as docs are left out, where there were under 50 if docs of one cluster were all
         alike. A run would else stop where large clusters happen to agree, and such intervals hold too seldom.
     """
     from scipy.stats import gamma
@@ -176,7 +176,7 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
         groups = int(places.max()) + 1
         sizes = np.bincount(places)
         deciding = clusters_that_decide(cells - a / b * whole, places)
-        few = effective_clusters(sizes if docs.p.min() == 1 else sizes**2) < TOO_FEW_CLUSTERS
+        few = effective_clusters(sizes) < TOO_FEW_CLUSTERS or (docs.p.min() < 1 and effective_clusters(sizes**2) < FEW_CLUSTERS)
 
         def parts(x: float, y: float) -> Array:
             sums = np.bincount(places, x * (cells - a / n) + y * (whole - b / n))

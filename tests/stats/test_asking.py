@@ -446,7 +446,7 @@ def test_the_population_of_few_heavy_clusters_is_not_told_from_a_part(mixed):
         scores, design = kinds_of_docs(seed, 1500, sizes="heavy", mixed=mixed)
         asking = asked(scores, design, Goal(0.05, "population"))
         sizes = np.bincount(design.clusters).astype(float)
-        if (sizes**2).sum() ** 2 / (sizes**4).sum() < 10:
+        if (sizes**2).sum() ** 2 / (sizes**4).sum() < 50:
             assert asking.p.min() == 1
         if sizes.sum() ** 2 / (sizes**2).sum() < 10:
             assert not math.isfinite(asking.interval(0).half)
