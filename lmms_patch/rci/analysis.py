@@ -41,6 +41,8 @@ UNEQUAL = 1.5
 """How many times the area of one set of hidden boxes may be that of the other without a warning."""
 PARTIAL = 0.1
 """The share of docs whose best cell earns some of the marks from which on a warning is due."""
+NO_ENDS = "the few docs that are right decide what a full pass would print: type the task's name without _quick, or leave out the budget"
+"""Why a quick run has no interval of the full pass."""
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
 
@@ -527,7 +529,7 @@ class _Task:
             return None
         found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9))
         if not math.isfinite(found.half):
-            return dataclasses.replace(value, se=None, low=None, high=None, reason="the interval of the full pass has no ends")
+            return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
         se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)
         moved = value.value - found.value  # FIP or MPP may have been moved to the end of the scale
         low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)  # no index is above 1

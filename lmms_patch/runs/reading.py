@@ -314,6 +314,11 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
     ends = [f"{one['low']:+.3f} and {one['high']:+.3f} ({words.grid(n)})" for n, one in whole.items() if one.get("low") is not None]
     level = next((one["level"] for one in whole.values() if "level" in one), LEVEL)
     told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
+    told += "".join(
+        f"; no interval of what a full pass over these docs would print ({words.grid(n)}): {one['reason']}"
+        for n, one in whole.items()
+        if one and one.get("low") is None
+    )
     return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
 
 

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmms_patch.stats.intervals import UNSEEN_OF_PAIRS, normal_quantile
+from lmms_patch.stats.intervals import FEW_CLUSTERS, TOO_FEW_CLUSTERS, UNSEEN_OF_PAIRS, effective_clusters, normal_quantile
 from lmms_patch.stats.resample import LEVEL, Array
 
 Target = Literal["benchmark", "population"]
@@ -45,6 +45,11 @@ AIM = 0.98
 """The share of the wanted half-width that the plan aims at."""
 FOLDS = 5
 MOST_TOP_UPS = 6
+FEW_LEFT = 0.02
+"""Share of the docs up to which those that are not finished are asked after all: they cost little, and the number is then exact."""
+FEWEST_DOCS = 3.0
+"""The half-width of a benchmark's interval in docs, at least: none among many is seen by chance where three have it (the rule of three), so where
+few docs are right, a narrower interval is one that a run stopped at because it saw none."""
 LEAST_ROUND = 16
 """How many views are asked at once, at least: where few docs are left, several cells of each. Why: models answer in batches."""
 MOST_LOST = 0.1
@@ -55,7 +60,7 @@ _LEVELS = (0.5, 1 - 1e-9)
 """What splits F, as a share of full marks, into the three levels that have rates of their own."""
 MOST_KINDS = 9
 """How many kinds of questions have predictions of their own; the others share one."""
-_TINY = 1e-9
+_TINY, _EVERYTHING = 1e-9, 1e12
 _SHRINK = 10.0
 """With how many docs of the average a level's variance and cost are mixed."""
 
@@ -149,7 +154,10 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
         most: the most that a doc can score.
 
     Returns:
-        All nan where no doc scores anything; infinite ends where the sum of F cannot be told from 0.
+        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark also where the
+        half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the population also under 10 effective
+        clusters (``stats.intervals``); and, as long as docs are left out, where there were under 50 if docs of one cluster were all
+        alike. A run would else stop where large clusters happen to agree, and such intervals hold too seldom.
     """
     from scipy.stats import gamma
     from scipy.stats import t as student
@@ -158,6 +166,7 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     a, b, n = float(cells.sum()), float(whole.sum()), len(whole)
     if not b > 0:
         return Ends(math.nan, math.nan, math.nan, math.nan)
+    deciding, few = math.inf, False
     if target == "benchmark":
 
         def parts(x: float, y: float) -> Array:
@@ -165,6 +174,9 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     else:
         places = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
         groups = int(places.max()) + 1
+        sizes = np.bincount(places)
+        deciding = clusters_that_decide(cells - a / b * whole, places)
+        few = effective_clusters(sizes) < TOO_FEW_CLUSTERS or (docs.p.min() < 1 and effective_clusters(sizes**2) < FEW_CLUSTERS)
 
         def parts(x: float, y: float) -> Array:
             sums = np.bincount(places, x * (cells - a / n) + y * (whole - b / n))
@@ -175,9 +187,10 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     mf = (float(parts(1, 1).sum()) - mm - ff) / 2
     total = float(terms.sum())
     df = max(5.0, 2 * total**2 / float((terms**2).sum())) if total > 0 else 1e6
+    df = max(1.0, min(df, deciding - 1))
     q = float(student.ppf((1 + level) / 2, df)) ** 2
     done = int((docs.steps >= 2).sum())
-    if b * b <= q * ff or not done:
+    if b * b <= q * ff or not done or few:
         return Ends(1 - a / b, -math.inf, math.inf, df)
     # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds half a doc of random weight, so
     # here are as many docs as that weighs at the interval's level, each standing for as many docs as one that was sampled; of the benchmark no more
@@ -190,7 +203,29 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     unseen *= most
     up = math.hypot(_root(a, b, mm, mf, ff, q, 1) - a / b, unseen / b)
     down = math.hypot(a / b - _root(a, b, mm, mf, ff, q, -1), a / b - a / (b + unseen))
+    missing = float((docs.steps < 2).sum())
+    if target == "benchmark" and b * (up + down) / 2 < min(FEWEST_DOCS, missing) * most:
+        return Ends(1 - a / b, -math.inf, math.inf, df)
     return Ends(1 - a / b, 1 - a / b - up, 1 - a / b + down, df)
+
+
+def clusters_that_decide(errors: Array, places: Ints) -> float:
+    """Return how many equal clusters would tell the variance as surely as these do: (sum V)^2 / sum V^2.
+
+    A cluster of s docs adds V = s (1 + rho (s - 1)), where rho is how alike docs of one cluster are: with rho 0 few large clusters decide little, and
+    with rho 1 everything. rho is one standard error above what is seen, since few large clusters tell it badly.
+
+    Source: Bell & McCaffrey (2002), Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples.
+
+    Args:
+        errors: shape (docs,), M - r F of each doc.
+        places: shape (docs,), cluster numbers from 0.
+    """
+    sizes = np.bincount(places)
+    shared = np.bincount(places, errors) ** 2 - np.bincount(places, errors**2)
+    pairs = float((sizes * (sizes - 1.0)).sum()) * float((errors**2).mean())
+    rho = min(1.0, max(0.0, (float(shared.sum()) + math.sqrt(float((shared**2).sum()))) / pairs)) if pairs > 0 else 0.0
+    return effective_clusters(sizes * (1 + rho * (sizes - 1)))
 
 
 def _root(a: float, b: float, mm: float, mf: float, ff: float, q: float, side: int) -> float:
@@ -376,7 +411,8 @@ class Asking:
         for g in range(len(self._places) if len(kept) else 0):
             found, wider = (interval(self.sampled(g, kept), target, self.docs.clusters[kept], goal.level) for target in (goal.target, "population"))
             # The docs of later blocks differ from those seen as a second sample does.
-            half = math.hypot(found.half, wider.half * math.sqrt(1 - len(docs) / len(self.docs.order)))
+            later = math.sqrt(1 - len(docs) / len(self.docs.order))
+            half = math.hypot(found.half, wider.half * later) if later else found.half
             self.looks.append(Ends(found.value, found.value - half, found.value + half, wider.df))
 
     def expected_calls(self) -> int:
@@ -643,16 +679,17 @@ class Asking:
         if not self.exits and self.goal.budget is None:  # an answer beats all golds: no doc is finished before all its cells are asked
             yield from self._run(*self.plans)
         for _ in range(MOST_TOP_UPS):
-            half = max((self.interval(g).half for g in sets), default=0.0)
-            if half <= self.goal.half or self.goal.budget is not None or self.p.min() == 1:
+            half, few = max((self.interval(g).half for g in sets), default=0.0), (self.steps < 2).mean() <= FEW_LEFT
+            if (half <= self.goal.half and not few) or self.goal.budget is not None or self.p.min() == 1:
                 return
             parts = [self.sampled(g) for g in sets]
             self._ratio = np.array([part.cells.sum() / part.whole.sum() for part in parts])
             allowed = self._allowed(everyone, aim=1.0)
             used = np.array([part.variances(1, -ratio).sum() for part, ratio in zip(parts, self._ratio, strict=True)])
-            keep = min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if (allowed > 0).all() else 0.0
-            for plan in self.plans:
-                plan.scale *= _raised(plan, keep)
+            more = not few and bool((allowed > 0).all())
+            keep = min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if more else 0.0
+            for plan in self.plans:  # a level of F that no doc seen has adds nothing to the forecast, so the forecast never asks it whole
+                plan.scale = plan.scale * _raised(plan, keep) if keep else _EVERYTHING
             yield from self._run(*self.plans)
             self._look()
 

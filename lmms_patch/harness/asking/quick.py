@@ -29,6 +29,7 @@ from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Asking, Docs, Ends, Goal
 from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -126,6 +127,13 @@ def check(task: WrappedTask, why: str) -> str:
         raise OptionError(
             f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
             f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
+        )
+    sizes = Counter(map(unit_of, task.references.docs))
+    worth = effective_clusters(list(sizes.values()))
+    if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
+        raise OptionError(
+            f"{name}: {len(sizes):,} clusters of docs, by their sizes worth {worth:.1f}, are too few for the interval of 'target: population'; "
+            "type target: benchmark (LMMS_PATCH_TARGET=benchmark)"
         )
     return f"{name}: {told_before(task, full, null)}"
 

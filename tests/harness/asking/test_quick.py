@@ -338,6 +338,21 @@ def test_many_failed_calls_leave_no_index_of_a_part(tasks, tmp_path):
     assert "more than 0.2% of a part" in grid["reason"]
 
 
+@pytest.mark.parametrize("target", ["population", "benchmark"])
+def test_a_population_of_few_images_is_refused_and_the_benchmark_is_not(target, tasks, tmp_path, monkeypatch):
+    monkeypatch.setenv("LMMS_PATCH_TARGET", target)
+    write_task(tmp_path, "toy", [row | {"image_id": int(i > 30) * i} for i, row in enumerate(rows(40))],
+               metadata={"lmms_patch": {**OPTIONS, "cluster": "image_id"}})  # fmt: skip
+    model = PerRequestK()
+    if target == "benchmark":
+        asked_in(tmp_path / "out", model, tmp_path)
+        return
+    with pytest.raises((OptionError, SystemExit)) as error:
+        asked_in(tmp_path / "out", model, tmp_path)
+    assert "10 clusters of docs, by their sizes worth 1.6, are too few" in str(getattr(error.value, "__context__", "")) + str(error.value)
+    assert not model.asked
+
+
 def test_a_pilot_that_shows_nothing_is_refused(tmp_path):
     write_task(tmp_path, "toy", rows(40), metadata={"lmms_patch": {**OPTIONS, "pilot": 3}})
     with pytest.raises((OptionError, SystemExit)) as error:

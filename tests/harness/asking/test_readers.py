@@ -10,7 +10,9 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.harness.asking import portions
+from lmms_patch.rci.analysis import NO_ENDS
 from lmms_patch.runs.logs import read_lines
+from lmms_patch.runs.reading import asked_in_words
 from tests.harness import toys
 from tests.harness.askers import PerRequestK, written
 from tests.harness.toys import rows, write_task
@@ -189,3 +191,11 @@ def test_no_interval_is_sharper_than_that_of_the_docs_asked(runs):
     least = 2 * 1.96 * math.sqrt(fip["value"] * (1 - fip["value"]) / DOCS)
     assert fip["high"] - fip["low"] > least
     assert asked < DOCS
+
+
+def test_a_quick_run_without_an_interval_of_the_full_pass_says_why_and_what_to_type():
+    asked = {"calls": 500, "of": 1000, "docs": 80, "whole": 30, "estimated": True}
+    lines = asked_in_words({"asked": asked, "grids": {3: {"full_pass": {"low": None, "level": 0.95, "reason": NO_ENDS}}}})
+    assert "no interval of what a full pass over these docs would print (grid 3): the few docs that are right decide" in lines
+    assert "without _quick" in lines
+    assert "between" not in lines
