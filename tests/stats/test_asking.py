@@ -456,6 +456,14 @@ def test_the_population_of_few_heavy_clusters_is_not_told_from_a_part(mixed):
     assert held >= binom.ppf(0.01, turns, 0.95)
 
 
+def test_fewer_than_ten_clusters_have_no_interval_of_the_population():
+    scores = kinds_of_docs(0, 400)[0]
+    whole = Sampled(scores[:, 0], scores[:, 1:].max(axis=1), np.full(400, 2), np.ones((400, 2)), *np.zeros((3, 400)))
+    for count, given in ((9, False), (11, True)):
+        assert math.isfinite(interval(whole, "population", np.arange(400) % count).half) == given
+        assert math.isfinite(interval(whole, "benchmark", np.arange(400) % count).half)
+
+
 def test_clusters_that_decide_are_all_where_docs_differ_and_the_large_where_they_do_not():
     places = np.repeat(np.arange(110), [100] * 10 + [1] * 100)
     alike, apart = np.where(places < 10, (-1.0) ** places, 0.0), (-1.0) ** np.arange(len(places))
