@@ -163,6 +163,15 @@ def test_a_finished_run_gives_the_same_numbers_again(live):
         assert recompute(run, Changes(draws=500)).metrics["chance"] == again.metrics["chance"]
 
 
+def as_then(value):
+    """A part of a record without what the version of the stored run did not say: which candidate an answer names."""
+    if isinstance(value, list):
+        return [as_then(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: as_then(one) for key, one in value.items() if key not in ("names", "misread", "candidates", "gold_at")}
+
+
 def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, live):
     """Which wrong image a doc is asked on, its stratum, and which of its answers are others' too depend on the docs of the run; nothing else does."""
     own = ("image_sizes", "images", "views", "best", "excluded", "fields", "answer", "doc_id", "grids", "kind", "base", "task")
@@ -171,7 +180,7 @@ def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, 
         assert set(new) == set(range(DOCS))
         for doc, line in new.items():
             before, views = old[doc], 1 + 4 + 9
-            assert {key: line["patch"][key] for key in own} == {key: before["patch"][key] for key in own}
+            assert {key: as_then(line["patch"][key]) for key in own} == {key: before["patch"][key] for key in own}
             assert [line[key] for key in ("input", "target", "acc", "doc_hash")] == [before[key] for key in ("input", "target", "acc", "doc_hash")]
             assert line["filtered_resps"][:views] == before["filtered_resps"][:views]
             assert len(line["filtered_resps"]) == views * (1 + ("wrong_image" in line["patch"]))
