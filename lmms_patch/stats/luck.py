@@ -7,8 +7,9 @@ For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (
 This is the form of Cohen's κ (1960). κ is computed per answer class and combined with the same doc weights in numerator and denominator. X⁰ comes
 from one of two nulls:
 
-- ``measured``: for some docs, the model's own answers on another doc's image. The only assumption is that a wrong picture is as uninformative as a
-  cell that does not show what is asked.
+- ``measured``: for some docs, the model's own answers on another doc's image. 1 − κ is then a ratio of losses, own over wrong image, each with the
+  weight that the doc's other answers give it (``stats.habits``). It is right if a wrong image is answered as a cell that shows nothing is, or if a
+  guess takes the gold for an option like the others. ``Tests`` are of both.
 - ``assumed``: the gold of doc i is scored against the full answer and all cell answers of a donor doc of the same kind; the model is not asked again.
   Right only where docs that know and docs that guess have equally varied answers. In the bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen
   pairs (i, d): a new draw of donors could pick a doc as its own donor.
