@@ -63,7 +63,7 @@ def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | 
     checked = of & (found.text != UNKNOWN)
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
-    without_luck = None if blind or table.sampled or refused or not of.any() or found.graded[of].any() else _without_luck(table, n, of, form, how)
+    without_luck = None if table.sampled or refused or not of.any() or found.graded[of].any() else _without_luck(table, n, of, form, how)
     nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, settings.level, refused)
     counted = dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
     return Necessity(

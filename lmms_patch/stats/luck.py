@@ -427,9 +427,10 @@ def needs(
         each = [1 - wrong, wrong * (1 - cell), wrong * (cell - none), wrong * none]
         return np.stack([(docs * one).sum(axis=1) for one in each], axis=1)
 
-    point, spread = np.clip(shares(given, False)[0], 0, 1), shares(drawn, True)
-    point /= max(float(point.sum()), 1e-300)
-    found = [summarise(float(point[i]), spread[:, i], n, groups, effective, level=level) for i in range(4)]
+    raw, spread = shares(given, False)[0], shares(drawn, True)
+    point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
+    # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
+    found = [summarise(float(point[i]), spread[:, i] + point[i] - raw[i], n, groups, effective, level=level) for i in range(4)]
     return [one if one.low is None or one.high is None else dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for one in found]
 
 
