@@ -248,6 +248,49 @@ def test_where_right_answers_are_misread_unlike_habits_leave_no_index():
         assert (found.estimate.value is None) == bool(reason)
 
 
+def drawn_world(seed, options, n=800, silent=0.5):
+    """A guesser that is silent on half of the wrong images' views: rows of its docs, and its habits."""
+    stream = np.random.default_rng(seed)
+    gold, seen = stream.integers(0, options, n), stream.integers(0, options, (n, 5))
+    lost = np.where(stream.random((n, 5)) < silent, -1, stream.integers(0, options, (n, 5)))
+    seen[: n // 2, 0] = gold[: n // 2]
+    seen[: n // 4, 3] = gold[: n // 4]
+    hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
+    counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in range(5)], 1) for answers in (seen, lost))
+    parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
+    said = (np.full(n, options), gold, counts, seen[:, 0], np.full(n, 4), null_counts, lost[:, 0], np.ones((n, 4)))
+    return parts, said
+
+
+def test_weights_of_two_answer_classes_count_by_their_docs():
+    """800 docs of three options and 400 of five: kappas are those of each class alone, two to one."""
+    first, second = drawn_world(1, 3), drawn_world(2, 5, n=400)
+    alone = [measured(world(*parts, habits=Habits(*said)), MEAN.value, draws=200) for parts, said in (first, second)]
+    parts, said = ([np.concatenate(pair) for pair in zip(*both, strict=True)] for both in zip(first, second, strict=True))
+    classes = np.repeat([0, 1], [800, 400])
+    found = measured(world(*parts, classes=classes, labels=("mc3", "mc5"), habits=Habits(*said)), MEAN.value, draws=200)
+    for name in ("kappa_full", "kappa_best"):
+        of = [getattr(one, name) for one in alone]
+        assert getattr(found, name) == pytest.approx((2 * of[0] + of[1]) / 3)
+    assert abs(alone[0].kappa_best - alone[1].kappa_best) > 0.01, "else the weights of the classes would not show"
+
+
+@pytest.mark.parametrize("by_cell", [0, 30, 60])
+def test_imagined_docs_weigh_as_the_docs_of_the_wrong_image(by_cell):
+    """Docs that are right on their full images, some on a cell, and name one wrong option on every other view: each loss weighs 4/3, imagined ones
+    too, so the interval is that of equal weights."""
+    n = 60
+    given = (right(n, n), right(by_cell, n), right(0, n), right(0, n))
+    gold = np.arange(n) % 4
+    said = np.where(np.arange(n) < by_cell, gold, (gold + 1) % 4)
+    own, lost = (np.stack([4 * (answers == o) for o in range(4)], 1) for answers in (said, (gold + 1) % 4))
+    habits = Habits(np.full(n, 4), gold, own, gold, np.full(n, 4), lost, (gold + 1) % 4, np.ones((n, 4)))
+    weighted = measured(world(*given, corners=CORNERS, habits=habits), MEAN.value, draws=40_000, seed=1).estimate
+    alike = measured(world(*given, corners=CORNERS), MEAN.value, draws=40_000, seed=2).estimate
+    assert weighted.value == pytest.approx(1 - by_cell / n) == alike.value
+    assert (weighted.low, weighted.high) == pytest.approx((alike.low, alike.high), rel=0.05)
+
+
 def test_without_options_nothing_is_weighted_and_nothing_tested():
     n = 200
     parts = (right(160, n), right(140, n), right(50, n), right(100, n))
