@@ -89,7 +89,7 @@ def _empty_pdfs():
 
 @pytest.fixture
 def pdfs(monkeypatch):
-    """Write the PDFs and pictures of figures as they are."""
+    """Draw PDFs and pictures in full: other tests get empty PDFs and coarse pictures, which are quick."""
     monkeypatch.setattr(canvas, "_bytes", _bytes)
     monkeypatch.setattr(canvas, "DPI", _dpi)
 

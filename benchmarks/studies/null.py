@@ -170,7 +170,7 @@ def _narrowed(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
 
 
 def _leaning(share: float) -> Habit:
-    """Return a habit that says the gold in a share of the views, by the words, and else guesses."""
+    """Return a habit that names the gold in a share of the views, because the question's words hint at it, and guesses in the others."""
     return lambda stream, golds, options, views: np.where(
         stream.random((len(golds), views)) < share, golds[:, None], _guess(stream, golds, options, views)
     )

@@ -32,7 +32,7 @@ _BOTH = re.compile(r"(?<![A-Za-z'’])([A-Z])\W*(?:,|/|&|\+|\b(?:and|or|und|oder
 _NOT = re.compile(r"\b(?i:not|isn't|neither|nor|nicht)\s+(?:(?i:option)\s+)?[(*]*[A-Z](?![A-Za-z'’])[)*]*")
 """A letter that is ruled out."""
 _SILENT = re.compile(r"\bno\s+(?:idea|information|way\s+to|(?:image|picture|photo)\s+(?:is|was|has|provided|attached|available))\b", re.IGNORECASE)
-"""A "no" that is no answer."""
+"""Phrases with a "no" that does not answer a yes/no question, such as "no idea"."""
 _FIRST = re.compile(r"[\W_]*(yes|no|true|false)[*_]*\s*[,.;:!\n]", re.IGNORECASE)
 """What answers a yes/no question at once; a reason may follow."""
 _ARTICLE = re.compile(r"^(?:a|an|the) (?=.)")

@@ -140,10 +140,11 @@ class _Task:
 
     @staticmethod
     def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:
-        """Return, by grid, why there are no shares of what docs need: the gate refuses the index, or no form of the correction is right."""
+        """Return, by grid, why there are no shares of what docs need: the gate refuses the index, or luck cannot be removed from it."""
         if judged.valid is False:
             return dict.fromkeys(grids, judged.reason)
-        return {n: one.adj.tests.reason for n, one in grids.items() if one.adj is not None and one.adj.tests is not None and one.adj.tests.reason}
+        luck_of = {n: one.adj for n, one in grids.items() if one.adj is not None and one.adj.null == reading.MEASURED}
+        return {n: one.estimate.reason for n, one in luck_of.items() if one.estimate.value is None}
 
     def _of_point(self, key: Key, *, drop: bool = False) -> Estimate:
         """Return M at one point with its interval, over the docs that are used for it.

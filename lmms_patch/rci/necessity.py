@@ -82,7 +82,7 @@ def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | 
 
 
 def _without_luck(table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]) -> dict[str, Estimate] | None:
-    """Return the shares with luck removed; None where no doc was asked on a wrong image, or the metric is no mean.
+    """Return the share of each class with luck removed; None where no doc was asked on a wrong image, or the metric is not a mean of scores.
 
     Args:
         table: the docs.

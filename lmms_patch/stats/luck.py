@@ -639,7 +639,7 @@ def _sides(scores: Measured, docs: Flags) -> list[Flags]:
 
 
 def _share(part: Array, whole: Array) -> Array:
-    """Return part / whole; 0 where there is no whole."""
+    """Return part / whole, shape (b,); 0 where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.zeros_like(whole, float), where=whole > 0))
 
 

@@ -68,7 +68,7 @@ def run(
     ranks: int = 1,
     first: str = "",
 ) -> tuple[int, str, str]:
-    """Run one command line of ``lmms-eval`` or ``lmms-patch``; or ``python``, which runs nothing but ``first``.
+    """Run one command line of ``lmms-eval`` or ``lmms-patch`` in a forked process; ``python`` runs only the code ``first``.
 
     Args:
         command: the name of the command, and its arguments.
@@ -207,10 +207,10 @@ def index_once() -> Callable[[], None]:
 @functools.cache
 def _import() -> None:
     """Import what takes long, and let the host compile a task's template once, not for each doc."""
-    import lmms_eval.__main__  # noqa: F401
+    import lmms_eval.__main__  # noqa: F401 - imported once here, so that each forked command finds it loaded
     from lmms_eval import utils
 
-    from lmms_patch.app import cli  # noqa: F401
+    from lmms_patch.app import cli  # noqa: F401 - likewise
 
     utils.env.from_string = functools.lru_cache(utils.env.from_string)
 

@@ -193,6 +193,16 @@ def test_where_luck_is_corrected_in_partial_marks_it_says_what_is_assumed(mark, 
     assert (told in grid.warnings) is warned
 
 
+def test_where_luck_saturates_there_are_no_shares():
+    """Every cell of a wrong image is right: nothing is left that tells a doc that one cell answers from one that guesses."""
+    golds = [{"answer": ("open", 0, f"g{i}"), "baselines": guesses(f"g{i}", (), ["x"], "x")} for i in range(60)]
+    docs = [doc(i, float(i % 5 > 0), ONE, (0.0, ONE), **golds[i]) for i in range(60)]
+    found = analyse(table(docs), FakeNative(docs), SETTINGS, (2,))
+    assert found.gate.valid
+    assert found.grids[2].adj.estimate.reason.startswith("luck saturates")
+    assert {(share.value, share.reason) for share in found.necessity[0].shares.values()} == {(None, found.grids[2].adj.estimate.reason)}
+
+
 def test_a_refused_task_has_counts_and_no_shares():
     """Right on a wrong image as on its own."""
     docs = [doc(i, 1.0, ONE, (1.0, ONE), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD")) for i in range(40)]

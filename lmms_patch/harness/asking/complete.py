@@ -69,7 +69,7 @@ class Complete:
         return answers
 
     def _complete(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
-        """Ask the model, and repair a list of another length and empty answers that stand for an exception."""
+        """Ask the model. Ask again where it returns too few or too many answers, or empty ones in place of an error."""
         with self._swallowed() as errors:
             answers = list(ask(requests))
         if len(answers) != len(requests):

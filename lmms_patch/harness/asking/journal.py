@@ -143,7 +143,7 @@ class Journal:
         return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
 
     def _is_at_home(self, file: Path) -> bool:
-        """Return whether a file was made in the folder in which it is, as far as it says; one that cannot be read is named by ``find``."""
+        """Return whether a journal file was made where it lies now; True where it does not say, or cannot be read (``find`` names it)."""
         try:
             with contextlib.closing(self._open(file, 0)) as db:
                 told = db.execute("SELECT folder, inode FROM place").fetchone()
