@@ -13,11 +13,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.answers import Answer, Asked, counted, first_words, recognise, same_answer
+from lmms_patch.ask.answers import Answer, Asked, first_words, recognise
 from lmms_patch.stats.donors import DONORS, Strata, draw, draw_clusters, strata
 
-MOST_CANDIDATES = 64
-"""How many golds of a stratum are told apart."""
 CONSTANTS = 5
 """How many of the most frequent golds are tried as the constant answer of an open format."""
 
@@ -65,9 +63,9 @@ class Plan:
         strata: the name of each doc's stratum.
         merged_docs: number of docs in kinds that were too small for a stratum of their own.
         merged: number of such kinds.
-        candidates: the answers that are told apart: the options of a doc, or without options the most frequent golds of its stratum.
         baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
         loans: for each doc, the docs to which it is a donor.
+        alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
         digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs with equal digests were
             asked the same.
     """
@@ -76,9 +74,9 @@ class Plan:
     strata: dict[int, str]
     merged_docs: int
     merged: int
-    candidates: dict[int, tuple[str, ...]]
     baselines: dict[int, dict[str, list[str]]]
     loans: dict[int, list[Loan]]
+    alike: dict[int, list[int]]
     digests: dict[str, str] = field(default_factory=dict)
 
 
@@ -96,7 +94,14 @@ def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
 
 
 def plan(
-    docs: Sequence[Doc], *, declared: str | None = None, clusters_whole: bool = False, lend: bool = True, donors: int = DONORS, seed: int = 0
+    docs: Sequence[Doc],
+    *,
+    declared: str | None = None,
+    clusters_whole: bool = False,
+    lend: bool = True,
+    exchange: bool = False,
+    donors: int = DONORS,
+    seed: int = 0,
 ) -> Plan:
     """Plan what is scored beside the model's answers.
 
@@ -105,6 +110,7 @@ def plan(
         declared: the profile's answer format.
         clusters_whole: whether donors are whole clusters (MME's pairs).
         lend: whether donors' answers are to be scored.
+        exchange: whether answers to docs without options are to be scored under golds of other docs.
         donors: P.
         seed: of the donors.
     """
@@ -121,14 +127,16 @@ def plan(
             if d >= 0:
                 loans[docs[d].doc_id].append(Loan(docs[i].doc_id, p))
     ids = [doc.doc_id for doc in docs]
+    exchanged = [i for i, answer in enumerate(answers) if exchange and not answer.options]
+    others_alike = draw(strata_of_docs, units, sources, donors=donors, seed=seed, of=exchanged)
     return Plan(
         dict(zip(ids, answers, strict=True)),
         {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)},
         strata_of_docs.merged_docs,
         strata_of_docs.merged,
-        dict(zip(ids, _candidates(answers, strata_of_docs), strict=True)),
         dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
         dict(loans),
+        {ids[i]: [ids[d] for d in row if d >= 0] for i, row in zip(exchanged, others_alike, strict=True)},
         {
             "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
             "prompts": digest((doc.doc_id, doc.asked.prompt) for doc in docs),
@@ -184,15 +192,6 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
         last = str(doc.stratum) if doc.stratum is not None else first_words(doc.question)
         out.append((answer.format, len(answer.options), own, last))
     return out
-
-
-def _candidates(answers: Sequence[Answer], strata_of_docs: Strata) -> list[tuple[str, ...]]:
-    """Return the candidates of each doc (``Plan.candidates``); docs of one stratum share one tuple."""
-    of_golds: dict[Hashable, tuple[str, ...]] = {}
-    for label, members in strata_of_docs.members.items():
-        golds = [gold for i in members if (gold := answers[i].gold) is not None and answers[i].format in ("open", "number")]
-        of_golds[label] = tuple(same_answer(gold) for gold, _ in counted(golds)[:MOST_CANDIDATES])
-    return [answer.options or of_golds[label] for answer, label in zip(answers, strata_of_docs.labels, strict=True)]
 
 
 def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:

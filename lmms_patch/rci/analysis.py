@@ -500,7 +500,7 @@ class _Task:
             warnings.append(adj.tests.said)
         best_scores, marks = self.table.best_seen(n).scores[used], self.table.marks[used]
         partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
-        if adj is not None and adj.null == reading.MEASURED and corrected is not None and partial > PARTIAL:
+        if adj is not None and adj.null == reading.MEASURED and adj.tests is None and corrected is not None and partial > PARTIAL:
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {self.table.kind.words.medium}s earn as many by luck is assumed, not tested"
             )

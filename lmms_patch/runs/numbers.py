@@ -23,19 +23,20 @@ from lmms_patch.stats.resample import Estimate
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
 OptionCount = Annotated[int, Meta(ge=2, le=OPTIONS)]
 NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
-NUMBERS = 2
+NUMBERS = 3
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
 
 def since(path: str) -> int:
     """Return the version from which on a number of an analysis is computed as it is now.
 
-    2: luck is weighed by habit, docs are no longer split by how varied their answers are, and the necessity map has luck removed.
+    3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied their answers are, and the
+    necessity map has luck removed.
 
     Args:
         path: where it stands, such as ``grids.3.adj.estimate.value``.
     """
-    return 2 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
+    return 3 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Clip, Lent, Record, Tested, View, WrongImage
+from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Clip, Exchanged, Lent, Record, Tested, View, WrongImage
 from lmms_patch.stats.bounds import Some
 
 SHARED_TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -44,6 +44,7 @@ class _Own(Struct, omit_defaults=True, kw_only=True):
     images: str | None = None
     fields: dict[Any, Any] = {}
     lent: Lent | None = None
+    exchanged: Exchanged | None = None
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
     asked: Asked | None = None
@@ -114,7 +115,8 @@ def unpack(columns: pa.Table) -> list[Record]:
             Record(
                 schema=same.schema, task=same.task, base=same.base, kind=same.kind, grids=same.grids, doc_id=own.doc_id, image_sizes=same.image_sizes,
                 clips=same.clips, images=own.images, views=of_doc[: own.count], best=own.best, excluded=own.excluded, fields=own.fields,
-                answer=same.answer, stratum=same.stratum, baselines=same.baselines, lent=own.lent, tst=own.tst,
+                answer=same.answer, stratum=same.stratum, baselines=same.baselines, lent=own.lent, exchanged=own.exchanged,
+                tst=own.tst,
                 wrong_image=own.wrong_image, asked=own.asked,
             )
         )  # fmt: skip

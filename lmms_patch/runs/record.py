@@ -62,8 +62,8 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
         unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
-        names: the place of the answer among the doc's candidates, from 1; 0: it is none of them (unread among options); absent where the doc
-            has none, where options are moved, and in older files
+        names: the place of the answer among the doc's options, from 1; 0: it is none of them (unread); absent where the doc has none, where
+            options are moved, and in older files
         misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be misread as often
     """
 
@@ -100,17 +100,15 @@ class Answer(Struct, frozen=True, gc=False):
         label: answer class
         options: how many
         gold: null: unknown
-        candidates: how many answers are told apart: the options, or without options the most frequent golds of its stratum; absent in older files
-        gold_at: the place of the gold among these, from 1; null: it is none of them; absent in older files
+        gold_at: the place of the gold among the options, from 1; null: it is none of them; absent in older files
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("candidates", "gold_at")
+    LATE: ClassVar[tuple[str, ...]] = ("gold_at",)
 
     format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
     label: str = ""
     options: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] = 0
     gold: str | None = None
-    candidates: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] = 0
     gold_at: Annotated[int, Meta(ge=1, le=MOST_OPTIONS)] | None = None
 
 
@@ -145,6 +143,23 @@ class Lent(Struct, gc=False):
     p: list[Annotated[int, Meta(ge=0, lt=LOANS)]]
     full: Numbers
     best: dict[SetName, Numbers]
+
+
+class Exchanged(Struct, gc=False):
+    """This doc's answers under the golds of docs that are asked alike; one entry per such doc in every list.
+
+    Attributes:
+        to: doc ids
+        best: by set, the best cell or box
+        wrong_full: of the whole wrong image
+        wrong_best: as best, of the wrong image
+    """
+
+    to: list[DocId]
+    full: Numbers
+    best: dict[SetName, Numbers]
+    wrong_full: Numbers
+    wrong_best: dict[SetName, Numbers]
 
 
 class ZeroShot(Struct):
@@ -283,6 +298,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     stratum: str = ""
     baselines: list[Baseline] = []
     lent: Lent | None = None
+    exchanged: Exchanged | None = None
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
     asked: Asked | None = None
@@ -399,20 +415,22 @@ def parts_at_odds(record: Record) -> str:
         return f"patch.best.{odd[0]} must be the place of one of its {count} views"
     if (lent := record.lent) is not None and len({len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}) > 1:
         return "patch.lent must have as many numbers in each of its lists"
+    if (other := record.exchanged) is not None:
+        lists = [other.full, other.wrong_full, *other.best.values(), *other.wrong_best.values()]
+        if {len(other.to)} != set(map(len, lists)) or set(other.best) != set(other.wrong_best):
+            return "patch.exchanged must have as many numbers in each of its lists, and the same sets of both images"
     if record.tst is not None and record.tst.grouping not in record.tst.scores:
         return f"patch.tst.scores has no {record.tst.grouping!r}"
     return _answer_at_odds(record)
 
 
 def _answer_at_odds(record: Record) -> str:
-    """Say what of a doc's candidates does not fit together; empty where all does. Older files have none."""
+    """Say what of a doc's options does not fit together; empty where all does."""
     answer = record.answer
-    if answer.candidates and answer.options and answer.candidates != answer.options:
-        return f"patch.answer.candidates must be its {answer.options} options, not {answer.candidates}"
-    if (answer.gold_at or 0) > answer.candidates:
-        return f"patch.answer.gold_at must be the place of one of its {answer.candidates} candidates"
-    if any((view.names or 0) > answer.candidates for view in record.every_view):
-        return f"patch.views name more than the {answer.candidates} candidates of patch.answer"
+    if answer.options and (answer.gold_at or 0) > answer.options:
+        return f"patch.answer.gold_at must be the place of one of its {answer.options} options"
+    if answer.options and any((view.names or 0) > answer.options for view in record.every_view):
+        return f"patch.views name more than the {answer.options} options of patch.answer"
     return ""
 
 

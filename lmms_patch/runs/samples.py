@@ -30,7 +30,7 @@ from lmms_patch.runs.rows import BATCH, batches, schema_of
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.text import log
 
-SCHEMA = 5
+SCHEMA = 6
 """The version of the Parquet files; readers take no other. It goes up, too, when a column is made otherwise (``tests/runs/test_frozen_rows.py``)."""
 _ABOUT = b"lmms_patch"
 """The key of what a file says of itself, in its metadata."""

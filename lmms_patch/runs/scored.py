@@ -29,7 +29,7 @@ class ScoredView(Struct, frozen=True):
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
         unfinished: whether the answer was cut by the token limit.
-        names: the place of the answer among the doc's candidates, from 1; 0: it is none; None: not known (``References.named``).
+        names: the place of the answer among the doc's options, from 1; 0: it is none; None: not known (``References.named``).
         misread: whether the answer has full marks, though read by itself it would not name the gold.
     """
 
@@ -88,6 +88,25 @@ class Lent:
 
 
 @dataclass(frozen=True)
+class Exchanged:
+    """This doc's answers under the gold of a doc that is asked alike, for the primary metric.
+
+    Attributes:
+        to: the other doc.
+        full: scalar of the full image's answer.
+        best: for each set that this doc is used for, scalar of the best cell's or box's answer.
+        wrong_full: scalar of the whole wrong image's answer.
+        wrong_best: as ``best``, of the wrong image.
+    """
+
+    to: int
+    full: Scalar
+    best: Mapping[Key, Scalar]
+    wrong_full: Scalar
+    wrong_best: Mapping[Key, Scalar]
+
+
+@dataclass(frozen=True)
 class WrongImage:
     """A doc's question, asked on another doc's image.
 
@@ -131,7 +150,8 @@ class SampleRecord:
         answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is not known.
         stratum: the name of the doc's stratum.
         baselines: uninformed answers and the gold, scored.
-        lent: this doc's answers under other docs' golds.
+        lent: this doc's answers under the golds of the docs whose donor it is.
+        exchanged: this doc's answers on its own and on a wrong image under the golds of docs that are asked alike.
         tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
         images: digest of the images that the doc shows; empty where it shows none.
@@ -150,7 +170,8 @@ class SampleRecord:
     answer: Mapping[str, Any] = field(default_factory=dict)
     stratum: str = ""
     baselines: tuple[Baseline, ...] = ()
-    lent: tuple[Lent, ...] = ()
+    lent: Sequence[Lent] = ()
+    exchanged: Sequence[Exchanged] = ()
     tst: Mapping[str, Any] = field(default_factory=dict)
     wrong_image: WrongImage | None = None
     images: str = ""
@@ -177,7 +198,8 @@ class SampleRecord:
             answer=record.Answer(**plain(self.answer)) if self.answer else record.NO_ANSWER,
             stratum=self.stratum if self.answer else "",
             baselines=[one.record() for one in self.baselines],
-            lent=_columns(self.lent, self.spec.sets) if self.lent else None,
+            lent=_columns(record.Lent, self.lent) if self.lent else None,
+            exchanged=_columns(record.Exchanged, self.exchanged) if self.exchanged else None,
             tst=convert(plain(self.tst), record.Tested) if self.tst else None,
             wrong_image=self.wrong_image.record(first_only) if self.wrong_image else None,
             asked=self.asked,
@@ -189,10 +211,11 @@ class SampleRecord:
         return found
 
 
-def _columns(lent: Sequence[Lent], sets: Sequence[Key]) -> record.Lent:
-    """Return all loans by column, one entry each."""
-    best = {str(key): [loan.best.get(key) for loan in lent] for key in sets if any(key in loan.best for loan in lent)}
-    return record.Lent([loan.to for loan in lent], [loan.p for loan in lent], [loan.full for loan in lent], best)
+def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
+    """Return scores under other docs' golds by column, one entry each; those of sets are one column for each set."""
+    columns = {name: [getattr(one, name) for one in scores] for name in kind.__struct_fields__}
+    by_set = {name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]} for name in ("best", "wrong_best") if name in columns}
+    return kind(**columns | by_set)
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:

@@ -20,7 +20,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.failures import different
 from lmms_patch.runs.record import TURNS, Asked, Baseline, Record, View, full_marks, in_set, in_worst_order
-from lmms_patch.stats import chance, habits
+from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
@@ -510,7 +510,9 @@ class Table:
         return float(np.mean(right)) if right else 0.0
 
     def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
-        """Return which options the used docs name; as without options where a view of theirs was not read.
+        """Return which options the used docs name, and what the answers of the others earn elsewhere.
+
+        A doc counts as one without options where a view of it was not read.
 
         Args:
             key: a grid, or a set of boxes.
@@ -520,18 +522,10 @@ class Table:
         """
         gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
         options = np.array([record.answer.options for record in self.records], np.intp)
-        candidates = np.array([record.answer.candidates for record in self.records], np.intp)
-        own, null = (views.named(key, int(candidates[used].clip(max=MOST_NAMED).max(initial=0)), with_full) for views in (self._views, self._wrong))
-        known = own.known & (null.known | ~asked) & (candidates <= MOST_NAMED)
-        listed = known & (options > 1) & (gold > 0)
-        weights = np.ones((len(self), 4))
-        strata = np.unique([record.stratum for record in self.records], return_inverse=True)[1] if len(self) else gold
-        for number in np.unique(strata[known & (options == 0) & (candidates > 1)]):
-            docs = known & (options == 0) & (strata == number)
-            which = np.eye(int(candidates[docs].max()) + 1, dtype=bool)[:, 1:]
-            said = [part for one in (own, null) for part in (which[one.full[docs].clip(min=-1) + 1], one.cells[docs, : which.shape[1]] > 0)]
-            weights[docs] = np.stack([habits.of_missed(one, which[gold[docs]]) for one in said], axis=1)
-        options, gold = np.where(listed, options, 0), gold - 1
+        own, null = (views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full) for views in (self._views, self._wrong))
+        known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
+        options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
+        varied = np.array([len({view.said for view in record.wrong_views}) > 1 for record in self.records], bool)
         return Habits(
             options[used],
             gold[used],
@@ -540,9 +534,27 @@ class Table:
             own.tries[used],
             null.cells[used],
             null.full[used],
-            weights[used],
+            self._elsewhere(key, with_full)[used],
+            varied[used],
             self.misread,
         )
+
+    def _elsewhere(self, key: Key, with_full: bool) -> Array:
+        """Return the mean loss of each doc's answers over its own gold and those of docs that are asked alike (``Habits.elsewhere``)."""
+        assert self.ceiling is not None
+        out = np.full((len(self), 4), math.nan)
+        marks = np.maximum(self.ceiling.scores, 1e-300)
+        scored = [self.full.scores, self.best(key).scores, self.wrong_full.scores, self.wrong_best(key).scores]
+        others = {d: other for d, record in enumerate(self.records) if (other := record.exchanged) is not None and str(key) in other.best}
+        ends = np.cumsum([0, *(len(other.to) for other in others.values())])
+        places = np.split(self._places_of(_flat(other.to for other in others.values())), ends[1:-1])
+        for (doc, other), place in zip(others.items(), places, strict=False):
+            earned = np.array([other.full, other.best[str(key)], other.wrong_full, other.wrong_best[str(key)]], float)
+            earned = np.column_stack([earned, [scores[doc] for scores in scored]]) / np.append(marks[place], marks[doc])
+            if with_full:
+                earned[1::2] = np.maximum(earned[::2], earned[1::2])
+            out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
+        return out
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""

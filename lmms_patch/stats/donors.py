@@ -67,6 +67,7 @@ def draw(
     *,
     donors: int = DONORS,
     seed: Seed = 0,
+    of: Sequence[int] | None = None,
 ) -> NDArray[np.intp]:
     """Draw donors for each doc from its stratum, without replacement; never the doc itself, its cluster or its image.
 
@@ -76,17 +77,18 @@ def draw(
         sources: image of each doc, where it is known.
         donors: P.
         seed: see ``resample.generator``.
+        of: places of the docs that get donors; None: all.
 
     Returns:
         Shape (docs, P), places of docs; −1 where there are fewer than P.
     """
-    stream = generator(seed)
-    out = np.full((len(units), donors), -1, np.intp)
+    stream, places = generator(seed), range(len(units)) if of is None else of
+    out = np.full((len(places), donors), -1, np.intp)
 
     def allowed(i: int, d: int) -> bool:
         return d != i and units[d] != units[i] and (sources is None or sources[i] is None or sources[d] != sources[i])
 
-    for i in range(len(units)):
+    for row, i in enumerate(places):
         pool = found.members[found.labels[i]]
         picked: list[int] = []
         for place in stream.integers(0, len(pool), 3 * donors):
@@ -96,7 +98,7 @@ def draw(
         if len(picked) < donors:
             rest = [d for d in pool if d not in picked and allowed(i, d)]
             picked += [rest[k] for k in stream.permutation(len(rest))[: donors - len(picked)]]
-        out[i, : len(picked)] = picked
+        out[row, : len(picked)] = picked
     return out
 
 

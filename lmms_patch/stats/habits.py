@@ -8,7 +8,9 @@ by luck, so the docs whose gold it never says are too few. Two things are missin
    habit.
 2. Docs that say every option: they always hit. How many there are must be extrapolated (``said_all``), if there are as many views as options.
 
-The assumption of both is that a habit treats the gold like any other option; text priors break it (``stats.luck``).
+Answers without options, which may earn partial marks, are scored under the golds of docs that are asked alike instead (``of_exchanged``).
+
+The assumption of all is that a habit treats the gold like any other option; text priors break it (``stats.luck``).
 
 With options p ~ Dirichlet(α, ..., α) over M options, and m answers that name an option, the probability that j given options are never said is
 
@@ -42,6 +44,18 @@ def of_missed(said: NDArray[np.bool_], gold: NDArray[np.bool_]) -> Array:
     """
     left = 1 - (said & ~gold) @ gold.mean(axis=0)
     return np.asarray(1 / np.maximum(left, 1 / (len(gold) + 1)))
+
+
+def of_exchanged(loss: Array, mean: Array) -> Array:
+    """Return how many docs that know nothing each doc stands for by its loss, shape (docs,), at least 0; 1 where nothing is lost anywhere.
+
+    If the gold is one like the others, a doc's loss is the mean loss over all golds in expectation, so its loss counts 1 / mean.
+
+    Args:
+        loss: what the doc's answer loses, as a share of full marks; shape (docs,).
+        mean: the mean of that loss over the doc's own gold and some golds of docs that are asked alike.
+    """
+    return np.asarray(1 / np.where((loss > 0) & (mean > 0), mean, 1))
 
 
 def said_all(others: Array, counts: Array, options: int) -> Array:

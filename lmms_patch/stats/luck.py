@@ -51,8 +51,8 @@ MISREAD = 0.03
 """The share of right answers that are not read as the gold from which on nothing rests on how wrong answers are read. Where a fifth of a guesser's
 answers on cells is not read, and wrong images are left without an answer, RCI_adj reads .36 for .50."""
 APART, TILT, SILENCE, SHORT = 0.05, 0.02, 0.1, 0.3
-"""The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt``, ``Tests.silence`` and
-``Tests.short`` exceed."""
+"""The least that counts: how far apart two ways to count docs that say every option lie, as an index; and what ``Tests.tilt``, ``Tests.silence`` (and
+``Tests.elsewhere``) and ``Tests.short`` exceed."""
 ALL = 0.9
 """The share of docs that say every option from which on too few are left to tell how many know nothing."""
 MOST_NAMED = 64
@@ -82,8 +82,9 @@ class Habits:
         tries: shape (docs,), the number of cells.
         null_cells: as ``cells``, of the wrong image; any values where the doc was not asked on one.
         null_full: as ``full``, of the whole wrong image.
-        weights: shape (docs, 4), of docs without options the weights of a loss on the full image, the best cell, the whole wrong image and its best
-            cell.
+        elsewhere: shape (docs, 4), the mean loss, as a share of full marks, of the answers on the full image, the best cell, the whole wrong image
+            and its best cell, over the doc's own gold and those of docs that are asked alike; nan where that is not known; None: nowhere.
+        varied: shape (docs,), whether the views of the wrong image got different answers; None: not known.
         misread: the share of answers with full marks that are not read as the gold, 0..1.
     """
 
@@ -94,7 +95,8 @@ class Habits:
     tries: Ints
     null_cells: Ints
     null_full: Ints
-    weights: Array
+    elsewhere: Array | None = None
+    varied: Flags | None = None
     misread: float = 0.0
 
 
@@ -193,7 +195,11 @@ class Tests:
         short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options (``_Weighted.short``).
         two: the share of docs with two options, or with one gold for all docs of as many options, 0..1.
         misread: of ``Habits``.
+        elsewhere: by how much less the answers to a wrong image earn under other golds than those to cells, as a share of full marks, in docs
+            without options that lose marks; None in older files.
     """
+
+    LATE: ClassVar[tuple[str, ...]] = ("elsewhere",)
 
     differs: Estimate
     silence: Estimate
@@ -202,20 +208,26 @@ class Tests:
     short: Estimate
     two: Share
     misread: Share = 0.0
+    elsewhere: Estimate | None = None
 
     @property
     def unlike(self) -> bool:
         """Whether wrong images are answered otherwise than cells that show nothing."""
-        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or (_beyond(self.short, 0) > 0 and (self.short.value or 0) > SHORT))
+        less = self.elsewhere is not None and _beyond(self.elsewhere, SILENCE)
+        short = _beyond(self.short, 0) > 0 and (self.short.value or 0) > SHORT
+        return bool(_beyond(self.differs, 0) or _beyond(self.silence, SILENCE) or less or short)
 
     @property
     def said(self) -> str:
         """What is unlike, in a sentence; empty where nothing is."""
         if not self.unlike:
             return ""
-        more, silent = self.silence.value or 0.0, _beyond(self.silence, SILENCE)
-        seen = f" (an answer names no option {abs(100 * more):.0f} points {'more' if more > 0 else 'less'} often)" if silent else ""
-        return f"{UNLIKE}{seen}: luck is removed by what the docs' other answers tell of guessing"
+        seen = ""
+        for test, what, ending in ((self.silence, "an answer names no option", " often"), (self.elsewhere, "an answer fits other docs' golds", "")):
+            if test is not None and _beyond(test, SILENCE):
+                amount, sign = 100 * abs(test.value or 0), (test.value or 0) * (1 if ending else -1)
+                seen = f" ({what} {amount:.0f} points {'more' if sign > 0 else 'less'}{ending})"
+        return f"{UNLIKE}{seen}: luck is removed by how often such answers would fit other golds"
 
     @property
     def reason(self) -> str:
@@ -354,8 +366,9 @@ def measured(
     classes, labels = _merged(scores)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)
-    known = scores.habits is not None and ((scores.habits.options > 1).any() or (scores.habits.weights != 1).any())
-    weights = None if scores.habits is None or not known else _Weighted(scores, scores.habits, classes, kept)
+    said = scores.habits
+    known = said is not None and ((said.options > 1).any() or (said.elsewhere is not None and bool(np.isfinite(said.elsewhere).any())))
+    weights = None if said is None or not known else _Weighted(scores, said, classes, kept)
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
     drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
@@ -364,8 +377,10 @@ def measured(
     if weights is not None:
         sums = ((given, given[:, :width]), (drawn, with_prior))
         by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
-        tilt, silence, short = (tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short))
-        beside = _Beside(by_habit, by_full, tilt, silence, short, weights.two, scores.habits.misread if scores.habits is not None else 0.0)
+        tilt, silence, short, less = (
+            tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short, weights.elsewhere)
+        )
+        beside = _Beside(by_habit, by_full, tilt, silence, short, less, weights.two, 0.0 if said is None else said.misread)
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(given[:, :width], value, d),
@@ -467,14 +482,14 @@ class _Weighted:
 
     def __init__(self, scores: Measured, said: Habits, classes: Ints, kept: Sequence[int]) -> None:
         self._first = len(kept) * 11
-        self._classes: list[list[_Unknown | _Named]] = []
+        self._classes: list[list[_Exchanged | _Named]] = []
         columns: list[Array] = []
         for c in kept:
-            parts: list[_Unknown | _Named] = []
+            parts: list[_Exchanged | _Named] = []
             for options in np.unique(said.options[classes == c]).tolist():
                 docs = (classes == c) & (said.options == options)
                 if options < 2:
-                    parts.append(_Unknown(columns, scores, docs, said.weights))
+                    parts.append(_Exchanged(columns, scores, said, docs))
                 else:
                     parts.append(_Named(columns, scores, said, docs, options))
             self._classes.append(parts)
@@ -507,7 +522,9 @@ class _Weighted:
         Docs whose answers are all alike do not count: the words alone may tell their gold.
         """
         excess, named = self._tests(drawn)[:2]
-        return _share(excess, named)
+        others = [drawn[:, self._first :][:, part.tests].T for part in self._exchanged()]
+        more, answers = np.sum(others, axis=0) if others else np.zeros((2, len(drawn)))
+        return _share(excess + more, named + answers)
 
     def silence(self, drawn: Array) -> Array:
         """Return by how much more often than on cells a wrong image gets an answer that names no option, in docs that never say the gold."""
@@ -515,6 +532,16 @@ class _Weighted:
             return np.full(len(drawn), math.nan)
         _, _, *counts = self._tests(drawn)
         return _share(*counts[2:]) - _share(*counts[:2])
+
+    def elsewhere(self, drawn: Array) -> Array:
+        """Return by how much less answers to a wrong image earn under other golds than those to cells; nan where few docs lose marks."""
+        if not self._exchanged() or min(np.sum([part.missed for part in self._exchanged()], axis=0)) < LEAST_TOLD:
+            return np.full(len(drawn), math.nan)
+        mine = drawn[:, self._first :]
+        lost = np.sum([mine[:, part.known] for part in self._exchanged()], axis=0)
+        weighted = np.sum([mine[:, part.weighted] for part in self._exchanged()], axis=0)
+        own, wrong = (1 - _share(lost[:, i], weighted[:, i]) for i in (1, 3))
+        return np.asarray(own - wrong)
 
     def short(self, drawn: Array) -> Array:
         """Return which part is missing of what cells of docs with two options must score above wrong images, by κ_MPP; nan where few have two.
@@ -543,17 +570,38 @@ class _Weighted:
     def _named(self) -> list[_Named]:
         return [part for parts in self._classes for part in parts if isinstance(part, _Named)]
 
+    def _exchanged(self) -> list[_Exchanged]:
+        return [part for parts in self._classes for part in parts if isinstance(part, _Exchanged)]
 
-class _Unknown:
-    """Losses of docs without options, each with its own weight."""
 
-    def __init__(self, columns: list[Array], scores: Measured, docs: Flags, weights: Array) -> None:
-        sides = zip(_sides(scores, docs), _lost(scores), weights.T, strict=True)
-        self._at = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in sides])
+class _Exchanged:
+    """Losses of docs without options, weighted by what their answers lose under other golds (``habits.of_exchanged``).
+
+    That is known of some docs, so the weighted share of these docs' losses is applied to the losses of all.
+    """
+
+    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags) -> None:
+        marks = np.maximum(scores.ceiling[:, 0], 1e-300)
+        sides, losses = _sides(scores, docs), _lost(scores)
+        means = np.full((4, len(docs)), math.nan) if said.elsewhere is None else said.elsewhere.T
+        known = [docs & scores.asked & np.isfinite(mean) for mean in means]
+        weights = [habits.of_exchanged(loss / marks, mean) for loss, mean in zip(losses, means, strict=True)]
+        self._all = _put(columns, [np.where(who, loss, 0) for who, loss in zip(sides, losses, strict=True)])
+        self.known = _put(columns, [np.where(who, loss, 0) for who, loss in zip(known, losses, strict=True)])
+        self.weighted = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(known, losses, weights, strict=True)])
+        """Losses of the docs of which their weights are known, without and with these."""
+        self.missed = [int((known[i] & (losses[i] > 0)).sum()) for i in (1, 3)]
+        """How many of these docs lose marks by their best cell, own and of the wrong image."""
+        varied = [known[i] & (docs if said.varied is None else said.varied) for i in (2, 3)]
+        excess = [np.where(who, means[i] - losses[i] / marks, 0) for i, who in zip((2, 3), varied, strict=True)]
+        self.tests = _put(columns, [np.sum(excess, axis=0), np.sum(varied, axis=0, dtype=float)])
+        """What the answers to varied wrong images earn above what they earn under other golds, and how many these answers are."""
 
     def losses(self, mine: Array, by_full: bool) -> Array:
         """Return the losses on the full image, the best cell, the whole wrong image and its best cell; shape (4, b)."""
-        return mine[:, self._at].T
+        known = mine[:, self.known]
+        weighted = np.divide(mine[:, self.weighted], known, out=np.ones_like(known), where=known > 0)
+        return np.asarray(mine[:, self._all] * weighted).T
 
 
 class _Named:
@@ -838,6 +886,7 @@ def judge(
                 less(beside.short[0], np.zeros(1), beside.short[1]),
                 beside.two,
                 beside.misread,
+                less(beside.elsewhere[0], np.zeros(1), beside.elsewhere[1]),
             )
             luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best), tests=tests)
             if tests.reason:
@@ -853,7 +902,7 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
-        tilt, silence, short, two, misread: of ``_Weighted``, and of ``Habits``.
+        tilt, silence, short, elsewhere, two, misread: of ``_Weighted``, and of ``Habits``.
     """
 
     by_habit: tuple[Numbers, ...]
@@ -861,6 +910,7 @@ class _Beside:
     tilt: tuple[Array, ...]
     silence: tuple[Array, ...]
     short: tuple[Array, ...]
+    elsewhere: tuple[Array, ...]
     two: float
     misread: float
 

@@ -169,7 +169,7 @@ def as_then(value):
         return [as_then(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {key: as_then(one) for key, one in value.items() if key not in ("names", "misread", "candidates", "gold_at")}
+    return {key: as_then(one) for key, one in value.items() if key not in ("names", "misread", "candidates", "gold_at", "exchanged")}
 
 
 def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, live):

@@ -89,7 +89,6 @@ def put(*keys):
             put("best", {"x": 0}),
             "a key of patch.best must be a text matching regex '^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$', not 'x'",
         ),
-        (put("answer", "candidates", 3), "patch.answer.candidates must be its 4 options, not 3"),
         (put("answer", "gold_at", 5), "patch.answer.gold_at must be the place of one of its "),
         (put("views", 3, "names", 5), "patch.views name more than the "),
         (put("answer", "gold", ["A"]), "patch.answer.gold must be a text or null, not a list"),

@@ -198,7 +198,7 @@ def a_text(run):
         (swap_lines, "the sample log was changed after it was written"),
         (of_another_task, "it is of the task toy2_pcri3"),
         (of_another_run, "it is of another run than the results file"),
-        (newer, "it is of schema 6; this version of lmms-patch reads schema 5"),
+        (newer, "it is of schema 7; this version of lmms-patch reads schema 6"),
         (other_types, "its columns are not those of this version of lmms-patch"),
         (a_column_less, "its columns are not those of this version of lmms-patch"),
         (without_words, "it cannot be read (KeyError)"),

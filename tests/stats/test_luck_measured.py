@@ -195,7 +195,7 @@ def said(docs, gold, cells, full, null_cells, null_full, options=4):
 
     return Habits(
         np.full(sum(docs), options), of_docs(gold), of_docs(counts(cells)), of_docs(full), np.full(sum(docs), len(cells[0])),
-        of_docs(counts(null_cells)), of_docs(null_full), np.ones((sum(docs), 4)),
+        of_docs(counts(null_cells)), of_docs(null_full),
     )  # fmt: skip
 
 
@@ -241,7 +241,7 @@ def test_where_right_answers_are_misread_unlike_habits_leave_no_index():
     hit, silent = seen == gold[:, None], np.zeros((n, 4), int)
     counts = np.stack([(seen[:, 1:] == o).sum(axis=1) for o in range(4)], 1)
     for share, reason in ((0.02, ""), (0.2, "20% of right answers are not read as the gold")):
-        habits = Habits(np.full(n, 4), gold, counts, seen[:, 0], np.full(n, 4), silent, np.full(n, -1), np.ones((n, 4)), share)
+        habits = Habits(np.full(n, 4), gold, counts, seen[:, 0], np.full(n, 4), silent, np.full(n, -1), misread=share)
         found = measured(world(hit[:, 0], hit[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), corners=CORNERS, habits=habits), MEAN.value, draws=400)
         assert reason in found.estimate.reason
         assert reason or found.estimate.low < 0.5 < found.estimate.high
@@ -258,7 +258,7 @@ def drawn_world(seed, options, n=800, silent=0.5):
     hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
     counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in range(5)], 1) for answers in (seen, lost))
     parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
-    said = (np.full(n, options), gold, counts, seen[:, 0], np.full(n, 4), null_counts, lost[:, 0], np.ones((n, 4)))
+    said = (np.full(n, options), gold, counts, seen[:, 0], np.full(n, 4), null_counts, lost[:, 0])
     return parts, said
 
 
@@ -284,7 +284,7 @@ def test_imagined_docs_weigh_as_the_docs_of_the_wrong_image(by_cell):
     gold = np.arange(n) % 4
     said = np.where(np.arange(n) < by_cell, gold, (gold + 1) % 4)
     own, lost = (np.stack([4 * (answers == o) for o in range(4)], 1) for answers in (said, (gold + 1) % 4))
-    habits = Habits(np.full(n, 4), gold, own, gold, np.full(n, 4), lost, (gold + 1) % 4, np.ones((n, 4)))
+    habits = Habits(np.full(n, 4), gold, own, gold, np.full(n, 4), lost, (gold + 1) % 4)
     weighted = measured(world(*given, corners=CORNERS, habits=habits), MEAN.value, draws=40_000, seed=1).estimate
     alike = measured(world(*given, corners=CORNERS), MEAN.value, draws=40_000, seed=2).estimate
     assert weighted.value == pytest.approx(1 - by_cell / n) == alike.value
@@ -328,7 +328,7 @@ def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
     seen[known < 0.3, 2] = gold[known < 0.3]
     hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
     counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in (0, 1)], 1) for answers in (seen, lost))
-    habits = Habits(np.full(n, 2), gold, counts, seen[:, 0], np.full(n, cells), null_counts, lost[:, 0], np.ones((n, 4)))
+    habits = Habits(np.full(n, 2), gold, counts, seen[:, 0], np.full(n, cells), null_counts, lost[:, 0])
     parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
     found = measured(world(*parts, corners=CORNERS, habits=habits), MEAN.value, draws=400)
     assert found.estimate.reason == why or not why
@@ -348,10 +348,84 @@ def test_where_the_gold_never_varies_there_is_no_other_form(gold):
     cells[known < 1, 2] = gold[known < 1]
     counts = (cells[:, 1:, None] == np.arange(4)).sum(axis=1)
     nothing, none = np.zeros((n, 4), int), np.full(n, -1)
-    habits = Habits(np.full(n, 4), gold, counts, cells[:, 0], np.full(n, 4), nothing, none, np.ones((n, 4)))
+    habits = Habits(np.full(n, 4), gold, counts, cells[:, 0], np.full(n, 4), nothing, none)
     right_at = cells == gold[:, None]
     found = measured(world(right_at[:, 0], right_at[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), habits=habits), MEAN.value, draws=400)
     if len(set(gold)) == 1:
         assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing"
     else:
         assert found.estimate.value == pytest.approx(0.5, abs=0.05)
+
+
+# --- answers without options ----------------------------------------------------------------------------
+
+
+def line(answers, golds):
+    """What answers on a line of 41 places earn: 1 at the gold, less by 1/14 for each place beside it; −1 says nothing."""
+    return np.where(answers < 0, 0.0, np.clip(1 - np.abs(answers - golds[:, None]) / 14, 0, 1))
+
+
+def on_a_line(seed, n, on_wrong, *, lean=0.0, alike=8, asked=None):
+    """Guesses places on its own cells; knows the gold from the full image in 0.7 of the docs, and from a cell in 0.35. RCI_adj is 0.5."""
+    stream = np.random.default_rng(seed)
+    golds = stream.integers(0, 41, n)
+
+    def answers(silent):
+        out = np.where(stream.random((n, 5)) < silent, -1, stream.integers(0, 41, (n, 5)))
+        return np.where(stream.random((n, 5)) < lean, golds[:, None], out)
+
+    seen, lost, known = answers(0.0), answers(on_wrong), stream.random(n)
+    seen[known < 0.7, 0], seen[known < 0.35, 2] = golds[known < 0.7], golds[known < 0.35]
+
+    def of(answers, golds):
+        scores = line(answers, golds)
+        return scores[:, 0], scores[:, 1:].max(axis=1)
+
+    others = [golds[(np.arange(n) + step) % n] for step in range(alike + 1)]  # the first is the doc's own
+    elsewhere = np.mean([[1 - part for answers in (seen, lost) for part in of(answers, gold)] for gold in others], axis=0).T
+    given = (*of(seen, golds), *of(lost, golds))
+    known = np.ones(n, bool) if asked is None else np.arange(n) < asked
+    none = np.zeros((n, 1), int)
+    habits = Habits(none[:, 0], none[:, 0], none, none[:, 0], np.full(n, 4), none, none[:, 0], np.where(known[:, None], elsewhere, np.nan))
+    return world(*given, asked=known, corners=CORNERS, habits=habits), world(*given, asked=known, corners=CORNERS)
+
+
+@pytest.mark.parametrize(("on_wrong", "alike_by"), [(0.0, 0.0), (0.7, -0.4), (1.0, -0.5)])
+@pytest.mark.parametrize("asked", [None, 800])
+def test_partial_marks_are_weighed_by_what_answers_earn_under_other_golds(on_wrong, alike_by, asked):
+    weighed, alike = (measured(one, MEAN.value, draws=400) for one in on_a_line(101, 4000, on_wrong, asked=asked))
+    assert weighed.estimate.value == pytest.approx(0.5, abs=0.06)
+    assert weighed.estimate.low < 0.5 < weighed.estimate.high
+    assert alike.estimate.value == pytest.approx(0.5 + alike_by, abs=0.1)
+    assert weighed.tests.unlike == (on_wrong > 0)
+    if on_wrong == 1:
+        assert "an answer fits other docs' golds" in weighed.tests.said
+        assert weighed.tests.elsewhere.value == pytest.approx(line(np.arange(41)[None], np.array([20])).mean() * 2, rel=0.3), "best of four"
+
+
+def test_partial_marks_that_the_words_alone_raise_leave_no_index():
+    """Both assumptions fail: 0.3 of the answers are the gold by the words alone, and wrong images are mostly not answered."""
+    kept, _ = on_a_line(4, 4000, 0.0, lean=0.3)
+    assert measured(kept, MEAN.value, draws=400).estimate.value == pytest.approx(0.5, abs=0.15)
+    stream = on_a_line(5, 4000, 0.0, lean=0.3)[0]
+    silent = np.random.default_rng(6).random(4000) < 0.7
+    null = [np.where(silent[:, None], [0.0, 1.0], part) for part in (stream.null_full, stream.null_best)]
+    elsewhere = stream.habits.elsewhere.copy()
+    elsewhere[silent, 2:] = 1.0
+    both = dataclasses.replace(stream, null_full=null[0], null_best=null[1], habits=dataclasses.replace(stream.habits, elsewhere=elsewhere))
+    found = measured(both, MEAN.value, draws=400)
+    assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing, and the words alone point to the gold"
+
+
+def test_a_loss_is_weighed_by_hand():
+    """Two kinds of docs, 100 each. The first loses .5 on its best cell and .25 on average over its own and other golds: it stands for 2 docs. The
+    second loses nothing. Wrong images lose all, everywhere: κ is 1 − (100 · .5 · 4) / 200.
+    """
+    first = np.arange(200) < 100
+    full, best, zero = np.where(first, 0.4, 1.0), np.where(first, 0.5, 1.0), np.zeros(200)
+    elsewhere = np.column_stack([np.where(first, 0.5, 0.9), np.where(first, 0.25, 0.9), np.ones(200), np.ones(200)])
+    none = np.zeros((200, 1), int)
+    habits = Habits(none[:, 0], none[:, 0], none, none[:, 0], np.full(200, 4), none, none[:, 0], elsewhere)
+    found = measured(world(full, best, zero, zero, habits=habits), MEAN.value, draws=400)
+    assert found.kappa_full == pytest.approx(1 - 100 * 0.6 / 0.5 / 200)
+    assert found.kappa_best == pytest.approx(0.0)

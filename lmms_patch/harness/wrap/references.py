@@ -18,17 +18,17 @@ from typing import Any
 import msgspec
 from tqdm import tqdm
 
-from lmms_patch.ask.answers import Asked, same_answer
+from lmms_patch.ask.answers import Answer, Asked
 from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
 from lmms_patch.ask.named import named
-from lmms_patch.ask.references import Doc, Loan, Plan, plan, questions
+from lmms_patch.ask.references import Doc, Plan, plan, questions
 from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
 from lmms_patch.harness.wrap.swap import said
-from lmms_patch.runs.scored import Baseline, Lent, ScoredView, cells_of
+from lmms_patch.runs.scored import Baseline, Exchanged, Lent, ScoredView, cells_of
 from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
@@ -106,6 +106,7 @@ class References:
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
             lend=kind.takes_null and not options.null and not self._silent and not self._spec.leaves_out and not kind.turns,
+            exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
             seed=options.seed,
         )
 
@@ -211,7 +212,7 @@ class References:
         return self._on(doc_id, [text])[0].scores.get(self._primary)
 
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
-        """Return the scored views of a doc, each with the place of its answer among the doc's candidates.
+        """Return the scored views of a doc, each with the place of its answer among the doc's options.
 
         The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one without does not. Options
         that are shown in another order are not read.
@@ -222,36 +223,38 @@ class References:
             answers: the filtered answers of each view.
         """
         made = self.plan
-        if made is None or len(made.candidates.get(doc_id, ())) < 2 or self.moved is not None:
+        answer = None if made is None else made.answers.get(doc_id)
+        if answer is None or len(answer.options) < 2 or self.moved is not None:
             return list(scored)
-        answer, gold_at, marks = made.answers[doc_id], self._gold_at(doc_id), self.marks(doc_id)
+        gold_at, marks = _gold_at(answer), self.marks(doc_id)
         out = []
         for one, got in zip(scored, answers, strict=True):
             score, place, misread = one.scores.get(self._primary), None, False
             if score is not None and marks and not one.view.turn:
-                text = said(got, whole=True)
-                read = named(text, answer) if answer.options else _place(same_answer(text), made.candidates[doc_id])
+                read = named(said(got, whole=True), answer)
                 place = gold_at or 0 if score >= marks else 0 if read == gold_at else read
                 misread = score >= marks and gold_at is not None and read != gold_at
             out.append(msgspec.structs.replace(one, names=place, misread=misread))
         return out
 
-    def _gold_at(self, doc_id: int) -> int | None:
-        """Return the place of a doc's gold among its candidates, from 1; None where it is none of them."""
-        assert self._plan is not None
-        answer = self._plan.answers[doc_id]
-        gold = "" if answer.gold is None else answer.gold if answer.options else same_answer(answer.gold)
-        return _place(gold, self._plan.candidates[doc_id]) or None
-
     # --- what goes into a doc's record ------------------------------------------------------------
 
-    def of(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], apart: bool) -> dict[str, Any]:
+    def of(
+        self,
+        doc_id: int,
+        scored: Sequence[ScoredView],
+        answers: Sequence[Sequence[Any]],
+        wrong: tuple[Sequence[ScoredView], Sequence[Sequence[Any]]],
+        used: Sequence[Key],
+        apart: bool,
+    ) -> dict[str, Any]:
         """Return the reference fields of a doc's ``SampleRecord``.
 
         Args:
             doc_id: the doc.
             scored: its views.
             answers: the filtered answers of each view.
+            wrong: the views of the wrong image, and their answers.
             used: the grids, or sets of boxes, that the doc is used for.
             apart: whether the scorer may score the same answer in two ways (``Scorer.keeps_apart``).
         """
@@ -260,20 +263,21 @@ class References:
             return {}
         answer = made.answers[doc_id]
         about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
-        about |= {"candidates": len(made.candidates[doc_id]), "gold_at": self._gold_at(doc_id)}
+        about |= {"gold_at": _gold_at(answer)}
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         if self._silent:
             return out
         with self._lock:
-            told = [repr(list(got)) for got in answers]
-            for one, text in zip(scored, told, strict=True):
+            for one, got in zip((*scored, *wrong[0]), (*answers, *wrong[1]), strict=True):
                 if not apart and one.error is None and not one.failed and not one.view.turn:
-                    self._keep((doc_id, text), one)
+                    self._keep((doc_id, repr(list(got))), one)
             told_so = made.baselines[doc_id].items()
             out["baselines"] = tuple(one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options)))
-            cells = {key: cells_of([one.view for one in scored], key) for key in used}
-            known = [None if Unanswered in map(type, got) else text for got, text in zip(answers, told, strict=True)]
-            out["lent"] = tuple(self._lent(doc_id, loan, answers, known, cells) for loan in made.loans.get(doc_id, ()))
+            for loan in made.loans.get(doc_id, ()):
+                out.setdefault("lent", []).append(Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used)))
+            for to in made.alike.get(doc_id, ()) if wrong[0] else ():
+                both = [self._elsewhere(doc_id, to, *views, used, of) for of, views in (("", (scored, answers)), ("wrong ", wrong))]
+                out.setdefault("exchanged", []).append(Exchanged(to, *both[0], *both[1]))
         return out
 
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
@@ -298,25 +302,30 @@ class References:
             return [text]
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
-    def _lent(self, donor: int, loan: Loan, answers: Sequence[Sequence[Any]], told: Sequence[str | None], cells: Mapping[Key, Sequence[int]]) -> Lent:
-        """Score the answers of one doc under the gold of another. Views with the same answer are scored once.
+    def _elsewhere(
+        self, doc_id: int, to: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], of: str = ""
+    ) -> tuple[Scalar, dict[Key, Scalar]]:
+        """Score a doc's answers under the gold of another doc; return the scalar of the first view, and of the best of each set.
+
+        Views with the same answer are scored once.
 
         Args:
-            donor: the doc that gave the answers.
-            loan: the doc under whose gold they are scored.
+            doc_id: the doc that got the answers.
+            to: the doc under whose gold they are scored.
+            scored: the views.
             answers: the filtered answers of each view.
-            told: the same as texts; None where the call failed.
-            cells: the views of each set.
+            used: the sets.
+            of: of which image, for the random stream.
         """
         known: dict[str, Scalar] = {}
 
         def scalar(view: int) -> Scalar:
-            text = told[view]
-            if text is None:
+            if Unanswered in map(type, answers[view]):
                 return None
+            text = repr(list(answers[view]))
             if text in known:
                 return known[text]
-            scored, drew = self._on(loan.to, list(answers[view]), f"{donor}/{view}", text)
+            scored, drew = self._on(to, list(answers[view]), f"{doc_id}/{of}{view}", text)
             score = scored.scores.get(self._primary)
             if not drew:
                 known[text] = score
@@ -327,7 +336,8 @@ class References:
             place = best(scores)
             return None if place is None else scores[place]
 
-        return Lent(loan.to, loan.p, scalar(0), {n: best_of(places) for n, places in cells.items() if places})
+        cells = {key: cells_of([one.view for one in scored], key) for key in used}
+        return scalar(0), {key: best_of(places) for key, places in cells.items() if places}
 
     def _on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
         """Score answers on a doc, and tell whether the scorer drew a random number.
@@ -358,9 +368,9 @@ class References:
         return self._rows()[doc_id]
 
 
-def _place(text: str, texts: Sequence[str]) -> int:
-    """Return the place of a text among others, from 1; 0 where it is none of them."""
-    return texts.index(text) + 1 if text in texts else 0
+def _gold_at(answer: Answer) -> int | None:
+    """Return the place of the gold among the options, from 1; None where it is none of them."""
+    return answer.options.index(answer.gold) + 1 if answer.gold in answer.options else None
 
 
 class CaptionScore:

@@ -676,7 +676,8 @@ class WrappedTask(Delegate):
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
-        wrong = self._wrong_image(doc.doc_id, scored[own:], answers[own:])
+        of_wrong = scored[own:], answers[own:]
+        wrong = self._wrong_image(doc.doc_id, *of_wrong)
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
         excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}
@@ -689,7 +690,7 @@ class WrappedTask(Delegate):
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, *said_of, list(best), self._scorer.keeps_apart)
+        beside = {} if self._predict_only else self._references.of(doc.doc_id, *said_of, of_wrong, list(best), self._scorer.keeps_apart)
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name,

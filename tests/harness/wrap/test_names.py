@@ -1,5 +1,6 @@
 """Which option each view's answer names, in the records of whole runs: by what the model was told to say."""
 
+from lmms_patch.stats.donors import DONORS
 from tests.harness.toys import Model, rows, run, write_task
 
 OPTIONS = "\nA. a cat\nB. a dog\nC. a car"
@@ -33,7 +34,7 @@ def test_letters(tmp_path):
     own, wrong, answers = names_of(result, "toy_rci2")
     assert own == [[1, 2, 3, 0, 1]] * 6
     assert wrong == own
-    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
 
 
 def test_log_likelihoods(tmp_path):
@@ -49,7 +50,7 @@ def test_log_likelihoods(tmp_path):
 
     own, wrong, answers = names_of(run(Model(loss), "toy_rci2", tmp_path), "toy_rci2")
     assert own == wrong == [[3, 2, 3, 1, 2]] * 6
-    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
 
 
 SCORER = """
@@ -73,18 +74,26 @@ def test_the_scorer_decides_what_is_the_gold(tmp_path):
     assert misread == [[False, False, True, False, False]] * 6, "'yes or no' has full marks for either gold, and names neither"
     assert own[1] == [1, 2, 1, 0, 2], "gold yes: the scorer takes 'yes or no' as right"
     assert own[0] == [1, 2, 2, 0, 0], "gold no: 'No,' is no word of its own to the scorer, so it is not the gold"
-    assert {one["candidates"] for one in answers} == {2}
+    assert {one["options"] for one in answers} == {2}
 
 
-def test_open_answers_are_told_apart_by_the_golds_of_docs_asked_alike(tmp_path):
-    """30 docs of one question; golds red (15), blue (10) and green (5) are the candidates, the most frequent first."""
+def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
+    """30 docs of one question, asked on wrong images too. What each earns under other golds is worked out here from the answers that were given."""
     golds = ["red"] * 15 + ["blue"] * 10 + ["green"] * 5
     data = rows(30, question=lambda i: "What colour is it?", answer=lambda i: golds[i])
-    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 0}})
-    told = ["blue", " Red", "green", "pink", "It is red"]
-    own, _, answers = names_of(run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path), "toy_rci2")
-    assert [(one["candidates"], one["gold_at"]) for one in answers] == [(3, 1)] * 15 + [(3, 2)] * 10 + [(3, 3)] * 5
-    assert own[29] == [2, 1, 3, 0, 0]
+    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 12}})
+    told = ["blue", "red", "green", "pink", "red"]
+    samples = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)["samples"]["toy_rci2"]
+    asked = [one["patch"] for one in samples if one["patch"].get("wrong_image")]
+    assert len(asked) == 12
+    assert [one["doc_id"] for one in asked] == [one["patch"]["doc_id"] for one in samples if "exchanged" in one["patch"]]
+    for record in asked:
+        found = record["exchanged"]
+        assert len(set(found["to"])) == DONORS
+        assert record["doc_id"] not in found["to"]
+        assert found["full"] == found["wrong_full"] == [float(golds[to] == "blue") for to in found["to"]]
+        assert found["best"] == found["wrong_best"] == {"2": [float(golds[to] in told[1:]) for to in found["to"]]}
+        assert not any("names" in view for view in record["views"])
 
 
 def test_a_failed_call_names_nothing(tmp_path):
