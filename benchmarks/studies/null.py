@@ -72,9 +72,9 @@ class World:
         evidence: each cell knows by itself with this probability, beside the one that knows.
         cells_fail: a cell is always answered wrongly where it does not know: the truth lies above 1.
         size: docs of a cluster.
-        listed: answers are open: they are scored under the golds of other docs, which are uneven.
-        reach: answers are places on a line of ``options`` places, scored under the golds of other docs; one that is r places from the gold earns
-            1 − r / reach. 0: only the gold earns something.
+        uneven: golds are uneven.
+        reach: answers are open, places on a line of ``options`` places: they are scored under the golds of other docs, and one that is r places from
+            its gold earns 1 − r / reach. 0: there are options, if they are not too many to be read.
         docs: number of docs.
         asked: how many of them were asked on a wrong picture.
         at_end: no view ever tells a cell from a wrong picture, so that an interval can only be too wide.
@@ -91,7 +91,7 @@ class World:
     on_wrong: str = ""
     on_cells: float = 0.0
     evidence: float = 0.0
-    listed: bool = False
+    uneven: bool = False
     reach: int = 0
     docs: int = DOCS
     asked: int = ASKED
@@ -269,7 +269,7 @@ def answers(stream: Stream, world: World, docs: int | None = None) -> Answers:
     docs = docs or world.docs
     views, clusters = 1 + world.n**2, None
     golds = stream.integers(0, world.options, docs)
-    if world.listed:
+    if world.uneven:
         often = 1 / np.arange(1, world.options + 1)
         golds = stream.choice(world.options, docs, p=often / often.sum())
     z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((docs, 2))
@@ -336,12 +336,12 @@ def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *
             lost.append([1 - part for one in earned for part in (one[:, 0], one[:, first:].max(axis=1))])
         return np.where(asked[:, None], np.mean(lost, axis=0).T, math.nan)
 
-    options, tries = np.full(docs, world.options), np.full(docs, world.n**2 + 1 - first)
-    seen_by = (named(made.seen), made.seen[:, 0], tries, named(made.wrong), made.wrong[:, 0])
-    known = luck.Habits(options, made.golds, *seen_by)
-    if world.listed or world.reach:
-        varied = (made.wrong != made.wrong[:, :1]).any(axis=1)
-        known = replace(known, options=np.zeros(docs, np.intp), elsewhere=elsewhere(), varied=varied)
+    tries, full, full_wrong = np.full(docs, world.n**2 + 1 - first), made.seen[:, 0], made.wrong[:, 0]
+    if world.reach or world.options > luck.MOST_NAMED:
+        none, varied = np.zeros((docs, 1), np.intp), (made.wrong != made.wrong[:, :1]).any(axis=1)
+        known = luck.Habits(none[:, 0], made.golds, none, full, tries, none, full_wrong, elsewhere(), varied)
+    else:
+        known = luck.Habits(np.full(docs, world.options), made.golds, named(made.seen), full, tries, named(made.wrong), full_wrong)
     return luck.Measured(
         rows(seen[:, 0]),
         rows(seen[:, first:].max(axis=1)),
@@ -352,7 +352,7 @@ def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *
         np.zeros(docs, np.intp),
         ("all",),
         MEAN.rows(Picked(np.array([0.0, 1.0]))),
-        habits=known if by_habit and world.options <= luck.MOST_NAMED else None,
+        habits=known if by_habit else None,
     )
 
 
@@ -418,8 +418,8 @@ KEPT: list[World] = [
     World("leans to the gold by the words, n = 2", "leaning", n=2),
     World("guesses between two options of the doc", "two plausible"),
     World("the text answers 0.4 of docs, else has preferences by doc, n = 2", "by doc", text=0.4, n=2),
-    *_of_all_truths(World("open answers (11, uneven), guesses", "guess", options=11, listed=True)),
-    *_of_all_truths(World("open answers (11, uneven), one guess a doc, n = 2", "repeat", options=11, n=2, listed=True)),
+    *_of_all_truths(World("open answers (11, uneven), guesses", "guess", options=11, uneven=True, reach=1)),
+    *_of_all_truths(World("open answers (11, uneven), one guess a doc, n = 2", "repeat", options=11, n=2, uneven=True, reach=1)),
     *_of_all_truths(World("partial marks, guesses", "guess", options=41, reach=14)),
     World("partial marks, guesses, n = 2", "guess", options=41, reach=14, n=2),
     World("partial marks, all near one place of the doc", "near", options=41, reach=14),
@@ -452,8 +452,10 @@ UNLIKE = [
     World("guesses on cells, abstains on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures", "by doc", on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures, 3 options, n = 2", "by doc", options=3, n=2, on_wrong="abstain"),
-    *_of_all_truths(World("open answers (11, uneven): guesses, abstains on wrong ones", "guess", options=11, listed=True, on_wrong="abstain")),
-    World("open answers (11, uneven): abstains, guesses on wrong ones", "abstain", options=11, listed=True, on_wrong="guess"),
+    *_of_all_truths(
+        World("open answers (11, uneven): guesses, abstains on wrong ones", "guess", options=11, uneven=True, reach=1, on_wrong="abstain")
+    ),
+    World("open answers (11, uneven): abstains, guesses on wrong ones", "abstain", options=11, uneven=True, reach=1, on_wrong="guess"),
     *_of_all_truths(World("partial marks: abstains .1 on cells, .8 on wrong ones", "abstains .1", options=41, reach=14, on_wrong="abstains .8")),
     World("partial marks: abstains .1 on cells, .8 on wrong ones, n = 2", "abstains .1", options=41, reach=14, n=2, on_wrong="abstains .8"),
     World("partial marks: abstains .8 on cells, .1 on wrong ones", "abstains .8", options=41, reach=14, on_wrong="abstains .1"),

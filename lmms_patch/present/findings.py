@@ -223,18 +223,21 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         said = "; ".join(words for words, _ in parts)
         keys = dict.fromkeys(one.key for _, among in parts for one in [*among, *(again if about == "no image" else [])])
         out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
-    return _with_notes(out, cases, family)
+    return _with_notes(out, cases, family, teller)
 
 
-def _with_notes(said: list[Finding], cases: Sequence[Case], family: int) -> list[Finding]:
-    """Add to findings what one run, and one of many tasks, cannot tell."""
-    confirmed = {(one.model, one.base) for one in cases if KINDS[one.kind].every_order}
+def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller: _Teller) -> list[Finding]:
+    """Add to findings what one run, and one of many tasks, cannot tell; and what a run in every order of the options says of a single cell."""
+    in_every_order = {(one.model, one.base): one for one in cases if KINDS[one.kind].every_order}
     by_key = {one.key: one for one in cases}
     out = []
     for one in said:
         notes = []
-        if one.kind == "cell" and any((by_key[key].model, by_key[key].base) not in confirmed for key in one.cases):
+        checks = [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases] if one.kind == "cell" else []
+        if None in checks:
             notes.append(KINDS[by_key[one.cases[0]].kind].words.say(NOT_WHICH))
+        if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
+            notes.append(f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}.")
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
             notes.append(f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false.")
         out.append(dataclasses.replace(one, text=" ".join([one.text, *notes])))
@@ -453,7 +456,7 @@ class _Teller:
         """Return what stands in brackets behind a case's name."""
         measures = case.measures
         if rule in ("whole", "more", "cell", "even"):
-            return self._index(case, _telling(case, rule))
+            return self._index(case, _telling(case, rule)) if case.grids else "no index"
         if rule == "mislead":  # an index above 1 is not a number that people should carry away
             best = measures.get(f"mpp{case.grids[0]}")
             return f"{case.score} {number(measures['fip'].value)}, with each doc's best cell {number(best.value if best else None)}"

@@ -197,6 +197,24 @@ SITUATIONS = {
             f"One cell is enough for b (RCI -0.40 [-0.50, -0.30]) and a (RCI -0.20 [-0.30, -0.10]). {WHICH}",
         ],
     ),
+    "one cell, in every order of the options too": (
+        [indexed("a", WRONG), indexed("a", (3, -0.15, -0.25, -0.05), kind="crci")],
+        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]) and a (CRCI -0.15 [-0.25, -0.05])."],
+    ),
+    "one cell, but not in every order of the options": (
+        [indexed("a", WRONG), indexed("a", FULL, kind="crci")],
+        [
+            "The whole image is needed for a (CRCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "One cell is enough for a (RCI -0.20 [-0.30, -0.10]). In every order of the options that is not confirmed: a (CRCI +0.50 [+0.42, +0.58]).",
+        ],
+    ),
+    "one cell, and no index in every order of the options": (
+        [indexed("a", WRONG), dataclasses.replace(indexed("a", kind="crci"), measures={"score": ends(0.8)})],
+        [
+            "One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]). In every order of the options that is not confirmed: a (no index).",
+            "Cannot be read: a (only full images were asked).",
+        ],
+    ),
     "six of which three are undecided": (
         [
             indexed("a", FULL),
