@@ -712,7 +712,7 @@ def leaderboard(
     Args:
         folders: of runs, at any depth, or results files; none: the board is written again from what it knows.
         output: the board's folder.
-        by: the number to rank by: ``pcri`` (nearer 0 is better), ``adj``, ``adj_blind``, ``gap``, ``fip`` or ``mpp``.
+        by: the number to rank by: ``pcri`` (nearer 0 is better), ``adj``, ``gap``, ``fip`` or ``mpp``.
         ignore: settings (keys of ``Result.fingerprint``) in which runs may differ and still be ranked together.
         over: the benchmarks to take overall means over; none: those that most models have.
         fresh: forget all runs but those in ``folders``.

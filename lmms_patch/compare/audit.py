@@ -265,10 +265,8 @@ def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
         n = end(int(key) if str(key).isdigit() else key)
         out |= {f"{metric}_mpp{n}": grid["mpp"]["value"], f"n_excluded{n}": grid["excluded"]}
         estimates |= {f"{prefix}{n}": grid["index"], f"gap{n}": grid["gap"]}
-        for way in ("adj", "adj_blind"):
-            nothing = {"value": None, "low": None, "high": None} if way == "adj" and way in grid else None
-            if (corrected := (grid.get(way) or {}).get("estimate") or nothing) is not None:
-                estimates[f"{prefix}{n}_{way}"] = corrected
+        if "adj" in grid:
+            estimates[f"{prefix}{n}_adj"] = (grid["adj"] or {}).get("estimate") or {"value": None, "low": None, "high": None}
     for name, one in estimates.items():
         out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
     return out

@@ -57,7 +57,7 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
-_OF_GRID = re.compile(rf"^(mpp|{ANY_INDEX}|gap|drop)(\d+)(_adj|_adj_blind)?$")
+_OF_GRID = re.compile(rf"^(mpp|{ANY_INDEX}|gap|drop)(\d+)(_adj)?$")
 
 Bools = NDArray[np.bool_]
 

@@ -17,6 +17,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError, must, nearest, read_as, shown
 from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
+from lmms_patch.runs import gone
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
@@ -67,6 +68,13 @@ class _Keys(BaseModel):
     def _said(cls, value: Any) -> Any:
         if value is None:
             raise ValueError("says nothing; give it a value, or leave it out")
+        return value
+
+    @field_validator("metric", "primary", check_fields=False)
+    @classmethod
+    def _computed(cls, value: str) -> str:
+        if said := gone.instead(value):
+            raise ValueError(f"{shown(value)} is no longer computed: {said}")
         return value
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.runs import reading
+from lmms_patch.runs import gone, reading
 from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.intervals import normal_quantile
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -57,7 +57,6 @@ BY = {
     for by in (
         By("pcri", "{index}{n}", True, True, "the index; nearer 0 is better (the model depends less on what surrounds the answer)"),
         By("adj", "{index}{n}_adj", True, True, "the index with luck removed; nearer 0 is better", True),
-        By("adj_blind", "{index}{n}_adj_blind", True, True, "the index with luck and blind answers removed; nearer 0 is better", True),
         By("gap", "gap{n}", True, True, "the gap FIP − MPP; nearer 0 is better"),
         By("mpp", "mpp{n}", False, True, "MPP, the score on best cells"),
         By("fip", "fip", False, False, "FIP, the score on full images"),
@@ -75,6 +74,8 @@ def by_of(name: str) -> By:
         OptionError: an unknown name.
     """
     key = {"rci": "pcri", "index": "pcri"}.get(name, name)
+    if said := gone.instead(name):
+        raise OptionError(f"a board is no longer ranked by {name!r}: {said}")
     if key not in BY:
         close = nearest(name, [*BY, "rci"], 1)
         hint = f"did you mean {close[0]!r}? " if close else ""

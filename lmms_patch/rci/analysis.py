@@ -487,14 +487,14 @@ class _Task:
         warnings = self._warnings_of(n, judged)
         count, sets = int(used.sum()), (f"full{n}", f"best{n}")
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
-        value, gap, adj, adj_blind = nothing, nothing, None, None
+        value, gap, adj = nothing, nothing, None
         if judged.valid is not False and point.gap is not None and not self.too_many[n]:
             gap = self.draws.estimate_of(_minus, sets, point.gap, used)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, sets, point.value, used)
-            adj, adj_blind = self._corrected(n, used, scale)
+            adj = self._corrected(n, used, scale)
         corrected = None if adj is None else adj.estimate.value
-        if adj is not None and adj.null == "assumed" and corrected is not None and self.blind is None:
+        if adj is not None and adj.null == "assumed" and corrected is not None:
             warnings.append(ASSUMED)
         if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
             warnings.append(adj.tests.said)
@@ -513,7 +513,6 @@ class _Task:
             index=value,
             gap=gap,
             adj=adj,
-            adj_blind=adj_blind,
             luck_ceiling=self._luck_ceiling(n),
             band=band(value.value) if banded and value.value is not None else None,
             span=span(value.low, value.high) if banded and value.low is not None and value.high is not None else None,
@@ -545,15 +544,12 @@ class _Task:
             warnings.append(f"the gate is {judged.reason}")
         return warnings
 
-    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> tuple[luck.Luck | None, luck.Luck | None]:
-        """Return the corrected index: by a measured null where there is one, else by an assumed null, alone and with a blind run as null."""
+    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+        """Return the corrected index: by a measured null where there is one, else by an assumed null."""
         if self.unread:
-            return None, None
+            return None
         measured = self._measured(n, used, scale)
-        if measured is not None:
-            return measured, None
-        assumed = self._assumed(n, used, scale, None)
-        return assumed, None if self.blind is None else self._assumed(n, used, scale, self._blind_scores())
+        return self._assumed(n, used, scale) if measured is None else measured
 
     def _signed(self, judged: gate.Gate) -> bool:
         """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
@@ -618,12 +614,12 @@ class _Task:
         found = luck.judge(("all",), point, drawn, *self.draws.counts(used), scale=scale, level=self.settings.level, null="measured")
         return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
 
-    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float, blind: Array | None) -> luck.Luck | None:
+    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
         """Return the index corrected by donors' answers; None where there are none."""
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
-        scores = self.table.luck_scores(n, form, used, blind)
+        scores = self.table.luck_scores(n, form, used)
         if scores is None:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[used]

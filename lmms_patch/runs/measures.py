@@ -7,8 +7,8 @@
 | ``<metric>`` | every task | each native metric under its own name; only the primary one has an interval |
 | ``chance``, ``ceiling`` | | the floor of the gate, and what the gold answers score |
 | ``mpp<n>``, ``gap<n>`` | rci, pcri | the native metric on best cells; FIP − MPP |
-| ``rci<n>`` / ``pcri<n>``, ``..._adj``, ``..._adj_blind`` | rci, pcri | the index, with luck removed, and with blind answers removed too |
-| ``mpp<k>``, ``gap<k>``, ``trci<k>``, ``..._adj``, ``..._adj_blind`` | trci | the same of the k segments of a clip |
+| ``rci<n>`` / ``pcri<n>``, ``..._adj`` | rci, pcri | the index, and with luck removed |
+| ``mpp<k>``, ``gap<k>``, ``trci<k>``, ``..._adj`` | trci | the same of the k segments of a clip |
 | ``frames<k>`` | frames | the native metric on k frames |
 | ``lowres<k>``, ``drop<k>`` | lowres | the native metric at 1/k of the size; on the full image less that, over the same docs |
 | ``rotate_every``, ``rotate_mean``, ``rotate_once``, ``rotate_lost`` | rotate | in every order of the options, on average, ... (docs/rotate.md) |
@@ -150,14 +150,12 @@ def of_analysis(analysis: Mapping[str, Any], kind: Kind) -> dict[str, Estimate]:
 
 
 def _indices(name: str, grid: Mapping[str, Any], analysis: Mapping[str, Any], parts: str) -> dict[str, Estimate]:
-    """Return the index of a set of views and its corrected forms, each with the words that stand beside it (``reading``)."""
+    """Return the index of a set of views and the corrected index, each with the words that stand beside it (``reading``)."""
     marginal = bool(reading.gate_of(analysis).get("marginal"))
     sampled = reading.is_sampled(analysis)
     out = {name: reading.raw(of_file(grid["index"]), reading.mark_of(grid), marginal, sampled)}
-    nulls = {"adj": reading.null_of(grid), "adj_blind": None}  # a blind run only raises an assumed null
-    for end, null in nulls.items():
-        if grid.get(end) is not None:
-            out[f"{name}_{end}"] = reading.corrected(of_file(grid[end]["estimate"]), null, marginal, parts, sampled)
+    if grid.get("adj") is not None:
+        out[f"{name}_adj"] = reading.corrected(of_file(grid["adj"]["estimate"]), reading.null_of(grid), marginal, parts, sampled)
     return out
 
 

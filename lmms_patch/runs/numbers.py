@@ -50,7 +50,6 @@ class Grid:
         index: 1 − MPP/FIP with its interval.
         gap: FIP − MPP with its interval.
         adj: the index with luck removed.
-        adj_blind: the same, with a blind run as null too; None without such a run.
         luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs have no options.
         band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
         shares: where in the image, or when in the clip, the score comes from.
@@ -61,6 +60,7 @@ class Grid:
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("full_pass",)
+    GONE: ClassVar[tuple[str, ...]] = ("adj_blind",)
 
     n: GridSize | BoxSet
     excluded: Count
@@ -69,7 +69,6 @@ class Grid:
     index: Estimate
     gap: Estimate
     adj: luck.Luck | None
-    adj_blind: luck.Luck | None
     luck_ceiling: Share | None
     band: str | None
     span: str | None
@@ -449,8 +448,6 @@ def metrics(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
         n = end(key)
         out |= _with_ends(f"{name}{n}", grid.index)
         out |= _with_ends(f"{name}{n}_adj", grid.adj.estimate if grid.adj else None)
-        if grid.adj_blind is not None:
-            out |= _with_ends(f"{name}{n}_adj_blind", grid.adj_blind.estimate)
         if grid.full_pass is not None:
             out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
         out |= _with_ends(f"gap{n}", grid.gap)
@@ -488,7 +485,7 @@ EXTRA = "drop_extra"
 
 
 def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
-    """Return the names of ``metrics``, in their order; without those of a blind run."""
+    """Return the names of ``metrics``, in their order."""
     names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", "n_failed", *(["n_null", "fip0"] if name else [])]
     ends = ("", "_low", "_high")
     for n in map(end, sets) if name else ():
@@ -534,7 +531,7 @@ def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]
     out: dict[str, Mapping[str, Any]] = {}
     for key, grid in regions["sets"].items():
         out |= {f"mpp_{key}": grid["mpp"], f"rci_{key}": grid["index"]}
-        out |= {f"rci_{key}_{way}": grid[way]["estimate"] for way in ("adj", "adj_blind") if grid.get(way) is not None}
+        out |= {f"rci_{key}_adj": grid["adj"]["estimate"]} if grid.get("adj") is not None else {}
         out |= {f"gap_{key}": grid["gap"], f"mean_{key}": regions["mean"][key]}
     return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
 

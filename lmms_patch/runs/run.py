@@ -20,7 +20,7 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
 from lmms_patch.errors import RecordError
-from lmms_patch.runs import reading
+from lmms_patch.runs import gone, reading
 from lmms_patch.runs.details import wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
@@ -255,7 +255,7 @@ def _results(run: Run) -> Iterator[Result]:
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
-            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in flat.items()}
+            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
             about = {**described, "metric": (details.get("magic") or {}).get("metric") or described["metric"]}
             yield Result(run, task, about, metrics, name, details, place)

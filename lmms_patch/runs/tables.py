@@ -425,14 +425,13 @@ class Table:
         """What the gold of each doc scores (``record.full_marks``)."""
         return np.array([full_marks(record, self.metric) for record in self.records], float)
 
-    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_], blind: Array | None = None) -> Scores | None:
+    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Scores | None:
         """Return the rows of the used docs and of their donors' answers under their own golds; None where there are none.
 
         Args:
             key: a grid, or a set of boxes.
             form: the aggregation, linear or over whole clusters.
             used: shape (docs,), the docs that are used for it.
-            blind: shape (docs,), scores of a blind run; nan where it has none.
         """
         if self.ceiling is None:
             return None
@@ -461,7 +460,6 @@ class Table:
             donors,
             classes[keep],
             labels,
-            None if blind is None else rows(blind),
         )
 
     def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False) -> Measured | None:

@@ -1,7 +1,8 @@
 """Files as types: what a file holds is written down once, as a type; its JSON schema and the check of what is read follow from it.
 
 A key's description is what its class says under ``Attributes:``. A key that we always write, but that files of earlier versions lack, has a
-default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class with ``omit_defaults``.
+default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class with ``omit_defaults``. A class names under
+``GONE`` the keys that earlier versions wrote and that nobody reads any more.
 """
 
 from __future__ import annotations
@@ -255,6 +256,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
         for one in found["properties"].values():
             if "default" in one and one.pop("default") is None and omits:  # left out, never null
                 one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
+        found["properties"] |= {key: {"description": "of earlier versions; no longer written or read"} for key in getattr(kind, "GONE", ())}
         found["additionalProperties"] = getattr(kind, "MORE", False)
     if patterns := getattr(kind, "PATTERNS", {}):
         found["patternProperties"] = {pattern: {"$ref": f"#/$defs/{other.__name__}"} for pattern, other in patterns.items()}

@@ -144,7 +144,6 @@ class Scores:
         donors: shape (docs, P), places of the donors; −1 where there is none.
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
-        blind: shape (docs, d): rows of a blind run's answers, where there is one.
     """
 
     full: Array
@@ -155,7 +154,6 @@ class Scores:
     donors: Ints
     classes: Ints
     labels: tuple[str, ...]
-    blind: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -764,8 +762,7 @@ class _Sums:
         self.places = places[order]
         donors = scores.donors[order]
         self.donor_places = np.where(donors >= 0, places[donors], -1)
-        parts = [scores.full, scores.best, scores.ceiling, *([] if scores.blind is None else [scores.blind])]
-        self.parts = len(parts)
+        parts = (scores.full, scores.best, scores.ceiling)
         self.observed = np.concatenate([np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))])
         null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
         null[np.asarray(donors.T < 0)] = 0
@@ -775,7 +772,7 @@ class _Sums:
         self.single = self.observed.astype(np.float32), self.null.astype(np.float32)
 
     def at(self, weights: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Return sums under weights of shape (b, groups): observed (b, classes, parts·d + 1), null (b, classes, 2d).
+        """Return sums under weights of shape (b, groups): observed (b, classes, 3d + 1), null (b, classes, 2d).
 
         Inside, draws lie along the last axis: the weights of a donor are then contiguous in memory.
         """
@@ -818,10 +815,8 @@ def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: 
     seen, lost = sums
     d = made.d
     with np.errstate(divide="ignore", invalid="ignore"):
-        full, best, ceiling, *blind = (value(seen[..., i * d : (i + 1) * d]) for i in range(made.parts))
+        full, best, ceiling = (value(seen[..., i * d : (i + 1) * d]) for i in range(3))
         fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
-    if blind:
-        fip0, mpp0 = np.maximum(fip0, blind[0]), np.maximum(mpp0, blind[0])
     return Numbers(full, best, ceiling, fip0, mpp0, seen[..., -1])
 
 

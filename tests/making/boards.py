@@ -31,7 +31,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
         analysed[str(n)] = {
             "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
-            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "null": null, "estimate": est(*adj, n=docs - excluded)}, "adj_blind": None, "luck_ceiling": None,
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "null": null, "estimate": est(*adj, n=docs - excluded)}, "luck_ceiling": None,
             "band": None if value is None else "balanced", "span": None, "shares": None, "warnings": [], "reason": reason,
         }  # fmt: skip
         named |= {f"acc_mpp{n}": mpp}

@@ -93,7 +93,6 @@ def task(
             "excluded": int((scored_docs & ~used).sum()),
             "fip": float(every[used].mean()),
             "adj": None,
-            "adj_blind": None,
             "shares": None,
             "luck_ceiling": None,
             "band": None,

@@ -88,7 +88,7 @@ def test_names():
     assert by_of("rci") is by_of("pcri") is by_of("index")
     assert by_of("adj").name("rci", 3) == "rci3_adj"
     assert by_of("gap").name("pcri", 2) == "gap2"
-    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: pcri, adj, adj_blind, gap, mpp, fip, rci"):
+    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: pcri, adj, gap, mpp, fip, rci"):
         by_of("pcr")
 
 

@@ -12,6 +12,7 @@ from lmms_eval.tasks.pope import utils as pope
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import ASSUMED, NOT_CHECKED, analyse
 from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.tables import only
 from tests.making.recordings import METRIC, FakeNative, exact, guesses, mean, record, table
 from tests.making.runs import as_records
@@ -125,7 +126,6 @@ def test_luck_of_a_plain_task():
     assert luck.estimate.low < luck.estimate.value < luck.estimate.high
     (one,) = luck.classes
     assert (one.label, one.docs, one.state, luck.without_donor) == ("mc4", 200, "used", 0)
-    assert grid.adj_blind is None
     assert grid.luck_ceiling == pytest.approx(1 - 0.75**4)
     assert grid.warnings == (ASSUMED,)
 
@@ -269,7 +269,7 @@ def test_a_gate_that_fails_leaves_only_the_native_metrics():
     for estimate in (grid.index, grid.gap):
         assert (estimate.value, estimate.se, estimate.low, estimate.high) == (None, None, None, None)
         assert "near chance" in estimate.reason
-    assert (grid.adj, grid.adj_blind, grid.band, grid.span) == (None, None, None, None)
+    assert (grid.adj, grid.band, grid.span) == (None, None, None)
     assert "near chance" in grid.reason
     assert grid.shares is not None
 
@@ -713,19 +713,13 @@ def test_an_unknown_category_names_those_that_are_there():
 # --- a blind run --------------------------------------------------------------------------------------------------------
 
 
-def test_a_blind_run_is_a_null_too():
-    """Blind 0.4: FIP0 becomes 0.4, MPP0 stays 0.5. kappa_FIP = 0.3/0.6, kappa_MPP = 0.7: index 1 - 1.4 = -0.4."""
-    grid = numbers(standard(), blind={i: float(i % 10 < 4) for i in range(200)}).grids[2]
-    assert grid.adj.estimate.value == pytest.approx(1 - 0.7 / 0.6)
-    assert (grid.adj_blind.kappa_full, grid.adj_blind.kappa_best) == pytest.approx((0.5, 0.7))
-    assert grid.adj_blind.estimate.value == pytest.approx(-0.4)
-    assert not any("text priors" in warning for warning in grid.warnings)
-
-
-def test_a_blind_run_of_some_docs():
-    """The mean over the docs that it has: 100 docs, 0.4 of them right."""
-    grid = numbers(standard(), blind={i: float(i % 10 < 4) for i in range(100)}).grids[2]
-    assert grid.adj_blind.classes[0].fip0 == pytest.approx(0.4)
+def test_a_blind_run_changes_no_index():
+    """It is held against the full image by the gate, and says which docs need no image; an assumed null stays what it is, and is said."""
+    without, beside = numbers(standard()), numbers(standard(), blind={i: float(i % 10 < 4) for i in range(200)})
+    assert beside.grids[2].index.value == without.grids[2].index.value
+    assert to_json(beside)["grids"]["2"]["adj"] == to_json(without)["grids"]["2"]["adj"]
+    assert beside.grids[2].warnings == (ASSUMED,)
+    assert [look.against for look in beside.gate.looks] == ["blind"]
 
 
 # --- luck: who has donors --------------------------------------------------------------------------------------------------

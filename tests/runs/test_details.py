@@ -113,7 +113,6 @@ SET = {
     "span": None,
     "shares": None,
     "adj": None,
-    "adj_blind": None,
     "luck_ceiling": None,
     "reason": "",
     "fip": 0.6,

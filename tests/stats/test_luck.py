@@ -18,7 +18,7 @@ def mean_rows(scores):
     return np.column_stack([scores, np.ones(len(scores))])
 
 
-def scores_of(full, best, null_full, null_best, donors, classes=None, labels=("mc4",), ceiling=None, blind=None):
+def scores_of(full, best, null_full, null_best, donors, classes=None, labels=("mc4",), ceiling=None):
     """Rows of a mean, from scalars: ``full`` and ``best`` of each doc, ``null_*`` of shape (P, docs), ``donors`` (docs, P)."""
     n = len(full)
     return Scores(
@@ -30,7 +30,6 @@ def scores_of(full, best, null_full, null_best, donors, classes=None, labels=("m
         np.asarray(donors),
         np.zeros(n, np.intp) if classes is None else np.asarray(classes),
         tuple(labels),
-        None if blind is None else mean_rows(blind),
     )
 
 
@@ -40,8 +39,8 @@ def scores_of(full, best, null_full, null_best, donors, classes=None, labels=("m
 class Plain:
     """The definition for a mean, doc by doc: X per class, X0 over the frozen pairs, kappa, and 1 - kappa_MPP / kappa_FIP."""
 
-    def __init__(self, full, best, ceiling, null_full, null_best, donors, classes, clusters, blind=None):
-        self.observed = {"fip": full, "mpp": best, "ceiling": ceiling} | ({} if blind is None else {"blind": blind})
+    def __init__(self, full, best, ceiling, null_full, null_best, donors, classes, clusters):
+        self.observed = {"fip": full, "mpp": best, "ceiling": ceiling}
         self.null = {"fip0": null_full, "mpp0": null_best}
         self.donors, self.classes, self.clusters = donors, classes, clusters
         self.docs = range(len(full))
@@ -60,8 +59,6 @@ class Plain:
                         above += w[i] * w[d] * values[p][i]
                         below += w[i] * w[d]
             out[name] = above / below if below else math.nan
-            if "blind" in out:
-                out[name] = max(out[name], out["blind"])
         return out
 
     def kappas(self, used, weight_of_cluster):
@@ -77,7 +74,7 @@ class Plain:
         return 1 - best / full
 
 
-def example(seed, blind=False):
+def example(seed):
     """30 docs in 12 clusters, classes of 8, 10 and 12, four donors each of the same class and another cluster, some missing."""
     stream = random.Random(seed)
     clusters = stream.choices(range(12), k=18) + list(range(12))
@@ -98,16 +95,14 @@ def example(seed, blind=False):
     ceiling = [stream.uniform(0.9, 1) for _ in clusters]
     null_full = [[stream.uniform(0, 0.3) for _ in clusters] for _ in range(4)]
     null_best = [[stream.uniform(0.1, 0.5) for _ in clusters] for _ in range(4)]
-    own_blind = [stream.uniform(0, 0.5) for _ in clusters] if blind else None
-    return full, best, ceiling, null_full, null_best, donors, classes, clusters, own_blind
+    return full, best, ceiling, null_full, null_best, donors, classes, clusters
 
 
-@pytest.mark.parametrize("blind", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_term_and_every_draw_against_the_definition(monkeypatch, seed, blind):
+def test_every_term_and_every_draw_against_the_definition(monkeypatch, seed):
     """Also the interval: 300 draws with weights that are given (those in which each class has a pair), so that it is known too."""
-    full, best, ceiling, null_full, null_best, donors, classes, clusters, own_blind = example(seed, blind)
-    plain = Plain(full, best, ceiling, null_full, null_best, donors, classes, clusters, own_blind)
+    full, best, ceiling, null_full, null_best, donors, classes, clusters = example(seed)
+    plain = Plain(full, best, ceiling, null_full, null_best, donors, classes, clusters)
     stream = random.Random(100 + seed)
     samples = []
     while len(samples) < 300:
@@ -123,7 +118,7 @@ def test_every_term_and_every_draw_against_the_definition(monkeypatch, seed, bli
         yield np.array(samples[200:], np.float32)
 
     monkeypatch.setattr(luck, "unit_weights", given)
-    scores = scores_of(full, best, null_full, null_best, donors, classes, ("mc4", "open", "yesno"), ceiling, own_blind)
+    scores = scores_of(full, best, null_full, null_best, donors, classes, ("mc4", "open", "yesno"), ceiling)
     found = adjusted(scores, MEAN.value, np.array(clusters), draws=300)
     assert asked == {"units": 12, "draws": 300}
 
@@ -165,7 +160,7 @@ def test_by_hand():
 
 def test_the_scale_of_the_metric_changes_nothing():
     """A metric in percent: all scores, and the scale, times 100."""
-    full, best, ceiling, null_full, null_best, donors, classes, clusters, _ = example(1)
+    full, best, ceiling, null_full, null_best, donors, classes, clusters = example(1)
     parts = [np.array(part) for part in (full, best, ceiling, null_full, null_best)]
     one, hundred = (
         adjusted(
@@ -184,7 +179,7 @@ def test_the_scale_of_the_metric_changes_nothing():
 
 @pytest.mark.parametrize("rubbish", [0.0, 1.0, 1e6])
 def test_what_stands_where_there_is_no_donor_counts_for_nothing(rubbish):
-    full, best, ceiling, null_full, null_best, donors, classes, clusters, _ = example(2)
+    full, best, ceiling, null_full, null_best, donors, classes, clusters = example(2)
     values = []
     for filler in (0.0, rubbish):
         nulls = [[[filler if donors[i][p] < 0 else row[i] for i in range(30)] for p, row in enumerate(null)] for null in (null_full, null_best)]
@@ -362,21 +357,10 @@ def test_a_class_of_two_docs_does_not_take_the_interval_away():
     assert found.estimate.low is not None
 
 
-# --- the blind run -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("blind", "fip0", "mpp0"), [(0.2, 0.25, 0.5), (0.4, 0.4, 0.5), (0.6, 0.6, 0.6)])
-def test_the_larger_of_donors_and_blind_is_the_null(blind, fip0, mpp0):
-    found = plain_case(blind=(np.arange(200) % 20 < 20 * blind).astype(float))
-    assert (found.classes[0].fip0, found.classes[0].mpp0) == pytest.approx((fip0, mpp0))
-    assert found.kappa_full == pytest.approx((0.8 - fip0) / (1 - fip0))
-    assert found.kappa_best == pytest.approx((0.9 - mpp0) / (1 - mpp0))
-
-
 # --- simulations with a known truth ----------------------------------------------------------------------------
 
 
-def simulated(options, n, cells, docs=3000, seed=0, know=0.8, blind_right=None, with_blind=False, draws=200):
+def simulated(options, n, cells, docs=3000, seed=0, know=0.8, blind_right=None, draws=200):
     """A model on questions of ``options`` equally likely golds; the full image knows ``know`` of them and guesses the rest.
 
     Args:
@@ -399,7 +383,6 @@ def simulated(options, n, cells, docs=3000, seed=0, know=0.8, blind_right=None, 
         np.array(null_full, float),
         np.array(null_best, float),
         donors,
-        blind=(blind == gold)[:, 0].astype(float) if with_blind else None,
     )
     return adjusted(rows, MEAN.value, draws=draws)
 
@@ -433,17 +416,15 @@ def test_the_table_of_the_design(cells, options, n, expected):
     assert found.estimate.high - found.estimate.low < 0.5
 
 
-def test_text_priors_go_only_with_a_blind_run():
+def test_an_assumed_null_leaves_text_priors_in():
     """All cells repeat a blind answer that is right 40 % of the time; the full image knows 0.8 and guesses: FIP 0.85. Donors say
-    1/4 on both sides: kappas 0.6/0.75 and 0.15/0.75, index 1 - 0.15/0.6 = 0.75. With the blind run MPP0 = 0.4 = MPP: index 1.
+    1/4 on both sides: kappas 0.6/0.75 and 0.15/0.75, index 1 - 0.15/0.6 = 0.75, where 1 is true.
     """
 
     def repeat(gold, guess, blind):
         return np.repeat(blind, 9, axis=1)
 
-    without, with_blind = (simulated(4, 3, repeat, blind_right=0.4, with_blind=given) for given in (False, True))
-    assert without.estimate.value == pytest.approx(0.75, abs=0.06)
-    assert with_blind.estimate.value == pytest.approx(1.0, abs=0.001)
+    assert simulated(4, 3, repeat, blind_right=0.4).estimate.value == pytest.approx(0.75, abs=0.06)
 
 
 def test_the_interval_covers_the_truth():

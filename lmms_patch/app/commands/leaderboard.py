@@ -36,7 +36,7 @@ def command(
         "leaderboard"
     ),
     by: Annotated[
-        str, typer.Option("--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, adj_blind, gap (nearer 0), fip or mpp.")
+        str, typer.Option("--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, gap (nearer 0), fip or mpp.")
     ] = "pcri",
     ignore: Annotated[
         list[str] | None,

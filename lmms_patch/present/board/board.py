@@ -32,11 +32,11 @@ TOLD = runs.RECORDED
 def noted(result: Result, n: int) -> dict[str, Estimate]:
     """Return the indices of a grid by name, with the words that stand beside them; the store keeps the numbers without."""
     index, null = f"{result.index}{n}", None if n not in result.notes else result.notes[n].null
-    known = {name: result.numbers[name] for name in (index, f"{index}_adj", f"{index}_adj_blind") if name in result.numbers}
+    known = {name: result.numbers[name] for name in (index, f"{index}_adj") if name in result.numbers}
     return {
         name: reading.raw(one, _mark(result, n), result.marginal, result.sampled)
         if name == index
-        else reading.corrected(one, null if name == f"{index}_adj" else None, result.marginal, result.asked.words.parts, result.sampled)
+        else reading.corrected(one, null, result.marginal, result.asked.words.parts, result.sampled)
         for name, one in known.items()
     }
 
@@ -74,19 +74,18 @@ class Entry:
     pipeline: int = 0
 
     def number(self, name: str) -> Estimate:
-        """Return one of its numbers; ``index``, ``adj``, ``adj_blind``, ``mpp``, ``gap`` stand for those of its grid.
+        """Return one of its numbers; ``index``, ``adj``, ``mpp``, ``gap`` stand for those of its grid.
 
         Returns:
             An estimate without value, with the reason, where there is none; an index with the words that stand beside it.
         """
         index, n = self.result.index, self.grid
-        names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "adj_blind": f"{index}{n}_adj_blind", "mpp": f"mpp{n}", "gap": f"gap{n}"}
+        names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "mpp": f"mpp{n}", "gap": f"gap{n}"}
         whole = names.get(name, name)
         estimate = self.result.numbers.get(whole)
         if estimate is None:
-            reason = "no blind run beside it" if name == "adj_blind" else "nothing was scored"
-            return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason=reason)
-        return noted(self.result, n).get(whole, estimate) if name in ("index", "adj", "adj_blind") else estimate
+            return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason="nothing was scored")
+        return noted(self.result, n).get(whole, estimate) if name in ("index", "adj") else estimate
 
     @property
     def score(self) -> Estimate:

@@ -21,7 +21,7 @@ from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.present.formats import Leaderboard
-from lmms_patch.runs import reading
+from lmms_patch.runs import gone, reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.results import results_files
 from lmms_patch.runs.typed import fault
@@ -560,6 +560,6 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     given["grids"] = tuple(given["grids"])
-    given["numbers"] = {name: _checked(name, of_file(one)) for name, one in given["numbers"].items()}
+    given["numbers"] = {name: _checked(name, of_file(one)) for name, one in gone.kept(given["numbers"]).items()}
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)

@@ -258,7 +258,6 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
             "mark": reading.told(entry.mark, entry.notes.null) or None,
             "null": entry.notes.null,
         }
-        row["adj_blind"] = entry.number("adj_blind") if f"{result.index}{entry.grid}_adj_blind" in result.numbers else None
         row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
         row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
@@ -295,7 +294,7 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
 def flat_sheet(board: Board) -> Sheet:
     """Return all entries in one table: what ``leaderboard.csv`` holds."""
     words = (
-        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null adj_blind fip fip_used"
+        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null fip fip_used"
         " mpp gap score drop"
     )
     words += " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"

@@ -265,7 +265,7 @@ def _blind_scores(result: Result) -> dict[int, float] | None:
 
 
 def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
-    """Add each category by itself; with a blind run beside it, also free the index of what the text alone gives."""
+    """Add each category by itself; with a blind run beside it, hold the gate and the necessity map against that run too."""
     kind = out.result.kind
     if run.blind:
         again = recompute(run)

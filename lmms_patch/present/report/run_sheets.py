@@ -53,13 +53,6 @@ _INDEX_COLUMNS = (
         index=True,
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column(
-        "adj_blind",
-        "index, luck and blind removed",
-        signed=True,
-        index=True,
-        help="with an assumed null: the answers of the blind run are taken off too",
-    ),
     Column("mark", "contradicted", help="where the index with luck removed lies on the other side of 0, or in a band that does not touch"),
     Column("gap", "FIP - MPP", signed=True, help=SCALE),
 )
@@ -143,7 +136,6 @@ def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
         "index": measures.get(name),
         "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
         "adj": measures.get(f"{name}_adj"),
-        "adj_blind": measures.get(f"{name}_adj_blind"),
         "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
         "gap": measures.get(f"gap{n}"),
     }

@@ -31,7 +31,7 @@ FEW = 8
 """So many results are named where a finding or a drawing is about several."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(rf"^(?P<index>{ANY_INDEX})(?P<n>\d)(?P<rest>_adj_blind|_adj)?$")
+_INDEX = re.compile(rf"^(?P<index>{ANY_INDEX})(?P<n>\d)(?P<adj>_adj)?$")
 _GRID = re.compile(r"^(?P<what>mpp|gap|drop|frames|lowres)(?P<n>\d+)$")
 _PLAIN = {
     "chance": "Chance",
@@ -252,7 +252,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 def label(name: str, entry: Entry) -> str:
     """Return what a number is called, for people."""
     if match := _INDEX.match(name):
-        rest = {"_adj": ", luck removed", "_adj_blind": ", luck and blind answers removed"}.get(match["rest"] or "", "")
+        rest = ", luck removed" if match["adj"] else ""
         return f"{match['index'].upper()}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}{rest}"
     if match := _GRID.match(name):
         what = _LESS if entry.asked.curve and match["what"] == "drop" else _WHAT[match["what"]]

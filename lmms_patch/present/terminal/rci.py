@@ -24,8 +24,7 @@ from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 _OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
-"""Lines in results files of earlier versions, by what is said now: the blind task may be in the same run."""
-BLIND_IS_HERE = f"{ASSUMED}; lmms-patch analyze, or report, takes the blind run of this folder as null too"
+"""Lines in results files of earlier versions, by what is said now."""
 
 
 @dataclass(frozen=True)
@@ -422,7 +421,6 @@ def _estimate(shown: Shown, name: str) -> Estimate:
 def warnings(shown: Sequence[Shown]) -> list[str]:
     """Return what to mind, one line each, with the tasks that it is true of."""
     tasks: dict[str, list[str]] = {}
-    blind = {s.described["base"] for s in shown if s.described["kind"] == "blind"}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
         lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
@@ -433,7 +431,7 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
             lines = _of_failures(s)
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
-            tasks.setdefault(BLIND_IS_HERE if line == ASSUMED and s.described["base"] in blind else line, []).append(s.name)
+            tasks.setdefault(line, []).append(s.name)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
 
 
