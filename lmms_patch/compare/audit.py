@@ -33,8 +33,9 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs import samples
+from lmms_patch.runs.catalogue import columns as columns_of
 from lmms_patch.runs.logs import read_lines
-from lmms_patch.runs.numbers import sets_in
+from lmms_patch.runs.numbers import Analysis, sets_in
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
 from lmms_patch.runs.results import objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
@@ -147,7 +148,7 @@ def _check_file(result: Result, where: str) -> None:
     if not analysis:
         return
     _check_grids(result, analysis, where)
-    for name, value in _flat(result, analysis).items():
+    for name, value in _flat(result, result.analysis).items() if result.analysis is not None else ():
         if name in result.metrics:
             _match(where, name, result.metrics[name], value, "the analysis in the same file")
     for key, grid in sets_in(analysis).items():
@@ -235,40 +236,14 @@ def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
-def _flat(result: Result, analysis: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat numbers that an analysis in plain JSON types gives, as far as it has them (``numbers.metrics``)."""
-    prefix, metric = result.kind.prefix, analysis["metric"]
-    gate, failed = analysis.get("gate") or {}, analysis.get("failed")
-    out = {"chance": analysis["chance"]["value"], "ceiling": analysis["ceiling"], "n_docs": analysis.get("n_docs")}
-    if "failed" in analysis:
-        out["n_failed"] = failed["docs"] if failed else 0
-    if not (failed and failed["first"]) and not result.kind.every_order:  # else the harness's own number is also of failed calls, or of one order
-        out[metric] = analysis["fip"]["value"]
-    points = outcome.point_estimates(analysis, result.kind)
-    for name, one in points.items():
-        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
-        if name.startswith(result.kind.name):
-            out[f"n_excluded{name.removeprefix(result.kind.name)}"] = analysis["n_docs"] - one["n"]
-    for name, one in outcome.turned_estimates(turned := analysis.get("turned")).items():
-        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
-    out |= outcome.turned_counts(turned) if turned else {}
-    if analysis.get("hidden"):
-        out["n_both"] = analysis["hidden"]["both"]
-    if prefix is None:
-        return out
-    out["gate"] = None if gate.get("valid") is None else int(gate["valid"])
-    if isinstance(gate.get("looks"), list):
-        wrong = next((one for one in gate["looks"] if one.get("against") == "wrong images"), {"docs": 0, "other": None})
-        out |= {name: wrong[key] for name, key in (("n_null", "docs"), ("fip0", "other")) if key in wrong}
-    estimates = dict(outcome.region_estimates(analysis))
-    for key, grid in sets_in(analysis).items():
-        n = end(int(key) if str(key).isdigit() else key)
-        out |= {f"{metric}_mpp{n}": grid["mpp"]["value"], f"n_excluded{n}": grid["excluded"]}
-        estimates |= {f"{prefix}{n}": grid["index"], f"gap{n}": grid["gap"]}
-        if "adj" in grid:
-            estimates[f"{prefix}{n}_adj"] = (grid["adj"] or {}).get("estimate") or {"value": None, "low": None, "high": None}
-    for name, one in estimates.items():
-        out |= {name: one["value"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
+def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
+    """Return the columns that an analysis gives."""
+    out: dict[str, Any] = columns_of(analysis, result.kind)
+    failed, metric = analysis.failed, analysis.metric
+    if not (failed and failed.first) and not result.kind.every_order:  # else the harness's own number is also of failed calls, or of one order
+        out[metric] = analysis.fip.value
+    if result.kind.prefix:
+        out |= {f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}
     return out
 
 

@@ -88,7 +88,7 @@ def _top(one: Result) -> float | None:
     if one.kind == "magic":
         return 1.0
     details, scale = one.result.details, one.result.described["options"].get("scale")
-    return full_marks(details.get("analysis") or {}, scale, signed=bool((details.get("settings") or {}).get("signed")))
+    return full_marks(one.result.analysis, scale, signed=bool((details.get("settings") or {}).get("signed")))
 
 
 def _plain(one: Result, name: str) -> bool:

@@ -5,13 +5,13 @@ Source: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval. `
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Literal
 
 from lmms_patch.errors import OptionError
 from lmms_patch.gate.rules import Rule
 from lmms_patch.gate.sides import Result
+from lmms_patch.runs.catalogue import named
 from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
 
@@ -19,10 +19,8 @@ Call = Literal["pass", "fail", "inconclusive"]
 CALLS: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 """From best to worst."""
 _TOLERANCE = 1e-12
-_OF_MODEL = re.compile(
-    r"^(score|fip|(mpp|gap|drop|frames|lowres|rotate_at)\d+|rotate_(every|once|mean|lost)|(hidden|drop)_(relevant|adversarial|extra))$"
-)
-_TEXT_ONLY = re.compile(r"^tst(_majority|_over_chance|_above|_zero_shot|_delta|_leakage)?$")
+_TEXT_ONLY = ("tst", "tst_majority", "tst_over_chance", "tst_above", "tst_zero_shot", "tst_delta", "tst_leakage")
+"""Scores of models that only read."""
 
 
 def call(low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0) -> Call:
@@ -102,8 +100,9 @@ def check_direction(rule: Rule, one: Result, metric: str, source: str) -> None:
     """
     primary = one.result.described["metric"]
     native = metric if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score") else primary
-    text_only = bool(_TEXT_ONLY.match(metric))
-    if one.better(native) or not (text_only or _OF_MODEL.match(metric) or metric in (native, primary)):
+    text_only, known = metric in _TEXT_ONLY, named(one.result.kind, one.result.described["grids"]).get(metric)
+    of_model = metric.startswith("drop") or (known is not None and known.better)
+    if one.better(native) or not (text_only or of_model or metric in (native, primary)):
         return
     about = f"{source}: rule {rule.name!r}: {native} of {one.task} is better when lower"
     alone = "or narrow the rule (task) and give this one its own"

@@ -76,7 +76,7 @@ def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, r
 
 def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
     """Yield the numbers of a result as entries of ``evaluation_results``."""
-    top = full_marks(result.details.get("analysis") or {}, result.described["options"].get("scale"))
+    top = full_marks(result.analysis, result.described["options"].get("scale"))
     metric = result.described["metric"]
     for name, one in result.measures.items():
         if one.value is None or name in ("score", "fip"):  # both are the primary metric under another name

@@ -26,8 +26,9 @@ from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import NUMBERS, metrics, to_json
+from lmms_patch.runs.numbers import NUMBERS, to_json
 from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, best_cell
 from lmms_patch.runs.tables import Table
@@ -396,7 +397,7 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
     table = Table(records, metric, higher=True)
     native = _Means(table, records)
     found = analyse(table, native, settings, spec.sets)
-    flat = metrics(found, KINDS["rci"])
+    flat = columns(found, KINDS["rci"])
     details = {
         "records": len(records),
         **flat,

@@ -18,9 +18,9 @@ import numpy as np
 from lmms_patch.ask.spec import Key, Kind, Options, end
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.runs import failures, numbers, samples
+from lmms_patch.runs import catalogue, failures, samples
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.numbers import Analysis, none_used, sets_in, to_json
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, read
@@ -111,7 +111,7 @@ class Analyzed:
             own,
             described={**own.described, "metric": metric},
             metrics={**own.metrics, **self.metrics, **found},
-            details={**own.details, "analysis": numbers.to_json(self.analysis)},
+            details={**own.details, "analysis": to_json(self.analysis)},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -122,8 +122,8 @@ class Analyzed:
             "filter": self.run.result.filter,
             "base": self.run.result.described["base"],
             "metrics": dict(self.metrics),
-            "analysis": stored if self.analysis is None else numbers.to_json(self.analysis),
-            **({"categories": numbers.to_json(self.categories)} if self.categories else {}),
+            "analysis": stored if self.analysis is None else to_json(self.analysis),
+            **({"categories": to_json(self.categories)} if self.categories else {}),
             **({"note": self.note} if self.note else {}),
         }
 
@@ -196,7 +196,7 @@ class Logged:
                 self._check(f"{self._table.metric}_mpp{end(key)}", best, stored[1], used)
             return stored
         if not used.any():
-            return None, None, self._table.no_best or numbers.none_used(key)
+            return None, None, self._table.no_best or none_used(key)
         if any(view.error is not None for record in self._table.records for view in record.views):
             return None, None, "some docs could not be scored"
         if self._form is None:
@@ -207,7 +207,7 @@ class Logged:
     def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
         """Return what the run computed for a set; None unless docs and metric are the same."""
         analysis = self._run.result.details.get("analysis") or {}
-        sets = numbers.sets_in(analysis)
+        sets = sets_in(analysis)
         if not self._whole or analysis.get("metric") != self._table.metric or str(key) not in sets:
             return None
         grid = sets[str(key)]
@@ -295,7 +295,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if by_category and (few := [name for name in category_names(part) if name not in categories]):
         notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}")
     note = f"{run.name}: {'; '.join(notes)}" if notes else ""
-    return Analyzed(run, analysis, numbers.metrics(analysis, kind), categories, note)
+    return Analyzed(run, analysis, catalogue.columns(analysis, kind), categories, note)
 
 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
@@ -400,5 +400,5 @@ def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
         return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
-    names = numbers.flat_names(run.result.kind.prefix, sets_of(run))
-    return Analyzed(run, None, {name: run.result.metrics.get(name) for name in names}, note=note)
+    known = catalogue.named(run.result.kind, run.result.described["grids"])
+    return Analyzed(run, None, {name: value for name, value in run.result.metrics.items() if name in known}, note=note)

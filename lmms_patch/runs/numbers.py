@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from lmms_patch.ask.spec import Key, Kind, Words, end
-from lmms_patch.runs import reading
+from lmms_patch.runs import reading, typed
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
 from lmms_patch.stats import gate, luck, spatial
@@ -424,82 +424,19 @@ class Stress:
     unscored: Count = 0
 
 
-def metrics(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the flat numbers of a task by the names of DESIGN 8; None where not defined.
-
-    Args:
-        analysis: the numbers.
-        kind: of the task.
-    """
-    name = kind.prefix
-    out: dict[str, float | int | None] = {
-        "chance": analysis.chance.value,
-        "ceiling": analysis.ceiling,
-        "gate": analysis.gate.number,
-        "n_docs": analysis.n_docs,
-        "n_failed": analysis.failed.docs if analysis.failed else 0,
-    }
-    if name is None:
-        del out["gate"]
-    else:
-        wrong = next((one for one in analysis.gate.looks if one.against == "wrong images"), None)
-        out |= {"n_null": wrong.docs if wrong else 0, "fip0": wrong.other if wrong else None}
-    for key, grid in analysis.sets.items():
-        n = end(key)
-        out |= _with_ends(f"{name}{n}", grid.index)
-        out |= _with_ends(f"{name}{n}_adj", grid.adj.estimate if grid.adj else None)
-        if grid.full_pass is not None:
-            out |= {f"{name}{n}_full_pass_{side}": getattr(grid.full_pass, side) for side in ("low", "high")}
-        out |= _with_ends(f"gap{n}", grid.gap)
-        out[f"n_excluded{n}"] = grid.excluded
-    for key, estimate in (analysis.curve or {}).items():
-        out |= _with_ends(f"{kind.name}{end(key)}", estimate) | {f"n_excluded{end(key)}": analysis.n_docs - estimate.n}
-    for key, estimate in (analysis.drops or {}).items():
-        out |= _with_ends(f"drop{end(key)}", estimate)
-    if analysis.hidden is not None:
-        out |= _with_ends(EXTRA, analysis.hidden.extra) | {"n_both": analysis.hidden.both}
-    if analysis.regions is not None:
-        for label, estimate in of_regions(analysis.regions).items():
-            out |= _with_ends(label, estimate)
-        out["n_both"] = analysis.regions.both
-    if analysis.turned is not None:
-        stored = to_json(analysis.turned)
-        for label, one in turned_estimates(stored).items():
-            out |= {label: one["value"], f"{label}_low": one["low"], f"{label}_high": one["high"]}
-        out |= turned_counts(stored)
-    return out
-
-
-def of_regions(regions: Regions) -> dict[str, Estimate]:
-    """Return, by name, the numbers that tasks with boxes have beside those of each set."""
-    means = {f"mean_{key}": estimate for key, estimate in regions.mean.items()}
-    return {**means, **dict(zip(DIFFERENCES, (regions.best, regions.even, regions.average), strict=True))}
-
-
-DIFFERENCES = ("regions_best", "regions_even", "regions_mean")
-"""Relevant minus adversarial: best boxes, best of equally many, means."""
-
-
 EXTRA = "drop_extra"
 """How much further the score falls with the relevant boxes hidden than with the adversarial ones."""
 
 
-def flat_names(name: str | None, sets: Sequence[Key]) -> list[str]:
-    """Return the names of ``metrics``, in their order."""
-    names = ["chance", "ceiling", *(["gate"] if name else []), "n_docs", "n_failed", *(["n_null", "fip0"] if name else [])]
-    ends = ("", "_low", "_high")
-    for n in map(end, sets) if name else ():
-        names += [f"{stem}{last}" for stem in (f"{name}{n}", f"{name}{n}_adj", f"gap{n}") for last in ends]
-        names.append(f"n_excluded{n}")
-    if any(isinstance(key, str) for key in sets):
-        names += [f"{stem}{last}" for stem in (*(f"mean_{key}" for key in sets), *DIFFERENCES) for last in ends] + ["n_both"]
-    return names
+def read(analysis: Mapping[str, Any]) -> Analysis:
+    """Return an analysis from plain JSON types; in those of earlier versions, how the two indices contradict each other is worked out.
 
-
-def _with_ends(name: str, estimate: Estimate | None) -> dict[str, float | int | None]:
-    if estimate is None:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    Raises:
+        msgspec.ValidationError: it is none.
+    """
+    found = typed.convert(analysis, Analysis)
+    marks = {key: reading.mark_of(analysis["grids"][str(key)]) for key in found.grids}
+    return dataclasses.replace(found, grids={key: dataclasses.replace(grid, mark=marks[key]) for key, grid in found.grids.items()})
 
 
 def none_used(key: Key) -> str:
@@ -510,49 +447,6 @@ def none_used(key: Key) -> str:
 def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the numbers of each set of views, by its name, of an analysis in plain JSON types."""
     return {**analysis.get("grids", {}), **(analysis.get("regions") or {}).get("sets", {})}
-
-
-def point_estimates(analysis: Mapping[str, Any], kind: Kind) -> dict[str, Mapping[str, Any]]:
-    """Return the numbers of the points of a task (``Kind.points``), by name, from an analysis in plain JSON types; empty for other tasks."""
-    out = {f"{kind.name}{_end(key)}": one for key, one in (analysis.get("curve") or {}).items()}
-    out |= {f"drop{_end(key)}": one for key, one in (analysis.get("drops") or {}).items()}
-    return out | ({EXTRA: analysis["hidden"]["extra"]} if analysis.get("hidden") else {})
-
-
-def _end(key: str) -> str:
-    return end(int(key) if key.isdigit() else key)
-
-
-def region_estimates(analysis: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return every number of docs' own boxes that has an interval, by name, from an analysis in plain JSON types; empty for other tasks."""
-    regions = analysis.get("regions")
-    if not regions:
-        return {}
-    out: dict[str, Mapping[str, Any]] = {}
-    for key, grid in regions["sets"].items():
-        out |= {f"mpp_{key}": grid["mpp"], f"rci_{key}": grid["index"]}
-        out |= {f"rci_{key}_adj": grid["adj"]["estimate"]} if grid.get("adj") is not None else {}
-        out |= {f"gap_{key}": grid["gap"], f"mean_{key}": regions["mean"][key]}
-    return out | dict(zip(DIFFERENCES, (regions["best"], regions["even"], regions["average"]), strict=True))
-
-
-TURNED = {"rotate_every": "every", "rotate_once": "once", "rotate_mean": "mean", "rotate_lost": "lost"}
-"""Name of a number of ``Turned`` -> its attribute."""
-
-
-def turned_estimates(turned: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
-    """Return every number with an interval of ``Turned`` in plain JSON types, by name; places are those of the docs with the commonest k options."""
-    if not turned:
-        return {}
-    placed = reading.most_placed(turned)
-    scores = [] if placed is None else placed[1]["scores"]
-    return {name: turned[key] for name, key in TURNED.items()} | {f"rotate_at{place}": one for place, one in enumerate(scores, 1)}
-
-
-def turned_counts(turned: Mapping[str, Any]) -> dict[str, float | int | None]:
-    """Return the numbers without an interval of ``Turned`` in plain JSON types, by name."""
-    placed = reading.most_placed(turned)
-    return {"rotate_guess": turned["guess"], "rotate_p": None if placed is None else placed[1]["p"], "n_rotated": turned["docs"]}
 
 
 def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
@@ -592,9 +486,11 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     if analysis.pointing is not None:
         told.append(reading.pointing_in_words(to_json(analysis.pointing)))
     if analysis.regions is not None:
+        regions = analysis.regions
+        of_sets = {f"mean_{key}": one for key, one in regions.mean.items()}
         told += [
             f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
-            for what, one in of_regions(analysis.regions).items()
+            for what, one in {**of_sets, "regions_best": regions.best, "regions_even": regions.even, "regions_mean": regions.average}.items()
         ]
     return told, list(dict.fromkeys(mind))
 

@@ -24,6 +24,8 @@ from lmms_patch.runs import gone, reading
 from lmms_patch.runs.details import wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
+from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
 from lmms_patch.stats import bounds
@@ -141,6 +143,12 @@ class Result:
     def higher_is_better(self) -> bool:
         """Whether the primary metric is better when higher."""
         return bool((self.details.get("higher_is_better") or {}).get(self.described["metric"], True))
+
+    @cached_property
+    def analysis(self) -> Analysis | None:
+        """What the numbers are made of; None of a task without any."""
+        stored = self.details.get("analysis")
+        return read_analysis(stored) if stored else None
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:

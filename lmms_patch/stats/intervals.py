@@ -483,7 +483,11 @@ def of_file(fields: Mapping[str, Any], scale: tuple[float, float] | None = None)
         fields: the fields of an ``Estimate``; some may be missing.
         scale: for a mean of scores, least and most that a doc can score.
     """
-    out = Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields})
+    return mended(Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}), scale)
+
+
+def mended(out: Estimate, scale: tuple[float, float] | None = None) -> Estimate:
+    """Return a stored estimate with the interval of an earlier version corrected, as ``of_file``."""
     if out.effective is not None or not all(isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)):
         return out
     return trimmed(out) if scale is None else _joined_with_exact(out, scale, out.clusters)

@@ -25,7 +25,8 @@ from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
-from lmms_patch.runs.numbers import DIFFERENCES, EXTRA, TURNED, none_used
+from lmms_patch.runs.catalogue import listed
+from lmms_patch.runs.numbers import none_used
 from lmms_patch.runs.record import Record, View, in_set, in_worst_order
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
@@ -131,21 +132,8 @@ class Aggregations:
         for key in self.spec.sets:
             for m in self.native:
                 out[self.over_cells(m, key)] = self._of_records(self._mpp if self._kind.keeps_best else self._drop, m, key)
-            if self._kind.has_index:
-                stem = f"{self._kind.prefix}{end(key)}"
-                out |= {name: self._of_records(self._detail, name) for name in (stem, f"{stem}_adj", f"gap{end(key)}")}
-        if self._kind.regions:
-            out |= {name: self._of_records(self._detail, name) for name in (*(f"mean_{key}" for key in self.spec.sets), *DIFFERENCES)}
-        if self._kind.folds:
-            out |= {name: self._of_records(self._detail, name) for name in ROWS}
-        stems = (self.spec.kind, "drop") if self._kind.full else (self.spec.kind,)
-        names = [f"{stem}{end(key)}" for stem in stems for key in self.spec.points] + [EXTRA] * self._kind.hides
+        names = listed(self._kind, self.spec.grids) + (list(ROWS) if self._kind.folds else [])
         out |= {name: self._of_records(self._detail, name) for name in names}
-        if self._kind.turns:
-            out |= {name: self._of_records(self._detail, name) for name in TURNED}
-        out["chance"] = self._of_records(self._detail, "chance")
-        if self._kind.has_index:
-            out["gate"] = self._of_records(self._detail, "gate")
         return out | {m: self._native_function(m) for m in self.native}
 
     @property

@@ -14,8 +14,9 @@ from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import failures
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import NUMBERS, Stress, metrics, none_used, sentences, to_json
+from lmms_patch.runs.numbers import NUMBERS, Stress, none_used, sentences, to_json
 from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import Form, is_whole
@@ -162,7 +163,7 @@ def details(
         native = Estimates(table, form, records)
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())
-    flat = metrics(found, KINDS[spec.kind])
+    flat = columns(found, KINDS[spec.kind])
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
     about = {
         "made": {

@@ -271,13 +271,13 @@ def _numbers(out: _Read, run: TaskRun, categories: bool) -> None:
         again = recompute(run)
         if again.analysis is not None:
             analysis = numbers.to_json(again.analysis)
-            out.whole = Part(out.whole.docs, {**out.whole.measures, **of_analysis(analysis, kind)}, again.analysis.gate.number, analysis)
+            out.whole = Part(out.whole.docs, {**out.whole.measures, **of_analysis(again.analysis, kind)}, again.analysis.gate.number, analysis)
     by_name, why = by_category(run) if categories else ({}, "")
     if why:
         out.warnings.append(why)
     for name, one in by_name.items():
         analysis = numbers.to_json(one)
-        out.categories[name] = Part(one.n_docs, of_analysis(analysis, kind), one.gate.number, analysis)
+        out.categories[name] = Part(one.n_docs, of_analysis(one, kind), one.gate.number, analysis)
 
 
 def _tst_categories(out: _Read) -> None:

@@ -20,8 +20,8 @@ from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.catalogue import NO_INTERVAL
 from lmms_patch.runs.failures import from_json, states_in_words
-from lmms_patch.runs.measures import NO_INTERVAL
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate

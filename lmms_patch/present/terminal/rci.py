@@ -19,7 +19,8 @@ from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import failures, reading
-from lmms_patch.runs.numbers import DIFFERENCES, EXTRA, metrics, sets_in
+from lmms_patch.runs.catalogue import columns
+from lmms_patch.runs.numbers import EXTRA, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
@@ -319,7 +320,14 @@ def _difference_table(shown: Sequence[Shown]) -> Sheet:
     rows: list[list[Cell]] = []
     for s in shown:
         docs = s.metrics.get("n_both")
-        rows.append([s.name, s.described["metric"], NOT_DEFINED if docs is None else int(docs), *(_estimate(s, name) for name in DIFFERENCES)])
+        rows.append(
+            [
+                s.name,
+                s.described["metric"],
+                NOT_DEFINED if docs is None else int(docs),
+                *(_estimate(s, f"regions_{name}") for name in ("best", "even", "mean")),
+            ]
+        )
     return sheets.table(heads, rows)
 
 
@@ -509,7 +517,7 @@ def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
 def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     """Return one row per category of a task."""
     kind = analyzed.run.result.kind
-    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=metrics(one, kind)) for name, one in analyzed.categories.items()}
+    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=columns(one, kind)) for name, one in analyzed.categories.items()}
     rows = [_of(part.result, name) for name, part in parts.items()]
     needs = necessity.table(((s.name, s.analysis, s.words) for s in rows), width)
     return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))

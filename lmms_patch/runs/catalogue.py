@@ -1,0 +1,431 @@
+"""The numbers of a task: what each is called, what it says, and where it stands in the analysis. Pure.
+
+Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md all ask these rows. A number that is new gets a row here, a value
+in ``runs.numbers.Analysis``, and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, cast
+
+from lmms_patch.ask.orders import MOST
+from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import Analysis, Grid, Placed
+from lmms_patch.stats.intervals import mended
+from lmms_patch.stats.resample import Estimate
+
+
+class Absent(Enum):
+    """Says that a task does not have a number, where null says that it is not defined."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+Value = Estimate | float | int | None
+Get = Callable[[Analysis, Key], Value | Absent]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What a task has numbers of.
+
+    Attributes:
+        sets: grids, or sets of boxes, that have an index.
+        points: numbers of a curve, or sets of boxes that are hidden.
+        places: places of the gold among the options, from 1.
+    """
+
+    sets: Sequence[Key] = ()
+    points: Sequence[Key] = ()
+    places: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, or one of each key.
+
+    Attributes:
+        name: what it is called; ``{index}``, ``{kind}`` and ``{key}`` stand for the names of the task's index and kind, and for the key.
+        help: what it is, in one sentence (docs/metrics.md).
+        of: from kind and keys to those keys that it is of; one None where it is a single number; nothing where the kind does not have it.
+        get: the number in an analysis: an estimate; or where it has no interval, a value.
+        ends: which ends of its interval are columns of the results file; empty where it has none.
+        columns: whether it is a column of the results file.
+        listed: whether lmms-eval's own table has a row of it.
+        measured: whether tables, comparisons and gates show it.
+        scale: what it is on: the metric's own scale (intervals near the ends of a mean of scores are exact), a difference of two such, or the scale
+            of an index, of counts or of p-values.
+        better: whether it is better when the metric is: a score of the model, or a difference of two.
+        words: which words of ``reading`` stand beside it.
+    """
+
+    name: str
+    help: str
+    of: Callable[[Kind, Keys], Iterable[Key | None]]
+    get: Get
+    _: dataclasses.KW_ONLY
+    ends: tuple[Literal["low", "high"], ...] = ()
+    columns: bool = True
+    listed: bool = False
+    measured: bool = False
+    scale: Literal["metric", "difference", "index", "count", "p"] = "metric"
+    better: bool = False
+    words: Literal["", "raw", "corrected"] = ""
+
+    def named(self, kind: Kind, key: Key | None) -> str:
+        """Return the name of the number of one key."""
+        return self.name.format(index=kind.prefix, kind=kind.name, key="" if key is None else end(key))
+
+
+def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,)
+
+
+def _if_indexed(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.prefix else ()
+
+
+def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.sets if kind.prefix else ()
+
+
+def _boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.sets if kind.regions else ()
+
+
+def _once_with_boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.regions else ()
+
+
+def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.points
+
+
+def _drops(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.points if kind.full else ()
+
+
+def _once_hidden(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.hides else ()
+
+
+def _once_turned(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.turns else ()
+
+
+def _places(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.places if kind.turns else ()
+
+
+def _wrong(analysis: Analysis, what: str) -> Value:
+    """Return what a gate knows of the docs that were asked on wrong images; 0 or None where none was."""
+    looks = [one for one in analysis.gate.looks if one.against == "wrong images"]
+    docs, other = (looks[0].docs, looks[0].other) if looks else (0, None)
+    return docs if what == "docs" else other
+
+
+def _corrected(grid: Grid) -> Value:
+    """Return the corrected index of a set; of a grid without one the reason why it has no index."""
+    if grid.adj is not None:
+        return grid.adj.estimate
+    return None if grid.n in REGIONS else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
+
+
+def _chance(analysis: Analysis) -> Estimate:
+    """Return the chance floor with its interval where the floor is one that was estimated."""
+    chance = analysis.chance
+    floor = chance.floors.get(chance.floor or "")
+    if floor is not None and floor.value == chance.value:
+        return floor
+    docs = analysis.fip.n
+    return Estimate(chance.value, None, None, None, docs, docs, 0, reason=chance.reason or NO_INTERVAL)
+
+
+def _turned(name: str) -> Get:
+    """Return what gives a number of the docs that are asked in every order of their options."""
+    return lambda analysis, key: ABSENT if analysis.turned is None else getattr(analysis.turned, name)
+
+
+def placed(analysis: Analysis) -> Placed | None:
+    """Return the scores by the gold's place, of the docs with the commonest number of options (of several, the least); None where there are none."""
+    found = [] if analysis.turned is None else [(-one.docs, int(count), one) for count, one in analysis.turned.places.items()]
+    return min(found, key=lambda one: one[:2])[2] if found else None
+
+
+def _of(numbers: Mapping[Key, Estimate] | None, key: Key) -> Value | Absent:
+    """Return the number of a key; as read from a file, keys are texts."""
+    return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
+
+
+def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
+    found = _of(analysis.curve, key)
+    return analysis.n_docs - found.n if isinstance(found, Estimate) else found
+
+
+def _at_place(analysis: Analysis, key: Key) -> Value | Absent:
+    known = placed(analysis)
+    return ABSENT if known is None or int(key) > len(known.scores) else known.scores[int(key) - 1]
+
+
+def _p(analysis: Analysis, key: Key) -> Value | Absent:
+    known = placed(analysis)
+    return ABSENT if analysis.turned is None else None if known is None else known.p
+
+
+NO_INTERVAL = "the harness's own number: no interval"
+_BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
+_Shown = functools.partial(Number, ends=_BOTH, measured=True)
+NUMBERS = (
+    Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number("fip", "Full Image Performance: the same on full images", _if_indexed, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
+    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
+    Number(
+        "gate",
+        "1: the index may be read; 0: it may not, the reason says why; null: unknown",
+        _if_indexed,
+        lambda a, k: a.gate.number,
+        scale="count",
+        listed=True,
+    ),
+    Number("n_docs", "docs with the primary metric and an answer to their first view", _always, lambda a, k: a.n_docs, scale="count"),
+    Number("n_failed", "docs with a failed call, of all that were asked", _always, lambda a, k: a.failed.docs if a.failed else 0, scale="count"),
+    Number("n_null", "docs that were also asked on another doc's image", _if_indexed, lambda a, k: _wrong(a, "docs"), scale="count"),
+    Number("fip0", "the native metric of the answers to whole wrong images", _if_indexed, lambda a, k: _wrong(a, "other")),
+    Number(
+        "mpp{key}",
+        "Maximum Patch Performance: the native metric over each doc's best cell, segment or box",
+        _sets,
+        lambda a, k: a.sets[k].mpp,
+        columns=False,
+        measured=True,
+        better=True,
+    ),
+    _Shown(
+        "{index}{key}",
+        "1 − MPP / FIP of the primary metric; null where the gate fails",
+        _sets,
+        lambda a, k: a.sets[k].index,
+        scale="index",
+        words="raw",
+    ),
+    _Shown(
+        "{index}{key}_adj",
+        "the luck-corrected index: FIP and MPP less what wrong images score",
+        _sets,
+        lambda a, k: _corrected(a.sets[k]),
+        scale="index",
+        words="corrected",
+    ),
+    Number(
+        "{index}{key}_full_pass",
+        "of a quick run: what a full pass over these docs would print as the index",
+        _sets,
+        lambda a, k: ABSENT if a.sets[k].full_pass is None else a.sets[k].full_pass,
+        ends=_BOTH,
+        columns=False,
+        scale="index",
+    ),
+    _Shown(
+        "gap{key}",
+        "FIP − MPP, which stays stable where FIP is near 0 and the ratio does not",
+        _sets,
+        lambda a, k: a.sets[k].gap,
+        scale="difference",
+        better=True,
+    ),
+    Number("n_excluded{key}", "docs that MPP and the index leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
+    _Shown(
+        "mean{key}",
+        "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
+        _boxes,
+        lambda a, k: ABSENT if a.regions is None else a.regions.mean[str(k)],
+        better=True,
+    ),
+    _Shown(
+        "regions_best",
+        "best relevant less best adversarial box, over docs with both",
+        _once_with_boxes,
+        lambda a, k: ABSENT if a.regions is None else a.regions.best,
+        scale="difference",
+    ),
+    _Shown(
+        "regions_even",
+        "the same of the best of equally many boxes",
+        _once_with_boxes,
+        lambda a, k: ABSENT if a.regions is None else a.regions.even,
+        scale="difference",
+    ),
+    _Shown(
+        "regions_mean",
+        "the same of the means",
+        _once_with_boxes,
+        lambda a, k: ABSENT if a.regions is None else a.regions.average,
+        scale="difference",
+    ),
+    Number(
+        "n_both", "docs with usable boxes of both sets", _once_with_boxes, lambda a, k: ABSENT if a.regions is None else a.regions.both, scale="count"
+    ),
+    _Shown(
+        "rotate_every",
+        "the circular score: the metric over each doc's worst order of its options",
+        _once_turned,
+        _turned("every"),
+        better=True,
+    ),
+    _Shown(
+        "rotate_once",
+        "the metric in the docs' own order, over the docs of `rotate_every`",
+        _once_turned,
+        _turned("once"),
+        better=True,
+    ),
+    _Shown("rotate_mean", "the mean over all orders, over the same docs", _once_turned, _turned("mean"), better=True),
+    _Shown(
+        "rotate_lost",
+        "`rotate_once` less `rotate_every`, paired by doc",
+        _once_turned,
+        _turned("lost"),
+        scale="difference",
+        better=True,
+    ),
+    _Shown(
+        "rotate_at{key}",
+        "the metric where the gold stands at that place, of the docs with the commonest number of options",
+        _places,
+        _at_place,
+        better=True,
+    ),
+    Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once_turned, _turned("guess"), listed=True),
+    Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once_turned, _p, scale="p", listed=True),
+    Number("n_rotated", "docs that are asked in every order, each with a score", _once_turned, _turned("docs"), scale="count", listed=True),
+    _Shown(
+        "{kind}{key}",
+        "the native metric at that number of frames or reduction, or with such boxes hidden",
+        _points,
+        lambda a, k: _of(a.curve, k),
+        better=True,
+    ),
+    Number("n_excluded{key}", "docs that this number leaves out", _points, _left_out, scale="count"),
+    _Shown(
+        "drop{key}",
+        "how far the full image is above that, over the same docs",
+        _drops,
+        lambda a, k: _of(a.drops, k),
+        scale="difference",
+        better=True,
+    ),
+    _Shown(
+        "drop_extra",
+        "how much further the metric falls with the relevant boxes hidden than with the adversarial ones, over docs with both",
+        _once_hidden,
+        lambda a, k: ABSENT if a.hidden is None else a.hidden.extra,
+        scale="difference",
+        better=True,
+    ),
+    Number("n_both", "docs with usable boxes of both sets", _once_hidden, lambda a, k: ABSENT if a.hidden is None else a.hidden.both, scale="count"),
+)
+"""All numbers of an analysis, in the order in which tables show them."""
+
+
+GONE = ("{index}{key}_adj_blind",)
+"""Numbers of earlier versions, with intervals, that stand in their files as columns of each set of views."""
+
+
+def keys_of(analysis: Analysis) -> Keys:
+    """Return what an analysis has numbers of."""
+    known = placed(analysis)
+    points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
+    return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
+
+
+def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
+    """Yield the numbers of a task, each with its key: those of one set of views together."""
+    for _, group in itertools.groupby(NUMBERS, lambda number: number.of if number.of is not _boxes else _sets):
+        numbers = list(group)
+        for key in dict.fromkeys(key for number in numbers for key in number.of(kind, keys)):
+            yield from ((number, key) for number in numbers if key in number.of(kind, keys))
+
+
+def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
+    """Return the numbers of a task that are columns of its results file, by name; those with an interval are followed by its ends.
+
+    Args:
+        analysis: the numbers.
+        kind: of the task.
+    """
+    out: dict[str, float | int | None] = {}
+    for number, key in rows(kind, keys_of(analysis)):
+        value = number.get(analysis, cast(Key, key))
+        if value is ABSENT or not (number.columns or number.ends):
+            continue
+        name = number.named(kind, key)
+        if number.columns:
+            out[name] = value.value if isinstance(value, Estimate) else value
+        out |= {f"{name}_{side}": getattr(value, side, None) for side in number.ends}
+    return out
+
+
+def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
+    """Return the names of the numbers of which lmms-eval's own table has a row; places of the gold are not known before docs are."""
+    keys = Keys(kind.sets(grids), kind.points(grids))
+    return [number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)]
+
+
+def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
+    """Return every number that a task may have, by the names of its columns and of what tables show.
+
+    Args:
+        kind: of the task.
+        grids: that it was asked.
+    """
+    keys = Keys(kind.sets(grids), kind.points(grids), range(1, MOST + 1))
+    found = {number.named(kind, key): number for number, key in rows(kind, keys)}
+    adj = next(number for number in NUMBERS if number.words == "corrected")
+    found |= {dataclasses.replace(adj, name=name).named(kind, key): adj for name in GONE for key in keys.sets if kind.prefix}
+    return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+
+
+def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:
+    """Return the numbers of a task that tables, comparisons and gates show, by name, each with its interval.
+
+    Args:
+        analysis: the numbers.
+        kind: of the task.
+        scale: of a mean of scores, the least and the most that a doc can score.
+    """
+    out: dict[str, Estimate] = {}
+    for number, key in rows(kind, keys_of(analysis)):
+        value = number.get(analysis, cast(Key, key)) if number.measured else None
+        if number.name == "ceiling":
+            value = without_interval(cast("float | None", value), analysis.fip.n)
+        if not isinstance(value, Estimate):
+            continue
+        exact = number.scale == "metric" and not (kind.regions and key is not None)
+        found = mended(value, scale if exact else None)
+        out[number.named(kind, key)] = _with_words(found, number, analysis, kind, key)
+    return out
+
+
+def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind, key: Key | None) -> Estimate:
+    """Return an index with the words that stand beside it (``reading``)."""
+    if not number.words or key is None:
+        return found
+    grid, marginal = analysis.sets[key], analysis.gate.marginal
+    sampled = analysis.asked is not None and analysis.asked.estimated
+    if number.words == "raw":
+        return reading.raw(found, grid.mark, marginal, sampled)
+    return found if grid.adj is None else reading.corrected(found, grid.adj.null, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
+
+
+def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
+    """Return a number without an interval, with the reason why it has none."""
+    return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
