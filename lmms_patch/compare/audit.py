@@ -20,6 +20,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.luck import Luck
+from lmms_patch.stats.resample import Array
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
 
@@ -72,7 +74,7 @@ class Audit:
 
     Attributes:
         unchecked: what could not be checked, in words; empty where everything was.
-        aside: numbers that no rule goes by, and that only the run could compute: a standard error by lmms-eval's bootstrap, for example.
+        aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap, for example.
     """
 
     unchecked: tuple[str, ...]
@@ -106,7 +108,8 @@ def audit(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
             _check_range(result, where)
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
-            return Audit((*lacking, *_check_magic(result, where, intervals)))
+            found = _check_magic(result, where, intervals)
+            return Audit((*lacking, *found.unchecked), found.aside)
         log = _Log(result, where, stored)
         return Audit((*lacking, *log.check(intervals)), tuple(log.aside))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
@@ -411,7 +414,7 @@ class _Log:
         """The version of how the numbers were computed."""
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
         self.aside: list[str] = []
-        """Numbers that only the run could compute, and that no rule goes by."""
+        """Numbers that only the run could compute."""
         self.given: set[str] = set()
         """Flat numbers that were held against the log."""
         answers = {id(record.answer): record.answer for record in self.run.records}
@@ -428,6 +431,11 @@ class _Log:
         """Check that no rank's part of the docs is missing."""
         if not self.kind.regions and (gap := missing_rank(list(doc_ids))):
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
+        about = self.result.run.about
+        counts, first = (about.get("n-samples") or {}).get(self.result.task), int(about.get("offset") or 0)
+        if counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
+            said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts['effective']} from doc {first} on"
+            raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -575,9 +583,13 @@ class _Log:
             self.given |= {name for name, _ in wanted}
             for name, chosen in wanted:
                 self._check_other(name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None)
-            if failed and self.result.metrics.get(metric) is not None:
-                said = self.aside if metric == primary else self.unchecked  # the primary metric is judged without failed calls
-                said.append(f"{metric}, which counts failed calls as answers" if not self.kind.every_order else f"{metric} of one order")
+            if failed and (own := self.result.metrics.get(metric)) is not None:
+                items = self._items(metric) if self.kind.every_order and self._is_mean(metric) else None
+                if items is not None:
+                    _match(self.where, metric, own, float(items.mean()))
+                else:  # the primary metric is judged without failed calls, and in every order
+                    said = self.aside if metric == primary else self.unchecked
+                    said.append(f"{metric} as lmms-eval counts it")
 
     def _check_errors_of_columns(self) -> None:
         """Check the columns with standard errors: ours are those of the estimates, the harness's follow from the docs' items."""
@@ -602,16 +614,22 @@ class _Log:
 
     def _spread(self, metric: str) -> float | None:
         """Return the standard error of the mean of a metric's items, as lmms-eval computes it; None where the log does not hold these items."""
-        records = self.run.records
+        items = self._items(metric)
+        return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
+
+    def _items(self, metric: str) -> Array | None:
+        """Return what lmms-eval makes a metric of, over the full images or over the best cells; None where the log does not hold all of it."""
         native, _, key = metric.rpartition("_mpp")
-        places = [0] * len(records) if not native else [record.best.get(key) for record in records]
-        metric = native or metric
-        if self.kind.every_order or any(record.asked is not None or failures.unanswered(record) for record in records):
+        if not self._is_whole or (native and self.kind.every_order):
             return None
-        items = [record.views[place].items.get(metric) for record, place in zip(records, places, strict=True) if place is not None]
-        if len(items) < 2 or not all(isinstance(item, (int, float)) for item in items):
-            return None
-        return float(np.std(np.array(items, float), ddof=1) / math.sqrt(len(items)))
+        views = ((record.views, record.best.get(key) if native else 0) for record in self.run.records)
+        items = [own[place].items.get(native or metric) for own, place in views if place is not None]
+        return np.array(items, float) if all(isinstance(item, (int, float)) for item in items) else None
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether each doc was asked, and answered."""
+        return not any((record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record) for record in self.run.records)
 
     def _worst(self, table: Table, n: int) -> Chosen:
         """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
@@ -754,7 +772,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 
-def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]:
+def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
@@ -765,12 +783,14 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     for name, count in about["counts"].items():
         if name in counts and counts[name] != count:
             raise _refuse(where, f"counts.{name}", count, counts[name])
+    if result.metrics.get("n_failed") is not None:
+        _match(where, "n_failed", result.metrics["n_failed"], counts["failed"])
     if not intervals:
-        return (*unchecked, "intervals")
+        return Audit((*unchecked, "intervals"))
     options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
     unchecked |= _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
     fresh = magic.numbers(records, str(about["variant"]), judged, **options)
-    current = outcome.since("magic") <= ((result.details.get("made") or {}).get("numbers") or 0) <= outcome.NUMBERS
+    current = outcome.since("magic") <= _version(result) <= outcome.NUMBERS
     for name, one in about["numbers"].items():
         again = magic.to_json(fresh[name])
         apart = next((key for key in ("value", "low", "high", "n", "se", "level") if key in one and not _same(one[key], again[key])), None)
@@ -780,7 +800,24 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     ends = {f"{name}_{side}" for name in about["numbers"] for side in ("low", "high")}
     odd = result.metrics.keys() - {"records", "n_failed", *about["numbers"], *ends}
     unchecked |= {f"{name}: the log does not give it": None for name in odd if result.metrics[name] is not None}
-    return tuple(unchecked)
+    aside = ["intervals by type of question"] if about.get("by_type") else []
+    if current:
+        _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
+    for (name, sort), told in columns.errors(result).items():
+        if sort:
+            aside.append(f"{name}_stderr{sort}")
+        else:
+            _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
+    return Audit(tuple(unchecked), tuple(aside))
+
+
+def _check_types(stored: Mapping[str, Any], fresh: Mapping[str, Any], where: str) -> None:
+    """Check the values by type of question; their intervals, by which nothing goes, are not drawn again."""
+    for kind, numbers in stored.items():
+        for name, one in numbers.items():
+            again = fresh.get(kind, {}).get(name, {})
+            if not _same(one["value"], again.get("value")):
+                raise _refuse(where, f"{name} of {kind}", one["value"], again.get("value"))
 
 
 def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:

@@ -647,14 +647,11 @@ def _looks(one: Result) -> tuple[int | None, str]:
 
 
 def _checked(one: Result, before: Baseline | None) -> tuple[int, str]:
-    """Return 1 where the sample logs give every number of a result and of the baseline's, and what no rule goes by and only the run could compute.
-
-    Else return 0, and what could not be checked.
-    """
+    """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
     missing = list(one.unchecked)
     with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
         missing += [] if before is None else [f"the baseline: {what}" for what in before.partner(one).unchecked]
-    aside = f"but for what only the run could compute: {', '.join(one.audit.aside)}" if one.audit.aside else ""
+    aside = f"but for what no rule goes by and only the run could compute: {', '.join(one.audit.aside)}" if one.audit.aside else ""
     return int(not missing), "; ".join(missing) or aside
 
 
