@@ -8,8 +8,8 @@ A results file may be edited, a log may be cut, and both may be of different run
 - against the log: how many docs, which; the best views; FIP, MPP and every other number that follows from the records. Draws are
   seeded, so intervals are the same too.
 
-What a run of an earlier version computed by another method, and what only the native aggregation's own code can compute, cannot be
-checked: ``check`` returns it in words, and the gate's ``require: checked`` makes it a failure.
+What a run of an earlier version computed by another method, what only the native aggregation's own code can compute, and whatever lacks
+its witness in the files cannot be checked: ``check`` returns it in words, and the gate's ``require: checked`` makes it a failure.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
+from lmms_patch.runs import columns, failures, samples
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs import samples
 from lmms_patch.runs.catalogue import columns as columns_of
+from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, sets_in
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
@@ -41,13 +43,18 @@ from lmms_patch.runs.results import objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.typed import convert
 from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
+from lmms_patch.stats.luck import Luck
+from lmms_patch.stats.resample import Array
+from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
 
 CHANGED = "the file was changed, or the log is of another run"
 NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
+NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-samples)"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -62,7 +69,25 @@ _WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state",
 """Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        unchecked: what could not be checked, in words; empty where everything was.
+        aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap, for example.
+    """
+
+    unchecked: tuple[str, ...]
+    aside: tuple[str, ...] = ()
+
+
 def check(result: Result, *, intervals: bool = True, stored: bool = False) -> tuple[str, ...]:
+    """Check the numbers of a result as ``audit`` does, and return what could not be checked, in words."""
+    return audit(result, intervals=intervals, stored=stored).unchecked
+
+
+def audit(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
@@ -71,24 +96,23 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> tu
         stored: take the records from the Parquet file beside the log, where that was compared with the results file when it was written, and the log
             is still the same file (``samples.checked``). Not for a gate: who changes a results file may change its Parquet file too.
 
-    Returns:
-        What could not be checked, in words; empty where everything was.
-
     Raises:
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
     """
     _check_objects(result.run)
     if not result.docs:
-        return ("nothing was scored",)
+        return Audit(("nothing was scored",))
     where = f"{result.run.path}: {result.task}"
     try:
-        _check_file(result, where)
+        lacking = _check_file(result, where)
         if result.log is None:
             _check_range(result, where)
-            return (NO_LOG,)
+            return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
-            return _check_magic(result, where, intervals)
-        return _Log(result, where, stored).check(intervals)
+            found = _check_magic(result, where, intervals)
+            return Audit((*lacking, *found.unchecked), found.aside)
+        log = _Log(result, where, stored)
+        return Audit((*lacking, *log.check(intervals)), tuple(log.aside))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
     except OSError as error:
@@ -129,24 +153,28 @@ def _check_objects(run: Run) -> None:
         raise RecordError(f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed")
 
 
-def _check_file(result: Result, where: str) -> None:
-    """Check what needs no log."""
+def _check_file(result: Result, where: str) -> list[str]:
+    """Check what needs no log; return what cannot be checked, in words."""
     details, analysis = result.details, result.details.get("analysis") or {}
+    _check_version(result, outcome.written_by(details), where)
     for name, value in details.items():
         if (value is None or isinstance(value, (int, float))) and name in result.metrics:
             _match(where, name, result.metrics[name], value, "the object of all its numbers")
     for path, one in _estimates(details, ""):
         _check_estimate(path, one, where)
-    _check_size(result, where)
+    lacking = _check_size(result, where)
     if result.kind.name == "magic":
         for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
             for column, value in ((name, one["value"]), (f"{name}_low", one["low"]), (f"{name}_high", one["high"])):
                 if column in result.metrics:
                     _match(where, column, result.metrics[column], value, "its entry under magic.numbers")
-        return
+        return lacking
     _check_settings(result, where)
+    for name, value in _flat_of_tst(result).items():
+        if name in result.metrics:
+            _match(where, name, result.metrics[name], value, "tst_details in the same file")
     if not analysis:
-        return
+        return lacking
     _check_grids(result, analysis, where)
     for name, value in _flat(result, result.analysis).items() if result.analysis is not None else ():
         if name in result.metrics:
@@ -160,6 +188,27 @@ def _check_file(result: Result, where: str) -> None:
     for key, grid in sets_in(analysis).items():
         if docs is not None and not 0 <= grid["excluded"] <= docs:
             raise _refuse(where, f"n_excluded{key}", grid["excluded"], f"at most {docs}", "the number of its docs")
+    return lacking
+
+
+def _version(result: Result) -> int:
+    """Return the version of how a result's numbers were computed, as its file says."""
+    return (result.details.get("made") or {}).get("numbers") or 0
+
+
+def _check_version(result: Result, first: int, where: str) -> None:
+    """Check that a run does not claim to be older than what it holds: its numbers would be checked less than they can be.
+
+    Args:
+        result: the result.
+        first: the first version that wrote what the run holds.
+        where: what an error starts with.
+    """
+    first = max(first, 1 if result.run.about.get("objects") else 0)  # no run without a version had a file for its objects
+    if _version(result) < first:
+        raise RecordError(
+            f"{where}: made.numbers is {_version(result)}, but it holds what version {first} was the first to write; the file was changed"
+        )
 
 
 def _estimates(data: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -185,19 +234,20 @@ def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
         raise RecordError(f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program")
 
 
-def _check_size(result: Result, where: str) -> None:
-    """Check the number of docs against what the harness says that it asked."""
+def _check_size(result: Result, where: str) -> list[str]:
+    """Check the number of docs against what the harness says that it asked; return what it does not say, in words."""
     about = result.run.about
     told = about.get("n-samples")
     counts = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(counts, Mapping) or result.kind.own_boxes:
-        return
+    if not isinstance(counts, Mapping):
+        return [NO_COUNT]
     there = counts["original"] - int(about.get("offset") or 0)
     asked = min(counts["effective"], there)
     if asked < there and about.get("limit") in (None, -1):
         raise _refuse(where, "limit", about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
-    if result.docs != asked:
+    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
         raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
+    return []
 
 
 def _check_settings(result: Result, where: str) -> None:
@@ -244,7 +294,15 @@ def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
         out[metric] = analysis.fip.value
     if result.kind.prefix:
         out |= {f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}
-    return out
+    stored = result.details["analysis"]  # of earlier versions, which did not write all of it
+    unknown = (("failed" in stored, ("n_failed",)), ("looks" in stored["gate"], ("n_null", "fip0")))
+    return {name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)}
+
+
+def _flat_of_tst(result: Result) -> dict[str, Any]:
+    """Return the flat numbers that a text-only cross-validation in a results file gives; empty for other tasks."""
+    stored = result.details.get("tst_details")
+    return flat_of_tst(convert(stored, TstDetails)) if stored else {}
 
 
 def _check_index(grid: Mapping[str, Any], where: str) -> None:
@@ -325,10 +383,15 @@ class _Log:
         """Views that were checked, by their id: docs share the objects of equal views."""
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
-        made = result.details.get("made") or {}
-        self.numbers: int = made.get("numbers") or 0
+        self.numbers = _version(result)
         """The version of how the numbers were computed."""
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
+        self.aside: list[str] = []
+        """Numbers that only the run could compute."""
+        self.given: set[str] = set()
+        """Flat numbers that were held against the log."""
+        exchanged, named = (any(map(told, self.run.records)) for told in (lambda one: one.exchanged is not None, lambda one: one.answer.gold_at))
+        _check_version(result, 3 if exchanged else 2 if named else 0, where)
 
     def _of_table(self, records: list[Record]) -> list[Record]:
         """Check each record of the Parquet file, and that none is missing; return them."""
@@ -341,6 +404,11 @@ class _Log:
         """Check that no rank's part of the docs is missing."""
         if not self.kind.regions and (gap := missing_rank(list(doc_ids))):
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
+        about = self.result.run.about
+        counts, first = (about.get("n-samples") or {}).get(self.result.task), int(about.get("offset") or 0)
+        if counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
+            said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts['effective']} from doc {first} on"
+            raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -447,6 +515,8 @@ class _Log:
         self._check_others(metric, settings.form)
         if not intervals:
             return (*self.unchecked, "intervals, chance and gate")
+        self._check_errors_of_columns()
+        self._check_rest(analysis)
         if form is not None and analysis:
             fresh = outcome.to_json(analyse(table, Logged(self.run, table, form, True), settings, sets))
             self._compare(analysis, json.loads(json.dumps(fresh)), "analysis")
@@ -455,7 +525,14 @@ class _Log:
         tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
         if tested is not None:
             self._compare(self.result.details.get("tst_details") or {}, json.loads(json.dumps(outcome.to_json(tested))), "tst_details")
+            self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if self.result.details.get("tst_details", {}).get(key)]
         return tuple(dict.fromkeys(self.unchecked))
+
+    def _check_rest(self, analysis: Mapping[str, Any]) -> None:
+        """Name the numbers that nothing in the log gives: anybody may have added them."""
+        given = {"records", *self.given, *(_flat(self.result, known) if (known := self.result.analysis) else ()), *_flat_of_tst(self.result)}
+        odd = [name for name, value in self.result.metrics.items() if value is not None and name not in given]
+        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
 
     def _check_errors(self, analysis: Mapping[str, Any]) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
@@ -467,6 +544,7 @@ class _Log:
     def _check_others(self, primary: str, declared: str | None) -> None:
         """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
         metrics = {m: None for record in self.run.records for m in record.views[0].items}
+        self.given |= {primary, *metrics}
         for metric in metrics:
             table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
             failed = not is_native(table)
@@ -475,10 +553,56 @@ class _Log:
                 wanted.append((f"{metric}_drop{n}", self._worst(table, n)))
             if metric != primary:
                 wanted += [(f"{metric}_mpp{end(key)}", table.best(key)) for key in sets_of(self.run)]
+            self.given |= {name for name, _ in wanted}
             for name, chosen in wanted:
                 self._check_other(name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None)
-            if failed and metric != primary and self.result.metrics.get(metric) is not None:
-                self.unchecked.append(f"{metric}, which counts failed calls as answers")
+            if failed and (own := self.result.metrics.get(metric)) is not None:
+                items = self._items(metric) if self.kind.every_order and self._is_mean(metric) else None
+                if items is not None:
+                    _match(self.where, metric, own, float(items.mean()))
+                else:  # the primary metric is judged without failed calls, and in every order
+                    said = self.aside if metric == primary else self.unchecked
+                    said.append(f"{metric} as lmms-eval counts it")
+
+    def _check_errors_of_columns(self) -> None:
+        """Check the columns with standard errors: ours are those of the estimates, the harness's follow from the docs' items."""
+        known = columns.estimates(self.result)
+        for (metric, sort), told in columns.errors(self.result).items():
+            own = [known[metric].se] if not sort and metric in known else []
+            spread = None if sort == "_clustered" else self._spread(metric)
+            if any(_same(told, one) for one in (*own, spread)):
+                continue
+            native = next((name for name in self.higher if metric == name or metric.startswith((f"{name}_mpp", f"{name}_drop"))), None)
+            if native is None or (spread is not None and (sort or self._is_mean(native))):
+                raise _refuse(self.where, f"{metric}_stderr{sort}", told, next(iter(own), spread))
+            self.aside.append(f"{metric}_stderr{sort}")
+
+    def _is_mean(self, metric: str) -> bool:
+        """Return whether the task's config says that a native metric is a mean: of others lmms-eval may make the standard error by a bootstrap."""
+        listed = self.result.run.configs[self.result.task].get("metric_list")
+        return any(
+            isinstance(one, Mapping) and one.get("metric") == metric and one.get("aggregation") == "mean"
+            for one in (listed if isinstance(listed, list) else ())
+        )
+
+    def _spread(self, metric: str) -> float | None:
+        """Return the standard error of the mean of a metric's items, as lmms-eval computes it; None where the log does not hold these items."""
+        items = self._items(metric)
+        return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
+
+    def _items(self, metric: str) -> Array | None:
+        """Return what lmms-eval makes a metric of, over the full images or over the best cells; None where the log does not hold all of it."""
+        native, _, key = metric.rpartition("_mpp")
+        if not self._is_whole or (native and self.kind.every_order):
+            return None
+        views = ((record.views, record.best.get(key) if native else 0) for record in self.run.records)
+        items = [own[place].items.get(native or metric) for own, place in views if place is not None]
+        return np.array(items, float) if all(isinstance(item, (int, float)) for item in items) else None
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether each doc was asked, and answered."""
+        return not any((record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record) for record in self.run.records)
 
     def _worst(self, table: Table, n: int) -> Chosen:
         """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
@@ -510,8 +634,11 @@ class _Log:
             for key, value in fresh.items():
                 if key in stored:
                     self._compare(stored[key], value, f"{path}.{key}")
-                elif key != "necessity" and (value is not None or key not in _LATER):  # earlier versions wrote no necessity map
+                elif (key != "necessity" or self.numbers >= 2) and (value is not None or key not in _LATER):
                     self._differs(f"{path}.{key}", None, value)
+            for key in stored.keys() - fresh.keys():  # others are of earlier versions, and nothing reads them
+                if path.rpartition(".")[2] in _KEYED or key in _LEFT_OUT:
+                    self._differs(f"{path}.{key}", stored[key], None)
         elif isinstance(fresh, list) and isinstance(stored, list) and not any(isinstance(one, str) for one in (*fresh, *stored)):
             if len(fresh) != len(stored):
                 self._differs(f"{path} (its length)", len(stored), len(fresh))
@@ -533,8 +660,14 @@ class _Log:
         self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
+_OF_DIAGNOSTIC = ("causes", "importance", "shuffled")
+"""Parts of a cross-validation that only a model's run gives."""
+_KEYED = ("grids", "sets", "mean", "floors", "curve", "drops", "places", "share", "by_grouping", "categories", "shares", "counts")
+"""Parts of an analysis or a cross-validation whose keys are named after what the run asked, so that every version writes the same."""
+_LEFT_OUT = (*Analysis.LEFT_OUT, *Luck.LEFT_OUT)
+"""Parts that are left out where they say nothing."""
 _LATER = ("asked", "full_pass", "copies", "withheld")
-"""Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs."""
+"""Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs; nor had they a necessity map."""
 
 
 def missing_rank(ids: Sequence[int]) -> str:
@@ -612,7 +745,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 
-def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]:
+def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
@@ -623,31 +756,54 @@ def _check_magic(result: Result, where: str, intervals: bool) -> tuple[str, ...]
     for name, count in about["counts"].items():
         if name in counts and counts[name] != count:
             raise _refuse(where, f"counts.{name}", count, counts[name])
+    if result.metrics.get("n_failed") is not None:
+        _match(where, "n_failed", result.metrics["n_failed"], counts["failed"])
     if not intervals:
-        return (*unchecked, "intervals")
+        return Audit((*unchecked, "intervals"))
     options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
-    _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
+    unchecked |= _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
     fresh = magic.numbers(records, str(about["variant"]), judged, **options)
-    current = outcome.since("magic") <= ((result.details.get("made") or {}).get("numbers") or 0) <= outcome.NUMBERS
+    current = outcome.since("magic") <= _version(result) <= outcome.NUMBERS
     for name, one in about["numbers"].items():
         again = magic.to_json(fresh[name])
         apart = next((key for key in ("value", "low", "high", "n", "se", "level") if key in one and not _same(one[key], again[key])), None)
         if apart is not None and (current or apart == "value"):
             raise _refuse(where, f"{name} ({apart})", one[apart], again[apart])
         unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
-    return tuple(unchecked)
+    ends = {f"{name}_{side}" for name in about["numbers"] for side in ("low", "high")}
+    odd = result.metrics.keys() - {"records", "n_failed", *about["numbers"], *ends}
+    unchecked |= {f"{name}: the log does not give it": None for name in odd if result.metrics[name] is not None}
+    aside = ["intervals by type of question"] if about.get("by_type") else []
+    if current:
+        _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
+    for (name, sort), told in columns.errors(result).items():
+        if sort:
+            aside.append(f"{name}_stderr{sort}")
+        else:
+            _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
+    return Audit(tuple(unchecked), tuple(aside))
 
 
-def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> None:
-    """Check the bounds of numbers by a judge: a gate goes by them. Files of earlier versions have none."""
+def _check_types(stored: Mapping[str, Any], fresh: Mapping[str, Any], where: str) -> None:
+    """Check the values by type of question; their intervals, by which nothing goes, are not drawn again."""
+    for kind, numbers in stored.items():
+        for name, one in numbers.items():
+            again = fresh.get(kind, {}).get(name, {})
+            if not _same(one["value"], again.get("value")):
+                raise _refuse(where, f"{name} of {kind}", one["value"], again.get("value"))
+
+
+def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
+    """Check the bounds of numbers by a judge: a gate goes by them. Return what cannot be checked; files of earlier versions have none."""
     stored = about.get("bounds")
     if stored is None:
-        return
+        return {f"bounds of {name} (the file lacks them)": None for name in fresh}
     flat = {f"bounds.{name}.{key}": value for name, one in stored.items() for key, value in _bound_values(one).items()}
     again = {f"bounds.{name}.{key}": value for name, one in fresh.items() for key, value in _bound_values(dataclasses.asdict(one)).items()}
     for key in {**flat, **again}:
         if key not in flat or key not in again or not _same(flat[key], again[key]):
             raise _refuse(where, key, flat.get(key), again.get(key))
+    return {}
 
 
 def _bound_values(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -597,7 +597,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
     elif item.check == "docs":
         assert rule.min_docs is not None
         analysis = one.result.details.get("analysis") or {}
-        scored = analysis["asked"]["docs"] if reading.is_sampled(analysis) else one.result.metrics.get("n_docs")
+        scored = analysis["asked"]["docs"] if reading.is_sampled(analysis) else analysis.get("n_docs")
         known = one.result.docs if one.kind == "magic" else scored
         value, reason = (None, "the run does not say") if known is None else (int(known), "")
         least, limit, kept = rule.min_docs, f">= {rule.min_docs}", value is not None and value >= rule.min_docs
@@ -628,9 +628,9 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
 
 def _gate(one: Result) -> tuple[int | None, str]:
     """Return 1 where the gate is valid, 0 where it is not, None where that is unknown; and why."""
-    gate, analysis = one.result.metrics.get("gate"), one.result.details.get("analysis") or {}
-    said = str(reading.gate_of(analysis).get("reason") or "") if isinstance(analysis, dict) else ""
-    if gate == 1:
+    analysis = one.result.details.get("analysis") or {}
+    gate, said = reading.gate_of(analysis).get("valid"), str(reading.gate_of(analysis).get("reason") or "")
+    if gate:
         return 1, said or reading.why_unchecked(analysis, KINDS[one.kind].words)
     return (None, said or "unknown") if gate is None else (int(gate), said or "near chance")
 
@@ -647,17 +647,19 @@ def _looks(one: Result) -> tuple[int | None, str]:
 
 
 def _checked(one: Result, before: Baseline | None) -> tuple[int, str]:
-    """Return 1 where the sample logs give every number of a result and of the baseline's; else 0, and what could not be checked."""
+    """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
     missing = list(one.unchecked)
     with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
         missing += [] if before is None else [f"the baseline: {what}" for what in before.partner(one).unchecked]
-    return int(not missing), "; ".join(missing)
+    aside = f"but for what no rule goes by and only the run could compute: {', '.join(one.audit.aside)}" if one.audit.aside else ""
+    return int(not missing), "; ".join(missing) or aside
 
 
 def _excluded(one: Result) -> tuple[float | None, str]:
     """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
-    docs = one.result.metrics.get("n_docs")
-    counts = {n: one.result.metrics.get(f"n_excluded{n}") for n in one.result.described["grids"]}
+    analysis = one.result.details.get("analysis") or {}
+    docs, grids = analysis.get("n_docs"), analysis.get("grids") or {}
+    counts = {n: grids[str(n)]["excluded"] if str(n) in grids else None for n in one.result.described["grids"]}
     if not docs or not counts or None in counts.values():
         return None, "the run does not say how many docs it left out"
     worst = max(counts, key=lambda n: counts[n] or 0)

@@ -78,13 +78,18 @@ class Result:
             return self.result.fingerprint
 
     @cached_property
-    def unchecked(self) -> tuple[str, ...]:
-        """The numbers that could not be checked, in words (``audit.check``). This reads the sample log.
+    def audit(self) -> audit.Audit:
+        """What the audit of the numbers found. This reads the sample log.
 
         Raises:
             RecordError: a number is not what its log, or the rest of its file, gives.
         """
-        return audit.check(self.result)
+        return audit.audit(self.result)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What could not be checked, in words (``audit``)."""
+        return self.audit.unchecked
 
     @property
     def partial(self) -> str:

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.runs.details import HealedByWords, JudgedBounds
+from lmms_patch.runs.typed import Digest
 from lmms_patch.stats.bounds import Count, Number, Parts, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
@@ -99,6 +100,7 @@ class BoardRun(Struct, kw_only=True):
         adapter: --model of the run.
         model_args: --model_args of the run, without keys, tokens and passwords.
         date: As the harness writes it.
+        digest: Of model, date and results, so that an edited board is seen; absent in boards of earlier versions.
     """
 
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -108,6 +110,7 @@ class BoardRun(Struct, kw_only=True):
     model_args: str
     date: str
     results: list[BoardResult]
+    digest: Digest | UnsetType = UNSET
 
 
 class Leaderboard(Struct, kw_only=True):

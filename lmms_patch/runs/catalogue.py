@@ -336,10 +336,6 @@ NUMBERS = (
 """All numbers of an analysis, in the order in which tables show them."""
 
 
-GONE = ("{index}{key}_adj_blind",)
-"""Numbers of earlier versions, with intervals, that stand in their files as columns of each set of views."""
-
-
 def keys_of(analysis: Analysis) -> Keys:
     """Return what an analysis has numbers of."""
     known = placed(analysis)
@@ -389,8 +385,6 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
     """
     keys = Keys(kind.sets(grids), kind.points(grids), range(1, MOST + 1))
     found = {number.named(kind, key): number for number, key in rows(kind, keys)}
-    adj = next(number for number in NUMBERS if number.words == "corrected")
-    found |= {dataclasses.replace(adj, name=name).named(kind, key): adj for name in GONE for key in keys.sets if kind.prefix}
     return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
 
 

@@ -21,7 +21,7 @@ MOST = 20
 """How many numbers of a task go to an experiment tracker."""
 _INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj)?")
 _PART = re.compile(r"_(mpp|drop)(\d+|_relevant|_adversarial)$")
-_ERROR = re.compile(r"(?P<metric>.+)_stderr(_clt|_clustered)?,(?P<filter>.*)")
+_ERROR = re.compile(r"(?P<metric>.+)_stderr(?P<sort>_clt|_clustered)?,(?P<filter>.*)")
 
 
 def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
     for result in results:
         if result.kind.name != "magic":  # all metrics of a MAGIC task are ours
             native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
-        for metric, estimate in _estimates(result).items():
+        for metric, estimate in estimates(result).items():
             key = f"{metric}_stderr,{result.filter}"
             if estimate.se is not None and math.isfinite(estimate.se) and not bounds.is_number(out.get(key)):
                 out[key] = float(estimate.se)
@@ -79,7 +79,7 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected form, the metric over
     best cells, and all other columns. What room is left goes to intervals, those of indices first; then to our own standard errors.
     """
-    metric, estimates = result.described["metric"], _estimates(result)
+    metric, known = result.described["metric"], estimates(result)
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
     numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
 
@@ -93,14 +93,22 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     names = sorted(numbers, key=rank)
     out = {name: numbers[name] for name in names[:most]}
     for name in sorted(out, key=lambda one: 0 if _INDEX.fullmatch(one) else 1 if one == metric else 2):
-        one = estimates.get(name)
+        one = known.get(name)
         if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and not name.startswith("gap"):
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
-        one = estimates.get(name)  # not the column, which nothing checks
+        one = known.get(name)  # not the column, which nothing checks
         if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
             out[f"{name}_stderr"] = float(one.se)
     return out
+
+
+def errors(result: Result) -> dict[tuple[str, str], float]:
+    """Return the columns of a result that are standard errors, by metric and sort: "", or "_clt" and "_clustered" of the harness."""
+    found = ((match, value) for key, value in result.run.written[result.task].items() if (match := _ERROR.fullmatch(key)))
+    return {
+        (match["metric"], match["sort"] or ""): float(value) for match, value in found if match["filter"] == result.filter and bounds.is_number(value)
+    }
 
 
 def _is_object(key: str) -> bool:
@@ -116,7 +124,7 @@ def _columns(result: Result) -> list[str]:
     return [name for name in names if name not in OBJECTS and name not in ends]
 
 
-def _estimates(result: Result) -> dict[str, Estimate]:
+def estimates(result: Result) -> dict[str, Estimate]:
     """Return the estimates of the columns of a result; a column that has another value than its estimate has none.
 
     They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.

@@ -39,6 +39,36 @@ def since(path: str) -> int:
     return 3 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
 
 
+_FIRST = {
+    3: ("analysis.grids.*.adj.tests.elsewhere", "analysis.regions.sets.*.adj.tests.elsewhere"),
+    2: ("analysis.grids.*.adj.tests", "analysis.regions.sets.*.adj.tests", "analysis.necessity.*.without_luck"),
+    1: (
+        *("made.log", "settings.asking", "analysis.asked", "analysis.necessity", "analysis.grids.*.full_pass", "analysis.regions.sets.*.full_pass"),
+        *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
+    ),
+}
+"""By version, newest first, keys of ``Details`` that no earlier version wrote; ``*`` is any key or place in a list."""
+
+
+def written_by(details: Mapping[str, Any]) -> int:
+    """Return the first version (``NUMBERS``) that can have written the numbers of a task, as their keys tell.
+
+    >>> written_by({"analysis": {"grids": {"3": {"adj": {"tests": {}}}}}}), written_by({"made": {"log": ""}}), written_by({"made": {}})
+    (2, 1, 0)
+    """
+    return next((version for version, paths in _FIRST.items() if any(_holds(details, path.split(".")) for path in paths)), 0)
+
+
+def _holds(value: Any, path: Sequence[str]) -> bool:
+    """Return whether plain JSON types have something at a path."""
+    if not path:
+        return True
+    if path[0] == "*":
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        return any(_holds(one, path[1:]) for one in inner)
+    return isinstance(value, Mapping) and path[0] in value and _holds(value[path[0]], path[1:])
+
+
 @dataclass(frozen=True)
 class Grid:
     """The numbers of one grid, or of one set of boxes; scores on the metric's own scale. Not valid: index, gap and luck are None.

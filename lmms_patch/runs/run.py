@@ -19,12 +19,12 @@ from typing import Any
 
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs import gone, reading
 from lmms_patch.runs.details import wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.numbers import NUMBERS, Analysis
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
@@ -262,6 +262,9 @@ def _results(run: Run) -> Iterator[Result]:
             details = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
+            if (version := (details.get("made") or {}).get("numbers") or 0) > NUMBERS:
+                said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
+                raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.

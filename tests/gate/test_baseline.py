@@ -278,7 +278,8 @@ def test_a_log_that_is_doubled_as_a_whole_is_refused_also_where_the_run_counted_
     folder = run.with_name(side)
     (log,), (results,) = folder.glob("*.jsonl"), folder.glob("*_results.json")
     log.write_bytes(log.read_bytes() * 2)
-    results.write_text(results.read_text().replace('"records": 400', '"records": 800'))
+    for was, now in (('"records": 400', '"records": 800'), ('"effective": 400', '"effective": 800'), ('"original": 400', '"original": 800')):
+        results.write_text(results.read_text().replace(was, now))
     refused(asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]), "doc 0 has 2 lines, but the task has 1 filter;")
     refused(asked(folder, VALID), "doc 0 has 2 lines, but the task has 1 filter;")
 

@@ -17,7 +17,7 @@ from lmms_patch.gate.judge import gate
 from lmms_patch.gate.outputs import to_json
 from lmms_patch.runs.logs import read_lines
 from tests.gate.running import rules_file
-from tests.making.runs import as_before, guess, world_run, write_run
+from tests.making.runs import as_before, guess, unversioned, world_run, write_run
 from tests.sizes import size
 
 TASK, DOCS = "toy_rci2", 60
@@ -468,3 +468,151 @@ def test_without_a_log_what_the_file_says_of_itself_is_checked_and_the_rest_is_t
         shutil.copytree(tmp_path / "run", tmp_path / str(number))
         with pytest.raises(RecordError):
             gate(edited(tmp_path / str(number), change), of_rules(RULES[0]))
+
+
+# --- a witness that is missing, an age that is claimed, columns that nobody reads --------------------
+
+
+def without_counts(data):
+    """Which part of the benchmark was asked, in all three places: the run over a part passes as whole."""
+    data["config"] |= {"limit": None}
+    del data["n-samples"]
+
+
+def without_counts_of_the_task(data):
+    del data["n-samples"][TASK]
+
+
+def column_from_nowhere(data):
+    data["results"][TASK]["em,none"] = 0.987
+
+
+def number_from_nowhere(data):
+    both(data, "recall", 0.987)
+
+
+@pytest.mark.parametrize(
+    "change", [without_counts, without_counts_of_the_task, column_from_nowhere, number_from_nowhere], ids=lambda change: change.__name__
+)
+def test_what_lacks_its_witness_is_named_and_fails_where_all_must_be_checked(made, tmp_path, change):
+    shutil.copytree(made / "now", tmp_path / "run")
+    found = gate(edited(tmp_path / "run", change), of_rules(*RULES, CHECKED))
+    assert {one.rule: one.call for one in found.verdicts}["checked"] == "fail"
+    assert sum("not checked" in note for note in found.notes) == 1
+
+
+def point_from_nowhere(data):
+    patch(data)["analysis"] |= {"curve": {"4": patch(data)["analysis"]["fip"]}}
+
+
+def older_with_narrower_intervals(data, numbers=0):
+    patch(data)["made"]["numbers"] = numbers
+    found = patch(data)["analysis"]["grids"]["2"]["index"]
+    for end in ("low", "high"):
+        found[end] = found["value"] + 0.5 * (found[end] - found["value"])
+        both(data, f"rci2_{end}", found[end])
+
+
+def older_by_one(data):
+    """The luck-corrected index is computed otherwise since version 2."""
+    patch(data)["made"]["numbers"] = 1
+    found = patch(data)["analysis"]["grids"]["2"]["adj"]["estimate"]
+    found["low"] = found["value"] - 0.01
+    both(data, "rci2_adj_low", found["low"])
+
+
+def without_necessity(data):
+    del patch(data)["analysis"]["necessity"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (older_with_narrower_intervals, "made.numbers is 0, but it holds what version 2 was the first to write"),
+        (older_by_one, "made.numbers is 1, but it holds what version 2 was the first to write"),
+        (
+            functools.partial(older_with_narrower_intervals, numbers=999),
+            "its numbers are of version 999; this version of lmms-patch computes version 3",
+        ),
+        (point_from_nowhere, "analysis.curve"),
+        (without_necessity, "analysis.necessity"),
+    ],
+    ids=["no version", "version 1", "version 999", "a point of a curve", "no necessity map"],
+)
+def test_a_run_is_as_old_as_what_it_holds(made, tmp_path, change, said):
+    shutil.copytree(made / "now", tmp_path / "run")
+    with pytest.raises(RecordError) as caught:
+        gate(edited(tmp_path / "run", change), of_rules(*RULES))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_log_tells_how_old_a_run_is_where_its_file_was_made_to_look_older(made, tmp_path):
+    def older(data):
+        older_with_narrower_intervals(data)
+        unversioned(patch(data))
+
+    def of_now(lines):
+        for line in lines:
+            line["patch"]["answer"] |= {"candidates": 4, "gold_at": 1 + "ABCD".index(line["patch"]["answer"]["gold"])}
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    assert any("not checked" in note for note in gate(edited(tmp_path / "run", older), of_rules(*RULES)).notes)
+    with pytest.raises(RecordError, match=r"made\.numbers is 0, but it holds what version 2 was the first to write"):
+        gate(edited(tmp_path / "run", log=of_now), of_rules(*RULES))
+
+
+def sd_of_mean(values):
+    """The standard error of a mean by its definition."""
+    mean = sum(values) / len(values)
+    return (sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)) ** 0.5
+
+
+def test_columns_with_standard_errors_are_computed_again(made, tmp_path):
+    """The harness's from each doc's score, by hand; ours are those of the estimates; of a bootstrap it is said that nobody can."""
+    shutil.copytree(made / "now", tmp_path / "true")
+    (log,) = (made / "now").glob(f"*_samples_{TASK}.jsonl")
+    views = [json.loads(line)["patch"] for line in log.read_text().splitlines()]
+    right = sd_of_mean([one["views"][0]["scores"]["acc"] for one in views])
+    best = sd_of_mean([max(view["scores"]["acc"] for view in one["views"][1:]) for one in views])
+
+    def as_written(data):
+        index = patch(data)["analysis"]["grids"]["2"]["index"]["se"]
+        for name, value in (
+            ("acc_stderr", right),
+            ("acc_stderr_clt", right),
+            ("acc_mpp2_stderr_clt", best),
+            ("rci2_stderr", index),
+            ("acc_stderr_clustered", "N/A"),
+        ):
+            data["results"][TASK][f"{name},none"] = value
+        data["configs"][TASK]["metric_list"] = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+
+    def checked(folder):
+        (one,) = [one for one in gate(folder, of_rules(CHECKED)).verdicts if one.metric == "checked"]
+        return one.call, one.reason
+
+    edited(tmp_path / "true", as_written)
+    assert checked(tmp_path / "true") == ("pass", "")
+    for name in ("acc_stderr", "acc_stderr_clt", "acc_mpp2_stderr_clt", "rci2_stderr"):
+        shutil.copytree(tmp_path / "true", tmp_path / name)
+        with pytest.raises(RecordError, match=name):
+            gate(edited(tmp_path / name, lambda data, name=name: data["results"][TASK].update({f"{name},none": 0.0125})), of_rules(CHECKED))
+
+    def bootstrapped(data):
+        data["configs"][TASK]["metric_list"][0]["aggregation"] = "f1"
+        data["results"][TASK]["acc_stderr,none"] = 0.0125
+
+    call, reason = checked(edited(tmp_path / "true", bootstrapped))
+    assert call == "pass"
+    assert reason.endswith("only the run could compute: acc_stderr")
+
+
+def test_docs_are_those_from_the_offset_on(made, tmp_path):
+    def later(data):
+        data["config"]["offset"] = 5
+        data["n-samples"][TASK] = {"original": DOCS + 5, "effective": DOCS}
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    with pytest.raises(RecordError, match=f"docs 0 to 59 have a record, but the harness asked {DOCS} from doc 5 on"):
+        gate(edited(tmp_path / "run", later), of_rules(CHECKED))

@@ -8,6 +8,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
 from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import METRIC, FakeNative, mean, table
+from tests.making.runs import unversioned
 
 
 def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), lent=(), excluded=None, cluster=None):
@@ -65,5 +66,5 @@ def write_boxes(folder, n=200):
     flat = outcome.metrics(analysis, KINDS["regions"])
     about = {"records": n, **flat, "made": {}, "settings": {"level": 0.95}, "higher_is_better": {METRIC: True}}
     values = {METRIC: analysis.fip.value, f"{METRIC}_mpp_relevant": 0.75, f"{METRIC}_mpp_adversarial": 0.75, **flat}
-    values["patch"] = {**about, "analysis": outcome.to_json(analysis)}
+    values["patch"] = unversioned({**about, "analysis": outcome.to_json(analysis)})
     return write_files(folder, {spec.name: (values, described(spec, METRIC), lines_of(records))}, model_name="m")

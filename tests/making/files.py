@@ -19,10 +19,14 @@ def write_files(folder, tasks, *, date=DATE, change=None, **about):
     """Write the results file and the sample logs of a run; the results file's path.
 
     ``tasks`` is ``{name: (values, config, lines)}``: values by metric, of the filter pipeline ``none`` where a name tells no other; lines None: not
-    logged. ``change`` may alter the results file's content before it is written; ``about`` is more of that content.
+    logged. ``change`` may alter the results file's content before it is written; ``about`` is more of that content. The harness's count of its
+    samples is that of the docs.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    data = {"results": {}, "configs": {}, "group_subtasks": {}, "date": date, **about}
+    counts = {name: len({line.get("doc_id") for line in lines}) for name, (_, _, lines) in tasks.items() if lines is not None}
+    offset = int((about.get("config") or {}).get("offset") or 0)
+    samples = {name: {"original": docs + offset, "effective": docs + offset} for name, docs in counts.items()}
+    data = {"results": {}, "configs": {}, "group_subtasks": {}, "date": date, "n-samples": samples, **about}
     for name, (values, config, lines) in tasks.items():
         data["results"][name] = {key if "," in key or key == "alias" else f"{key},none": value for key, value in values.items()}
         data["configs"][name] = config

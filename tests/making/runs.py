@@ -15,6 +15,7 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
+from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
@@ -237,13 +238,23 @@ def knows(full, cell, lucky=False):
     return say
 
 
+def unversioned(details):
+    """What a task's numbers were before they had a version: without all keys that came later. In place; returns them."""
+    analysis = details["analysis"]
+    sets = [*analysis["grids"].values(), *((analysis.get("regions") or {}).get("sets") or {}).values()]
+    late = [(details["made"], ("numbers", "log")), (details["settings"], ("asking",)), (analysis, ("asked", "necessity"))]
+    late += [(grid, ("full_pass",)) for grid in sets] + [(grid["adj"] or {}, ("tests",)) for grid in sets]
+    for found, keys in late:
+        for key in keys:
+            found.pop(key, None)
+    return details
+
+
 def as_before(path):
-    """A results file as earlier versions wrote it: nothing was asked on a wrong image, and nobody knew of marks."""
+    """A run as earlier versions wrote it: nothing was asked on a wrong image, nobody knew of marks, and no answer was set beside the candidates."""
     data = json.loads(path.read_text())
     for values in data["results"].values():
-        analysis = values["patch,none"]["analysis"]
-        for key in ("numbers", "log"):
-            values["patch,none"]["made"].pop(key)
+        analysis = unversioned(values["patch,none"])["analysis"]
         for key in ("looks", "marginal", "se"):
             analysis["gate"].pop(key, None)
         analysis["warnings"] = [line for line in analysis["warnings"] if not line.startswith("not checked")]
@@ -253,6 +264,14 @@ def as_before(path):
             for key in ("null", "asked"):
                 (grid["adj"] or {}).pop(key, None)
     path.write_text(json.dumps(data))
+    for log in path.parent.glob("*_samples_*.jsonl"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            for key in ("candidates", "gold_at"):
+                line["patch"]["answer"].pop(key, None)
+            for view in [*line["patch"]["views"], *line["patch"].get("wrong_image", {}).get("views", ())]:
+                view.pop("names", None)
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -385,7 +404,7 @@ def write_magic(
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}
         details_of = {
-            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
+            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "numbers": NUMBERS, "docs": docs, "prompts": "p"},
             "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
         }  # fmt: skip
         told = {"schema": 1, "base": name, "kind": "magic", "variant": variant, "grids": [], "options": {}, "pixels": 1, "prompts": 1, "seed": seed}

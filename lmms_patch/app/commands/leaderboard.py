@@ -101,6 +101,8 @@ def notes(built: Built) -> list[str]:
     update = built.update
     gone = f", {update.gone} whose files have gone" if update.gone else ""
     out = [f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"]
+    if update.mended:
+        out.append(f"the board had been edited (runs: {update.mended}); their numbers were read again from their files")
     out += refused(built)
     apart = [group for group in built.board.groups if group.number > 1]
     out += [_apart(group) for group in apart[:10]]

@@ -186,6 +186,7 @@ class Board:
         ignored: settings in which runs of one group may differ.
         models: identity -> name as it is shown.
         runs: how many runs with results stand behind it.
+        remembered: of how many of them the numbers were not compared with their files.
     """
 
     groups: tuple[Group, ...]
@@ -193,6 +194,7 @@ class Board:
     ignored: tuple[str, ...]
     models: Mapping[tuple[str, str, str], str]
     runs: int
+    remembered: int = 0
 
     def of(self, kind: str) -> tuple[Group, ...]:
         """Return the groups of a kind."""
@@ -229,7 +231,8 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         kind, base, grid, group = key
         by_settings.setdefault((kind, base, grid), {})[group] = entries
     groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
-    return Board(tuple(groups), by, tuple(ignore), names, sum(bool(run.results) for run in store.runs))
+    with_results = [run for run in store.runs if run.results]
+    return Board(tuple(groups), by, tuple(ignore), names, len(with_results), sum(not run.rechecked for run in with_results))
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:

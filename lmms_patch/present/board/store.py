@@ -1,25 +1,28 @@
 """What a board remembers of the runs that it has read: ``leaderboard.json``, schema 1 (``lmms-patch schema leaderboard``).
 
-A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading it again.
+A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading its log again. The file has a
+digest of each run's numbers, and ``update`` compares the numbers with the run's files where they are at hand: anybody may have edited a board.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
+from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.compare import audit
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.present.formats import Leaderboard
 from lmms_patch.runs import gone, reading
 from lmms_patch.runs import run as runs
@@ -33,6 +36,8 @@ from lmms_patch.text import arguments, clean
 SCHEMA = 1
 NAME = "leaderboard.json"
 _FIELDS = tuple(f.name for f in dataclasses.fields(Estimate))
+RECHECKED = 1000
+"""Results of the newest runs that are compared with their files each time: a second. Of the others their digest is compared."""
 _SINCE = ("looks", "marginal", "sampled")
 """Fields that boards of earlier versions lack."""
 
@@ -131,7 +136,12 @@ class File:
 
 @dataclass(frozen=True)
 class Stored:
-    """One run: the hash of its results file, where copies of that file lie or lay, whose run it is, and its results."""
+    """One run: the hash of its results file, where copies of that file lie or lay, whose run it is, and its results.
+
+    Attributes:
+        changed: whether model, date or results are not those that their digest is of: the board was edited.
+        rechecked: whether its results are those of its files, as far as this process knows.
+    """
 
     sha256: str
     files: tuple[File, ...]
@@ -140,6 +150,8 @@ class Stored:
     model_args: str
     date: str
     results: tuple[Result, ...]
+    changed: bool = False
+    rechecked: bool = True
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -181,12 +193,21 @@ class Store:
 
 @dataclass(frozen=True)
 class Update:
-    """A store brought up to date: how many results files were read, how many were known, and how many that it knows are no longer there."""
+    """A store brought up to date.
+
+    Attributes:
+        store: the store.
+        read: how many results files were read.
+        known: how many were known.
+        gone: how many that it knows are no longer there.
+        mended: of how many runs the board's numbers had been edited; they are those of their files again.
+    """
 
     store: Store
     read: int
     known: int
     gone: int
+    mended: int = 0
 
 
 # --- what a run says ------------------------------------------------------------------------------
@@ -423,9 +444,47 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
                     by_hash[sha] = new
                     same.append(new)
         known[place] = now, sha
-    kept = _with_files(by_hash, known, set(given), base)
+    kept = _rechecked(_with_files(by_hash, known, set(given), base), {run.sha256 for run in store.runs if by_hash.get(run.sha256) is run}, base)
+    mended = sum(run.changed for run in store.runs)
     gone = sum(not os.path.exists(_absolute(file.path, base)) for run in kept for file in run.files[:1])
-    return Update(dataclasses.replace(store, runs=tuple(kept)), read, known_before, gone)
+    return Update(dataclasses.replace(store, runs=tuple(kept)), read, known_before, gone, mended)
+
+
+def _rechecked(kept: Sequence[Stored], remembered: Container[str], base: str) -> list[Stored]:
+    """Return runs with the numbers of their files: all that were edited, and so many of the newest as can be read in a second.
+
+    Args:
+        kept: the runs.
+        remembered: the hashes of those that were not read just now.
+        base: the board's folder.
+
+    Raises:
+        RecordError: numbers were edited, and the run's files are not at hand; or a file that is no longer what it was.
+    """
+    out, left = [], RECHECKED
+    for run in sorted(kept, key=lambda run: run.order, reverse=True):
+        if run.sha256 in remembered:
+            left -= len(run.results)
+            run = _of_its_files(run, base) if run.changed or left >= 0 else dataclasses.replace(run, rechecked=False)
+        out.append(run)
+    by_hash = {run.sha256: run for run in out}
+    return [by_hash[run.sha256] for run in kept]
+
+
+def _of_its_files(run: Stored, base: str) -> Stored:
+    """Return a run with the numbers of its files; as the board remembers it, and so marked, where they are not at hand."""
+    for path in (Path(_absolute(file.path, base)) for file in run.files):
+        if not path.is_file() or _hash(path) != run.sha256:
+            continue
+        with contextlib.suppress(RecordError):  # the file of its objects may have gone
+            one = runs.read(path)
+            now = Stored(run.sha256, run.files, one.model, one.adapter, one.model_args, one.date, tuple(map(_result, one.results)))
+            same = _digest(_plain(now)) == _digest(_plain(run))
+            return dataclasses.replace(run, changed=False) if same else dataclasses.replace(now, results=remember(one))
+    if run.changed:
+        told = f"the numbers of {clean(run.model)}, {clean(run.date)}, are not those that this board wrote, and the run's files are not at hand"
+        raise RecordError(f"{NAME}: {told}; put them back where they were, or give --fresh to make the board anew from the runs that are given")
+    return dataclasses.replace(run, rechecked=False)
 
 
 def _says_the_same(one: Stored, other: Stored) -> bool:
@@ -502,10 +561,15 @@ def to_text(store: Store) -> str:
 
 def _plain(run: Stored) -> dict[str, Any]:
     """Return a stored run in plain JSON types; ``_stored`` reads it back."""
-    out = {f.name: getattr(run, f.name) for f in dataclasses.fields(run)}
+    out = {f.name: getattr(run, f.name) for f in dataclasses.fields(run) if f.name not in ("changed", "rechecked")}
     out["files"] = [{"path": f.path, "size": f.size, "mtime_ns": f.mtime_ns} for f in run.files]
     out["results"] = [_plain_result(result) for result in run.results]
-    return out
+    return {**out, "digest": _digest(out)}
+
+
+def _digest(run: Mapping[str, Any]) -> str:
+    """Return the digest of whose run it is and of its results, in plain JSON types and whatever the order of their keys."""
+    return digest([json.dumps([run[key] for key in ("model", "adapter", "model_args", "date", "results")], sort_keys=True)])
 
 
 def _plain_result(result: Result) -> dict[str, Any]:
@@ -532,7 +596,7 @@ def load(folder: Path) -> Store:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
     if schema != SCHEMA:
-        raise RecordError(f"{path}: a board of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
+        raise RecordError(f"{path}: a board of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
     if said := fault(data, Leaderboard):
         raise RecordError(f"{path}: {said}; the board was changed or is damaged; {hint}")
     try:
@@ -544,22 +608,31 @@ def load(folder: Path) -> Store:
 def _stored(run: Mapping[str, Any]) -> Stored:
     """Return a run from the plain JSON types of ``_plain``."""
     files = tuple(File(str(f["path"]), int(f["size"]), int(f["mtime_ns"])) for f in run["files"])
-    texts = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
+    texts: dict[str, Any] = {name: str(run[name]) for name in ("sha256", "model", "adapter", "model_args", "date")}
     texts["model_args"] = arguments(texts["model_args"])  # boards of earlier versions knew fewer secrets
-    return Stored(files=files, results=tuple(_stored_result(result) for result in run["results"]), **texts)
+    results = tuple(_stored_result(result) for result in run["results"])
+    return Stored(files=files, results=results, changed="digest" in run and run["digest"] != _digest(run), **texts)
 
 
 def _stored_result(result: Mapping[str, Any]) -> Result:
     """Return a result from the plain JSON types of ``_plain_result``; a ValueError says what in it cannot be."""
     given = {f.name: result[f.name] for f in dataclasses.fields(Result) if f.name not in _SINCE or f.name in result}
     if given["kind"] not in KINDS:
-        raise ValueError(f"unknown kind {given['kind']!r}")
+        raise ValueError(f"unknown kind {shown(given['kind'])}")
     for name, value in given["fingerprint"].items():
         if isinstance(value, (dict, list)) or (isinstance(value, float) and not bounds.is_number(value)):
-            raise ValueError(f"fingerprint: {name} is no plain value")
+            raise ValueError(f"fingerprint: {clean(name)} is no plain value")
     if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in gone.kept(given["numbers"]).items()}
+    if missing := [name for name in _needed(given) if name not in given["numbers"]]:
+        raise ValueError(f"numbers have no {missing[0]}")
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)
+
+
+def _needed(given: Mapping[str, Any]) -> list[str]:
+    """Return the numbers that every result of a kind has: the score, and of each grid with an index what it is made of."""
+    index = KINDS[given["kind"]].index
+    return ["score", *(f"{stem}{int(n)}" for n in given["notes"] if index for stem in ("mpp", index, "gap"))]

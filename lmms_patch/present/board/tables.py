@@ -438,6 +438,8 @@ def head(board: Board) -> list[str]:
         *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
     ]
+    if board.remembered:
+        out.append(f"Not compared with their files, which are not at hand or too many to read again: {board.remembered:,} of the runs.")
     if board.ignored:
         out.append(f"Differences in these settings are ignored on this board: {', '.join(board.ignored)}.")
     return out
@@ -486,6 +488,7 @@ def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Seque
         "ranked_by": board.by.key,
         "ignored": list(board.ignored),
         "runs": board.runs,
+        "remembered": board.remembered,
         "models": sorted(board.models.values()),
         "overall": [
             {
