@@ -30,6 +30,8 @@ from lmms_patch.errors import OptionError, RecordError
 
 OLD = 24 * 3600
 """Age in seconds at which a temporary file or folder counts as abandoned, on any machine."""
+DEEPEST = 100
+"""Levels of a JSON file; ours have some twelve."""
 _OURS = re.compile(r"\.lmms-patch-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}(\.part|\.old)?")
 
 
@@ -325,9 +327,15 @@ def parse_json(text: str | bytes) -> Any:
         ValueError: the text is not JSON, is nested too deeply, or holds a number that no float can hold. The message is short.
     """
     try:
-        return json.loads(text, parse_int=_json_whole, parse_float=_json_float)
+        found = json.loads(text, parse_int=_json_whole, parse_float=_json_float)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    level, depth = [found] if isinstance(found, (dict, list)) else [], 0
+    while level := [inner for one in level for inner in (one.values() if isinstance(one, dict) else one) if isinstance(inner, (dict, list))]:
+        if (depth := depth + 1) > DEEPEST:  # who walks through it calls itself as often
+            raise ValueError("nested too deeply")
+    return found
+    return found
 
 
 def _json_whole(digits: str) -> int:

@@ -49,6 +49,7 @@ from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.luck import Luck
 from lmms_patch.stats.resample import Array
+from lmms_patch.text import clean
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
 
@@ -432,7 +433,7 @@ class _Log:
     def _check_record(self, record: Record, doc_id: Any) -> None:
         """Check that a record is of this task, has all its views, and keeps the best ones."""
         if record.base != self.described["base"]:
-            said = f"records of {record.base}, but {self.result.task} asks {self.described['base']}"
+            said = f"records of {clean(record.base)}, but {self.result.task} asks {self.described['base']}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:

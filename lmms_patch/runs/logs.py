@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, WrongImage, parts_at_odds, record_of, view_at_odds
 
 CHANGED = "the file was changed or written by another program"
@@ -203,7 +203,7 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
     if not isinstance(patch, dict):
         raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
     if patch.get("schema") != SCHEMA:
-        raise RecordError(f"{where}: records of schema {patch.get('schema')!r}; this version of lmms-patch reads schema {SCHEMA}")
+        raise RecordError(f"{where}: records of schema {shown(patch.get('schema'))}; this version of lmms-patch reads schema {SCHEMA}")
     try:
         record = shared.known(record_of(patch))
     except RecordError as error:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.scoring import plain, worst_orders
 from lmms_patch.runs.typed import Digest, read_as
 from lmms_patch.stats.bounds import MOST, Number, Parts, Share, Some, one_of
@@ -369,7 +369,7 @@ def record_of(patch: Mapping[str, Any]) -> Record:
         RecordError: it is not as we write it.
     """
     if (schema := patch.get("schema")) != SCHEMA:
-        raise RecordError(f"records of schema {schema!r}; this version of lmms-patch reads schema {SCHEMA}")
+        raise RecordError(f"records of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}")
     record = read_as(patch, Record, "patch")
     if said := at_odds(record):
         raise RecordError(said)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 
 _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
@@ -140,7 +140,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         content = files.read(beside)
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:
-            raise RecordError(f"{beside}: of schema {found['schema']!r}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}")
+            raise RecordError(f"{beside}: of schema {shown(found['schema'])}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}")
         objects = {task: dict(columns) for task, columns in found["results"].items()}
     except FileNotFoundError:
         raise RecordError(f"{path}: {beside.name}, which has the intervals of its tasks, is not beside it; copy it there too") from None

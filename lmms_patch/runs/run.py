@@ -30,7 +30,7 @@ from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import arguments, html_table, masked, unique
+from lmms_patch.text import arguments, clean, html_table, masked, unique
 from lmms_patch.text import line as one_line
 
 MAGIC_SCHEMA = 1
@@ -192,7 +192,7 @@ class Result:
         docs, log, base = 0, sample_log(self.run.path, self.task), self.described["base"]
         for line in read_lines(log, self.place, lean=lean):
             if line.record.base != base:
-                raise RecordError(f"{log}: records of {line.record.base}, but {self.task} asks {base}; the file is of another run")
+                raise RecordError(f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run")
             docs += 1
             yield line
         check_docs(log, docs, self.docs)
@@ -249,11 +249,11 @@ def _results(run: Run) -> Iterator[Result]:
             continue
         schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
         if schema != known:
-            raise RecordError(f"{run.path}: records of schema {schema!r}; this version of lmms-patch reads schema {known}")
+            raise RecordError(f"{run.path}: records of schema {shown(schema)}; this version of lmms-patch reads schema {known}")
         if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
             raise RecordError(f"{run.path}: {task} is described without its {missing[0]!r}; {changed}")
         if str(described["kind"]) not in KINDS:
-            raise RecordError(f"{run.path}: {task} is of the unknown kind {described['kind']!r}; allowed: {', '.join(KINDS)}")
+            raise RecordError(f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}")
         if said := wrong(described, {}):
             raise RecordError(f"{run.path}: {task}: {said}; {changed}")
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):

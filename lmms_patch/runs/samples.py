@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lmms_patch import files
-from lmms_patch.errors import OptionError, RecordError, unknown
+from lmms_patch.errors import OptionError, RecordError, shown, unknown
 from lmms_patch.runs import packed
 from lmms_patch.runs.record import Record, log_digest
 from lmms_patch.runs.results import sample_log
@@ -277,7 +277,7 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
     file = pq.ParquetFile(pa.BufferReader(whole))
     about = json.loads(file.metadata.metadata[_ABOUT])
     if about["schema"] != SCHEMA:
-        raise _UnfitError(f"it is of schema {about['schema']!r}; this version of lmms-patch reads schema {SCHEMA}")
+        raise _UnfitError(f"it is of schema {shown(about['schema'])}; this version of lmms-patch reads schema {SCHEMA}")
     if about["task"] != result.task:
         raise _UnfitError(f"it is of the task {about['task']}")
     if about["sample_log"] != _state_of(sample_log(result.run.path, result.task)):

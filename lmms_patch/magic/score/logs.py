@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.magic.score.results import SCHEMA, Record
 from lmms_patch.runs.logs import CHANGED, json_lines
 from lmms_patch.runs.typed import read_as
@@ -66,7 +66,7 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
         if not isinstance(magic, Mapping) or "schema" not in magic:
             raise RecordError(f"{where}: no 'magic' object; this is not the log of a MAGIC task")
         if magic["schema"] != SCHEMA:
-            raise RecordError(f"{where}: records of schema {magic['schema']!r}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks")
+            raise RecordError(f"{where}: records of schema {shown(magic['schema'])}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks")
         try:
             record = _record(magic)
         except RecordError as error:

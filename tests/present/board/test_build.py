@@ -16,7 +16,6 @@ from lmms_patch.app import schemas
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.present.board import store, write
 from lmms_patch.present.board.build import leaderboard
-from lmms_patch.runs import run as runs
 from tests.making.boards import blind_task, document, index_task, tst_task  # fmt: skip
 from tests.making.boards import write as write_runs
 from tests.making.runs import mc_run, write_run
@@ -26,10 +25,10 @@ FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard
 
 @pytest.fixture
 def reads(monkeypatch):
-    """The results files that are read, in order."""
+    """The results files that are read with their logs, in order."""
     found = []
-    real = runs.read
-    monkeypatch.setattr(runs, "read", lambda path: found.append(path) or real(path))
+    real = store.remember
+    monkeypatch.setattr(store, "remember", lambda run: found.append(run.path) or real(run))
     return found
 
 
@@ -435,6 +434,7 @@ def _forget(path, *keys):
     """Make of a board's file what an earlier version wrote, which did not know of these settings."""
     data = json.loads(path.read_text())
     for run in data["runs"]:
+        del run["digest"]
         for result in run["results"]:
             for key in keys:
                 result["fingerprint"].pop(key)

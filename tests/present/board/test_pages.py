@@ -10,6 +10,7 @@ from lmms_patch.present.board.build import leaderboard
 from lmms_patch.present.board.store import day
 from lmms_patch.present.findings import findings
 from lmms_patch.present.ranking import Place
+from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.stats.resample import Estimate
 from tests.making.boards import blind_task, board_of, document, index_task, tst_task, write
 
@@ -324,7 +325,7 @@ def estimated(task):
     name, values, described = task
     asked = {"calls": 600, "of": 1000, "docs": 60, "whole": 20, "estimated": True}
     patch = values["patch"]
-    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")}
+    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")} | {"numbers": NUMBERS}
     return name, {**values, "patch": {**patch, "made": made, "analysis": {**patch["analysis"], "asked": asked}}}, described
 
 
