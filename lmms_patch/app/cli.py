@@ -54,11 +54,10 @@ COMMANDS = {
     "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
     "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
     "init": Listed(
-        "Files to start from: rules and a workflow made from a run, a task file, a suite.",
+        "Files to start from: rules and a workflow made from a run, a task file.",
         commands={
             "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
             "task": Listed("A task file with every option, to be changed."),
-            "suite": Listed("One name for several tasks."),
         },
     ),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
@@ -94,9 +93,10 @@ COMMANDS = {
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
 
 _BY_HOST = "lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args, --swanlab_args); for other trackers see docs/trackers.md"
-GONE = {
+GONE: Mapping[tuple[str, ...], str] = {
     **{("export", "--to", tracker): _BY_HOST for tracker in ("mlflow", "trackio", "wandb")},
     ("export", "--project"): _BY_HOST,
+    ("init", "suite"): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
 }
 """Commands, options and values of earlier versions -> what to do instead."""
 
@@ -341,7 +341,10 @@ class Group(_Plain, TyperGroup):
 
         Raises:
             UnknownNameError: there is no command of this name.
+            OptionError: there was one in an earlier version.
         """
+        if instead := GONE.get((*self.words, args[0])):
+            raise OptionError(f"{' '.join((*self.words, args[0]))} is gone: {instead}")
         if args[0] not in self.table:
             close = nearest(args[0], self.table)
             hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"
