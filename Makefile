@@ -32,8 +32,6 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing lmms-eval, torch, lmms-patch and what its tests need into $(VENV): some minutes and 8 GB the first time."
 	@$(install-torch)
 	@$(PIP) --editable '.[all,dev]'
-	@# Without its requirements, one of which is Pillow below 13: the pixels of all other tests would be those of an older Pillow.
-	@$(PIP) --no-deps trackio
 	@touch $(DEMO) $@
 
 define install-torch

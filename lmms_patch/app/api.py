@@ -355,19 +355,17 @@ def publish(
     task: str | None = None,
     *,
     output: str | Path | None = None,
-    project: str | None = None,
     organization: str = "unknown",
     relationship: str = "other",
     force: bool = False,
 ) -> Published:
-    """Hand the numbers of a finished run to an experiment tracker, or write them in the form of another site.
+    """Write the numbers of a finished run in the form of another site.
 
     Args:
         run: as in ``samples``.
-        to: ``mlflow``, ``trackio`` or ``wandb``; ``every-eval-ever`` or ``eval-results`` (the Hub's ``.eval_results/*.yaml``).
+        to: ``every-eval-ever`` or ``eval-results`` (the Hub's ``.eval_results/*.yaml``).
         task: one of the run's tasks; None: all wrapped tasks.
-        output: the file; None: ``every_eval_ever.json`` or ``eval_results.yaml`` in the working folder. Trackers have none.
-        project: the project (of MLflow the experiment) of a tracker; None: the tracker's own default, or ``lmms-patch``.
+        output: the file; None: ``every_eval_ever.json`` or ``eval_results.yaml`` in the working folder.
         organization: who ran the evaluation (``every-eval-ever``).
         relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
         force: replace a file that is there and no earlier export.
@@ -375,14 +373,13 @@ def publish(
     Raises:
         OptionError: an unknown form or relationship, a file of the run itself or of somebody else, or no such task.
         RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file cannot be written.
-        PatchError: the tracker is not installed, or does not take the run.
     """
     from lmms_patch.app import export as forms
     from lmms_patch.runs import run as runs
 
     found = runs.read(newest_wrapped(run).path)
     path = None if output is None else Path(output)
-    return forms.publish(found, to, task, path, project=project, organization=organization, relationship=relationship, force=force)
+    return forms.publish(found, to, task, path, organization=organization, relationship=relationship, force=force)
 
 
 def results(runs: Paths) -> Table:

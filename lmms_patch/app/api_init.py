@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import lmms_patch
 from lmms_patch import files
-from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
+from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from lmms_patch.ask.spec import WrapSpec
@@ -268,7 +268,7 @@ def _asked(typed: Any, tasks: Sequence[str]) -> list[str]:
     return [name for name in typed.split(",") if name] if isinstance(typed, str) and typed else list(dict.fromkeys(tasks))
 
 
-# --- task and suite ---------------------------------------------------------------------------------
+# --- task -------------------------------------------------------------------------------------------
 
 
 def task(
@@ -315,47 +315,8 @@ def task(
     return Written((path,), (_run_line(output, own, include_path),))
 
 
-def suite(name: str, tasks: Sequence[str], *, output: str | Path = TASKS, include_path: str | Path | None = None, force: bool = False) -> Written:
-    """Write a group of tasks: one name that asks for all of them.
-
-    Args:
-        name: of the group.
-        tasks: base tasks or groups (the suite is then wrapped as a whole: ``NAME_rci3``), or wrapped names.
-        output: the folder of task files, for ``--include_path``.
-        include_path: a folder with more task files, where tasks are of these.
-        force: replace a file that is there.
-
-    Raises:
-        PatchError: a task that there is not, bases and wrapped names in one suite, or a file that is there.
-    """
-    from lmms_patch.ask.spec import parse
-    from lmms_patch.harness.names import catalog, lookup
-
-    own, members = _checked(name, "NAME"), list(dict.fromkeys(tasks))
-    if parse(own) is not None:
-        raise OptionError(f"NAME {own}: reads as a wrapped name; leave out its end, and wrap the suite as a whole when you run it")
-    if not members:
-        raise OptionError(f"init suite {name}: no tasks; type 'lmms-patch init suite {name} gqa mmstar'")
-    with catalog.quietly():
-        manager = catalog.task_manager(include_path)
-        wrapped = {one for one in members if one not in manager.all_tasks and lookup.resolve(manager, one) is not None}
-        for one in members:
-            if one not in wrapped and one not in manager.all_tasks:
-                close = nearest(one, manager.all_tasks)
-                hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what there is"
-                raise UnknownNameError(f"{one}: lmms-eval knows no such task, group or tag; {hint}")
-        _check_free(manager, own, "NAME", Path(output) / f"{own}.yaml")
-    if wrapped and len(wrapped) < len(members):
-        plain = next(one for one in members if one not in wrapped)
-        raise OptionError(f"init suite {name}: {plain} is a base, {min(wrapped)} is wrapped; name bases only, or wrapped tasks only")
-    asked = own if wrapped else f"{own}_rci3"
-    path = Path(output) / f"{own}.yaml"
-    _write({path: _suite_file(own, asked, members, output)}, force)
-    return Written((path,), (_run_line(output, asked, include_path),), ("numbers of unlike tasks are not pooled",))
-
-
 def _checked(name: str, option: str) -> str:
-    """Return the name of a new task or group.
+    """Return the name of a new task.
 
     Raises:
         OptionError: it cannot be a name.
@@ -377,12 +338,6 @@ def _run_line(output: str | Path, name: str, include_path: str | Path | None) ->
     if include_path is not None and Path(include_path).resolve() != Path(output).resolve():
         folders = str(include_path)
     return f"lmms-eval --model MODEL --include_path {shlex.quote(folders)} --tasks {name} --output_path out --log_samples"
-
-
-def _suite_file(name: str, asked: str, members: Sequence[str], output: str | Path) -> str:
-    listed = "".join(f"  - {one}\n" for one in members)
-    head = f"# A suite of {len(members)} tasks. Type --include_path {output} --tasks {asked}. Unlike metrics are not pooled.\n"
-    return f"{head}group: {name}\ntask:\n{listed}metadata:\n  version: 1.0\n"
 
 
 _OF_KIND = {

@@ -54,11 +54,10 @@ COMMANDS = {
     "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
     "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
     "init": Listed(
-        "Files to start from: rules and a workflow made from a run, a task file, a suite.",
+        "Files to start from: rules and a workflow made from a run, a task file.",
         commands={
             "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
             "task": Listed("A task file with every option, to be changed."),
-            "suite": Listed("One name for several tasks."),
         },
     ),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
@@ -92,6 +91,14 @@ COMMANDS = {
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
+
+_BY_HOST = "lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args, --swanlab_args); for other trackers see docs/trackers.md"
+GONE: Mapping[tuple[str, ...], str] = {
+    **{("export", "--to", tracker): _BY_HOST for tracker in ("mlflow", "trackio", "wandb")},
+    ("export", "--project"): _BY_HOST,
+    ("init", "suite"): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
+}
+"""Commands, options and values of earlier versions -> what to do instead."""
 
 OVERVIEW = """Which part of the image does a multimodal benchmark, or a model, really use:
 the whole image, one corner of it, or no image at all?
@@ -214,6 +221,8 @@ def _said(error: Any, argv: Sequence[str]) -> str:
     path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
     kind, param = type(error).__name__, getattr(error, "param", None)
     more = f"type '{path} --help'"
+    if instead := _gone(error, path):
+        return instead
     if kind == "NoSuchOption":
         close = nearest(error.option_name, [name for one in context.command.get_params(context) for name in one.opts] if context else [])
         return f"no option {error.option_name}; " + (f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are")
@@ -224,6 +233,15 @@ def _said(error: Any, argv: Sequence[str]) -> str:
         return f"{_name(param)} {_wrong_value(error)}; {more}"
     text = error.format_message().strip().rstrip(".")
     return f"{text[:1].lower()}{text[1:]}; {more}"
+
+
+def _gone(error: Any, path: str) -> str:
+    """Return one line for an option, or a value of one, of an earlier version; empty for any other error."""
+    param = getattr(error, "param", None)
+    errors: list[Any] = getattr(error.__cause__, "errors", list)()
+    typed = (getattr(error, "option_name", ""),) if param is None else (_name(param), *(str(one["input"]) for one in errors))
+    instead = GONE.get((*path.split()[1:], *typed))
+    return f"{' '.join(typed)} is gone: {instead}" if instead else ""
 
 
 def _called(argv: Sequence[str]) -> list[str]:
@@ -323,7 +341,10 @@ class Group(_Plain, TyperGroup):
 
         Raises:
             UnknownNameError: there is no command of this name.
+            OptionError: there was one in an earlier version.
         """
+        if instead := GONE.get((*self.words, args[0])):
+            raise OptionError(f"{' '.join((*self.words, args[0]))} is gone: {instead}")
         if args[0] not in self.table:
             close = nearest(args[0], self.table)
             hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"

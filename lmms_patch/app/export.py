@@ -1,4 +1,4 @@
-"""Tables as files: Parquet, CSV that no spreadsheet runs, and JSON lines. And the numbers of a run for other sites and for trackers."""
+"""Tables as files: Parquet, CSV that no spreadsheet runs, and JSON lines. And the numbers of a run for other sites."""
 
 from __future__ import annotations
 
@@ -144,40 +144,33 @@ def _changed(rows: pa.Table | pa.RecordBatch, change: Callable[[str], str], flat
 
 @dataclass(frozen=True)
 class Published:
-    """What was handed on.
+    """What was written for another site.
 
     Attributes:
-        to: the site or tracker.
+        to: the site.
         numbers: how many numbers.
-        path: the file; None where a tracker got them.
+        path: the file.
         left_out: the tasks without any number there, and why; empty where all have one.
     """
 
     to: str
     numbers: int
-    path: Path | None = None
+    path: Path
     left_out: str = ""
 
 
-def publish(
-    run: Run, to: str, task: str | None, output: Path | None, *, project: str | None, organization: str, relationship: str, force: bool
-) -> Published:
-    """Hand the numbers of a run to a tracker, or write them in the form of another site (``api.publish``)."""
-    from lmms_patch.app import trackers
+def publish(run: Run, to: str, task: str | None, output: Path | None, *, organization: str, relationship: str, force: bool) -> Published:
+    """Write the numbers of a run in the form of another site (``api.publish``)."""
     from lmms_patch.compare import audit
     from lmms_patch.present import published
 
-    if to not in (*SITES, *trackers.TRACKERS):
-        raise OptionError(f"--to {to}: allowed: {', '.join((*FORMS, *SITES, *trackers.TRACKERS))}")
+    if to not in SITES:
+        raise OptionError(f"--to {to}: allowed: {', '.join((*FORMS, *SITES))}")
     results = [result for result in run.results if task in (None, result.task)]
     if not results:
         raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
     for result in results:  # no number goes out that its own log contradicts
         audit.check(result, intervals=False)
-    if to in trackers.TRACKERS:
-        if output is not None:
-            raise OptionError(f"--output {output}: {to} takes no file; it says itself where its runs are")
-        return Published(to, trackers.log(run, results, to, project))
     path = output or Path(SITES[to])
     check_output(path, run, force=force)
     if to == "every-eval-ever":

@@ -73,7 +73,7 @@ def read(result: Result) -> dict[str, Line]:
     if other := sorted({record.variant for record in records} - {about["variant"]}):
         raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
     for name, number in about["numbers"].items():
-        value, own = None if results.withheld(records, name) else value_of(records, name), number["value"]
+        value, own = value_of(records, name), number["value"]
         if (value is None) != (own is None) or (value is not None and own is not None and abs(value - own) > _TOLERANCE):
             said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
             raise RecordError(
@@ -197,9 +197,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     pairs = [(ours[name].record, theirs[name].record) for name in ids]
     variant = pairs[0][1].variant
     names, warnings = _shared(first, second)
-    if "self_heal_words" in names and (why := _words_apart(*zip(*pairs, strict=True))):
-        names.remove("self_heal_words")
-        warnings.append(f"self_heal_words: not compared: {why}")
     draws = draws or paired.DRAWS
     alike = [_same_response(ours[name], theirs[name]) for name in ids]
     changes, ends = {}, {}
@@ -278,16 +275,6 @@ def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
     judged = [name for name in (*ours["numbers"], *theirs["numbers"]) if name in BY_JUDGE]
     line = f"{', '.join(dict.fromkeys(judged))}: not compared, since the first run was judged {said[0]} and the second {said[1]}"
     return [name for name in names if name not in BY_JUDGE], [line]
-
-
-def _words_apart(first: Sequence[Record], second: Sequence[Record]) -> str:
-    """Say why Self-Heal by words cannot be compared; empty where it can."""
-    if any((one.healed_chance is None) != (other.healed_chance is None) for one, other in zip(first, second, strict=True)):
-        return "one of the runs is by a version that counted words otherwise"
-    for which, side in (("first", first), ("second", second)):
-        if why := results.withheld(side, "self_heal_words"):
-            return f"in the {which} run {why}"
-    return ""
 
 
 def _tests(names: Sequence[str], pairs: Sequence[tuple[Record, Record]], lower: Sequence[str]) -> dict[str, McNemar]:

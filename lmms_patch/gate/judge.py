@@ -24,8 +24,6 @@ from lmms_patch.stats.resample import Estimate
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 WORDS = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
 """The words for the exit statuses."""
-NOT_ALWAYS = ("self_heal_words",)
-"""Numbers that a run gives only where they beat chance."""
 UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
 
 
@@ -267,16 +265,12 @@ def _of_metric(rule: Rule, selected: Sequence[Result], source: str) -> tuple[lis
 
 
 def _metrics(one: Result, pattern: str) -> list[str]:
-    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first.
-
-    Self-Heal by words is left out where it does not beat chance and the judge's is there: the judge's is the headline.
-    """
+    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
     names: list[str] = []
     for name in matching(one.measures, pattern):
         if not any(one.measures[name] is one.measures[other] for other in names):
             names.append(name)
-    by_judge = "self_heal" in names
-    return [name for name in names if not (by_judge and name in NOT_ALWAYS and one.measures[name].value is None)]
+    return names
 
 
 def _skipped(rule: Rule, out: Sequence[Result], why: str) -> list[str]:
@@ -364,8 +358,6 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         number, call, reason = _of_bounds(rule, item.check, bounds, least, most)
     else:
         call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
-        if item.check == "difference" and item.metric in NOT_ALWAYS and number.baseline is None:  # there was nothing to lose
-            call = "inconclusive"
     call, reason = _marked(item, call, reason)
     if lost := _lost(rule, item, number, before):
         call, reason = "fail", "; ".join(filter(None, [lost, reason]))

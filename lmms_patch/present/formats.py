@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.spec import KINDS
-from lmms_patch.runs.details import HealedByWords, JudgedBounds
+from lmms_patch.runs.details import JudgedBounds
 from lmms_patch.runs.typed import Digest
 from lmms_patch.stats.bounds import Count, Number, Parts, Some, one_of
 from lmms_patch.stats.resample import Estimate
@@ -297,7 +297,6 @@ class MagicTask(Struct, kw_only=True):
         results: the results file
         numbers: by metric (docs/magic.md)
         bounds: by metric, of numbers by the judge that lack verdicts; absent where none does
-        by_words: Self-Heal by words beside chance; absent where the run has none
         counts: docs that a convention touches
     """
 
@@ -310,7 +309,6 @@ class MagicTask(Struct, kw_only=True):
     results: str
     numbers: dict[str, Estimate]
     bounds: dict[str, JudgedBounds] | UnsetType = UNSET
-    by_words: HealedByWords | UnsetType = UNSET
     counts: dict[str, Count]
     warnings: list[str]
 

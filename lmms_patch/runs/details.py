@@ -287,24 +287,6 @@ class JudgedBounds(Struct):
     unjudged: Count
 
 
-class HealedByWords(Struct):
-    """Self-Heal by words beside chance.
-
-    Attributes:
-        healed: share of docs that are healed by words
-        chance: how often the same texts say corrections of other docs
-        above: mean of healed - chance
-        reported: whether it beats chance; else self_heal_words is null
-        undefined: docs that words cannot judge
-    """
-
-    healed: Share
-    chance: Share
-    above: Estimate
-    reported: bool
-    undefined: Count
-
-
 class MagicNumbers(Struct):
     """The numbers of a MAGIC task (docs/magic.md).
 
@@ -315,7 +297,6 @@ class MagicNumbers(Struct):
         by_type: the same by type of question
         counts: docs that a convention touches
         bounds: by metric, of numbers by the judge that lack verdicts; absent in older files
-        by_words: of Self-Heal; absent in older files, and where words can judge no doc
     """
 
     MORE: ClassVar[bool] = True
@@ -328,7 +309,6 @@ class MagicNumbers(Struct):
     warnings: list[str]
     by_type: dict[str, dict[str, Estimate]] | None = None
     bounds: dict[str, JudgedBounds] | UnsetType = UNSET
-    by_words: HealedByWords | UnsetType = UNSET
 
 
 class FramesRead(Struct):

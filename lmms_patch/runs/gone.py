@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _INSTEAD = {
     r".*adj_blind": "use ..._adj, which rests on answers on wrong images (run the task with the option 'null')",
+    "self_heal_words": "use self_heal, a judge's verdict (set MAGIC_JUDGE in the run)",
 }
 """What a number's name matches -> what takes its place."""
 _ENDS = "(_low|_high)?"
+PRIMARY = {"self_heal_words": "acc_synonym"}
+"""A number that a task was about, and that is no longer computed -> the number that the task is about now."""
 
 
 def instead(name: str) -> str:
@@ -26,3 +29,17 @@ def instead(name: str) -> str:
 def kept(numbers: Mapping[str, T]) -> dict[str, T]:
     """Return some numbers by name, without those that are no longer computed."""
     return {name: one for name, one in numbers.items() if not instead(name)}
+
+
+def of_magic(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the value of the metric ``magic`` (``details.MagicDetails``) without numbers that are no longer computed."""
+    magic = details.get("magic")
+    if not magic:
+        return details
+    left = {
+        "numbers": kept(magic["numbers"]),
+        "by_type": {name: kept(one) for name, one in (magic.get("by_type") or {}).items()},
+        "metric": PRIMARY.get(magic["metric"], magic["metric"]),
+        "warnings": [line for line in magic["warnings"] if not instead(line.partition(" ")[0])],
+    }
+    return {**details, "magic": {**magic, **left}}

@@ -125,11 +125,8 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
 
 
 def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
-    """Return the numbers of a MAGIC task; one by a judge that lacks verdicts brings its bounds, and Self-Heal by words its chance."""
-    bounds, words = stored_bounds(magic), magic.get("by_words")
-    said = {name: one.span for name, one in bounds.items() if one.matter}
-    if words:
-        said["self_heal_words"] = f"chance {words['chance']:.3f}"
+    """Return the numbers of a MAGIC task; one by a judge that lacks verdicts brings its bounds."""
+    said = {name: one.span for name, one in stored_bounds(magic).items() if one.matter}
     out = {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
     return {name: reading.noted(one, said[name]) if name in said else one for name, one in out.items()}
 

@@ -259,16 +259,18 @@ def _results(run: Run) -> Iterator[Result]:
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
             objects = {name: values.pop(name, None) for name in OBJECTS}  # a wrapped MAGIC task has both
             own = objects["magic" if described["kind"] == "magic" else "patch"]
-            details = own if isinstance(own, dict) else {}
+            details: Mapping[str, Any] = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
             if (version := (details.get("made") or {}).get("numbers") or 0) > NUMBERS:
                 said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
                 raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
+            details = gone.of_magic(details)
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
-            about = {**described, "metric": (details.get("magic") or {}).get("metric") or described["metric"]}
+            metric = (details.get("magic") or {}).get("metric") or described["metric"]
+            about = {**described, "metric": gone.PRIMARY.get(metric, metric)}
             yield Result(run, task, about, metrics, name, details, place)
 
 

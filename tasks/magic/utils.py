@@ -1,9 +1,9 @@
 """What the task files of MAGIC name: docs, prompts, scorer, aggregations. All of it is in lmms_patch.harness (docs/magic.md)."""
 
 from lmms_patch.harness.magic import docs
-from lmms_patch.harness.magic.tasks import healed_by_words, mean, micro_f1, micro_precision, micro_recall, process_results, unbound
+from lmms_patch.harness.magic.tasks import mean, micro_f1, micro_precision, micro_recall, process_results, unbound
 
-__all__ = ["healed_by_words", "mean", "micro_f1", "micro_precision", "micro_recall", "process_results", "unbound"]
+__all__ = ["mean", "micro_f1", "micro_precision", "micro_recall", "process_results", "unbound"]
 
 
 def every_box(_):

@@ -1,9 +1,6 @@
-"""What leaves for a tracker or another site: no secret of a results file, and no number without what failed calls make of it."""
+"""What leaves for another site: no number without what failed calls make of it."""
 
 import json
-import sys
-from contextlib import nullcontext
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,55 +8,9 @@ import yaml
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError
+from lmms_patch.runs.columns import tracked
 from lmms_patch.runs.run import read
 from tests.making.runs import crci_run, failing, mc_run, write_run
-
-SECRETS = ("sk-ABCDEF0123456789abcd", "hunter2secret", "hf_abcdefghijklmnopqrstuvwx")
-
-
-@pytest.fixture
-def uploaded(monkeypatch):
-    """A stand-in for MLflow: what it was given, by name."""
-    out = {}
-    mlflow = SimpleNamespace(
-        set_experiment=lambda name: None,
-        start_run=lambda **given: nullcontext(),
-        log_params=lambda given: out.update(params=json.dumps(given)),
-        log_metrics=lambda given: out.update(metrics=json.dumps(given)),
-        log_text=lambda text, name: out.update({name: text}),
-        log_artifact=lambda path: pytest.fail(f"{path} went out as it lies on the disk"),
-    )
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    return out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        f"model_version=m,api_key={SECRETS[0]},base_url=https://me:{SECRETS[1]}@host/v1,hf_token={SECRETS[2]}",
-        {"model_version": "m", "api_key": SECRETS[0], "nested": [{"password": SECRETS[1]}], "note": f"with {SECRETS[2]}"},
-    ],
-)
-def test_secrets_of_a_results_file_stay_here(tmp_path, uploaded, arguments):
-    path = write_run(tmp_path, {"toy_rci2": mc_run(n=30)})
-    data = json.loads(path.read_text())
-    data["config"] = {"model": "openai", "model_args": arguments, "resolved_cli_args": {"model_args": arguments, "verbosity": "INFO"}}
-    path.write_text(json.dumps(data))
-    api.publish(path, "mlflow")
-    for name, text in uploaded.items():
-        assert not any(secret in text for secret in SECRETS), name
-    sent = json.loads(uploaded[path.name])
-    assert "model_version" in json.dumps(sent["config"]["model_args"])
-    assert sent["results"] == data["results"]
-    assert sent["configs"] == data["configs"]
-
-
-def test_a_file_without_secrets_goes_out_as_it_is(tmp_path, uploaded):
-    path = write_run(tmp_path, {"toy_rci2": mc_run(n=30)})
-    api.publish(path, "mlflow")
-    assert uploaded[path.name] == path.read_text()
-    assert read(path).results[0].metrics["acc"] == json.loads(uploaded["metrics"])["toy_rci2/acc"]
-
 
 # --- failed calls ---------------------------------------------------------------------------------
 
@@ -149,13 +100,12 @@ def test_the_command_says_what_to_type(hub_run, tmp_path, capsys):
     assert main(["export", str(hub_run), "--output", str(file)]) == 0
 
 
-def test_a_standard_error_that_was_edited_is_not_sent(hub_run, uploaded, tmp_path):
+def test_a_standard_error_that_was_edited_is_not_sent(hub_run, tmp_path):
     """The column beside a value is no part of what is checked: the tracker gets the one of the analysis."""
     data = json.loads(hub_run.read_text())
     data["results"]["toy_rci2"]["acc_stderr,none"] = 1e-6
     for path in hub_run.parent.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / hub_run.name).write_text(json.dumps(data))
-    api.publish(tmp_path, "mlflow")
-    sent = json.loads(uploaded["metrics"])
-    assert sent["toy_rci2/acc_stderr"] == read(hub_run).results[0].measures["acc"].se > 0.01
+    sent = tracked(read(tmp_path / hub_run.name).results[0])
+    assert sent["acc_stderr"] == read(hub_run).results[0].measures["acc"].se > 0.01

@@ -98,7 +98,7 @@ def test_csv_and_json_lines_have_the_same_rows_and_nothing_that_acts(run, tmp_pa
     ("arguments", "told"),
     [
         (["--output", "a.xls"], "a table cannot be written as 'xls'; allowed: parquet, csv, jsonl"),
-        (["--to", "xls"], "--to must be parquet, csv, jsonl, every-eval-ever, eval-results, mlflow, trackio or wandb, not 'xls'"),
+        (["--to", "xls"], "--to must be parquet, csv, jsonl, every-eval-ever or eval-results, not 'xls'"),
         (["--task", "nothing"], "no task 'nothing'; allowed: toy_rci2, toy2_rci2"),
     ],
 )

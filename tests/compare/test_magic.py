@@ -256,7 +256,7 @@ def test_the_command_says_who_is_better(tmp_path):
     def docs(good):
         return [magic_doc(f"d{k:02}", (1,) if k < good else (2,), right=k < good) for k in range(60)]
 
-    heal = [magic_doc(f"d{k:02}/3-3", right=k < 20, healed_words=k < 20) for k in range(60)]
+    heal = [magic_doc(f"d{k:02}/3-3", right=k < 20) for k in range(60)]
     for name, good in (("a", 40), ("b", 55)):
         write_magic(tmp_path / name, {"all": docs(good), "selfheal": heal})
     found = tasks.compare(tmp_path / "a", tmp_path / "b")
@@ -280,21 +280,3 @@ def test_swapping_the_runs_turns_every_difference_round(tmp_path):
         back = other.differences[name].estimate
         assert found.estimate.value == pytest.approx(-back.value), name
         assert found.estimate.low == pytest.approx(-back.high, abs=0.04), name  # the draws are others
-
-
-def test_self_heal_by_words_is_compared_where_both_runs_report_it(tmp_path):
-    """40 of 60 against 20 of 60 where chance is a tenth; not where it is two thirds, and not with a run of an earlier version."""
-
-    def heal(name, hits, **more):
-        docs = [magic_doc(f"d{k:02}/3-3", healed_words=k < hits, **more) for k in range(60)]
-        return runs.read(write_magic(tmp_path / name, {"selfheal": docs})).results[0]
-
-    one, other = heal("one", 40, healed_chance=0.1), heal("other", 20, healed_chance=0.1)
-    assert magic.compare(one, other).differences["self_heal_words"].estimate.value == pytest.approx(-1 / 3)
-    for second, why in (
-        (heal("chance", 40, healed_chance=2 / 3), "in the second run 0.667 by words is not above chance"),
-        (heal("older", 40), "by a version that counted words otherwise"),
-    ):
-        found = magic.compare(one, second)
-        assert "self_heal_words" not in found.differences
-        assert any(line.startswith("self_heal_words: not compared") and why in line for line in found.warnings)

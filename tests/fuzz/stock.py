@@ -111,7 +111,7 @@ def _magic_runs(folder: Path) -> None:
         return [magic_doc(f"q{i}", used=[1 + (i + shift) % 3], right=i % 3 > shift, text=SAID, group=f"g{i // 2}", **more) for i in range(8)]
 
     nobox = [magic_doc(f"q{i}", relevant=(), boxes=0, right=i % 2 > 0, text=SAID, group=f"g{i // 2}") for i in range(8)]
-    healed = [magic_doc(f"q{i}/1", text=SAID, healed=bool(i % 2), healed_words=bool(i % 3)) for i in range(6)]
+    healed = [magic_doc(f"q{i}/1", text=SAID, healed=bool(i % 2)) for i in range(6)]
     for name, shift in (("magic_old", 0), ("magic_new", 1)):
         given = {"all": docs(shift), "relevant": docs(shift), "none": nobox, "selfheal": healed}
         write_magic(folder / "runs" / name, given, date=f"2026010{shift + 1}_000000", tasks=MAGIC)

@@ -374,7 +374,7 @@ MAGIC_TASKS = {"all": "toy_magic", "relevant": "toy_magic_relevant", "none": "to
 
 
 def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query", found=True, text="", doc="", **verdicts):
-    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed, healed_words, healed_chance."""
+    """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed."""
     return {
         "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
         "asked": {"doc": doc or f"d {name}", "prompt": "p"}, "boxes": boxes, "relevant": sorted(map(int, relevant)), "used": sorted(map(int, used)), "invented": sorted(invented), "dismissed": [],
@@ -395,12 +395,12 @@ def write_magic(
         records = [{"judge": {"model": judge}, **one} if judged else one for one in records]
         typed = [magic.Record(**one) for one in records]
         numbers, counts = magic.numbers(typed, variant, judged, DRAWS), magic.counts(typed, variant, judged)
-        bounds, words = magic.bounds(typed, variant, DRAWS) if judged else {}, magic.by_words(typed) if variant == "selfheal" else None
+        bounds = magic.bounds(typed, variant, DRAWS) if judged else {}
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
             "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
-            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged, bounds, words),
-            "bounds": {key: dataclasses.asdict(one) for key, one in bounds.items()}, **({} if words is None else {"by_words": dataclasses.asdict(words)}),
+            "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged, bounds),
+            "bounds": {key: dataclasses.asdict(one) for key, one in bounds.items()},
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}
         details_of = {

@@ -2,13 +2,18 @@
 
 import json
 
+import jsonschema
 import pytest
 
+from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError
 from lmms_patch.gate.rules import parse
+from lmms_patch.present.board.store import Store, find, load, to_text, update
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs.gone import instead, kept
+from lmms_patch.runs.run import read
+from tests.making.runs import magic_doc, write_magic
 from tests.stored import commands, differences, steady, stored, unpack
 
 
@@ -59,7 +64,71 @@ def test_show_prints_no_such_number(runs, capsys):
     assert "blind" not in printed
 
 
-@pytest.mark.parametrize("name", ["rci3_adj_blind", "pcri?_adj_blind", "*_adj_blind"])
+def by_words(data):
+    """Make of a run without a judge what earlier versions wrote: Self-Heal by words is what the task is about."""
+    task = data["results"]["toy_magic_selfheal"]
+    details, about = task["magic,none"], task["magic,none"]["magic"]
+    number = {**about["numbers"]["acc_exact"], "value": 0.9, "low": 0.8, "high": 0.95}
+    about |= {"metric": "self_heal_words", "numbers": {"self_heal_words": number, **about["numbers"]}}
+    about |= {"by_words": {"healed": 0.9, "chance": 0.1, "above": number, "reported": True, "undefined": 0}}
+    about |= {"by_type": {"query": dict(about["numbers"])}, "warnings": ["self_heal_words is not reported: 0.9 by words", *about["warnings"]]}
+    details["self_heal_words"] = task["self_heal_words,none"] = 0.9
+    data["configs"]["toy_magic_selfheal"]["metadata"]["magic"]["metric"] = "self_heal_words"
+
+
+@pytest.fixture(scope="module")
+def unjudged(tmp_path_factory):
+    """Two runs without a judge, by earlier versions: 30 and 20 of 60 answers are right."""
+    folder = tmp_path_factory.mktemp("unjudged")
+    for model, good in (("a", 30), ("b", 20)):
+        heal = [magic_doc(f"d{k:02}/3-3", right=k < good, kind="verify" if k % 2 else "query") for k in range(60)]
+        path = write_magic(folder / model, {"selfheal": heal}, model=model, change=by_words)
+        (log,) = path.parent.glob("*.jsonl")
+        log.write_text(log.read_text().replace('"magic": {', '"magic": {"healed_words": true, "healed_chance": 0.1, '))
+    return folder
+
+
+def test_a_run_about_self_heal_by_words_is_about_its_answers_now(unjudged, tmp_path, capsys):
+    a, b, out = str(unjudged / "a"), str(unjudged / "b"), str(tmp_path)
+    (result,) = read(next((unjudged / "a").glob("*_results.json"))).results
+    assert (result.described["metric"], result.measures["score"].value) == ("acc_synonym", 0.5)
+    (tmp_path / "rules.yaml").write_text("schema: 1\nrules: [{name: a, metric: score, min: 0.3}, {name: b, metric: score, max_drop: 0.5}]")
+    for line in (
+        ["magic", "show", a, b, "--json", f"{out}/show.json"],
+        ["show", a],
+        ["report", a, b, "--output", f"{out}/report"],
+        ["compare", a, b, "--json", f"{out}/compare.json"],
+        ["gate", a, "--baseline", b, "--config", f"{out}/rules.yaml", "--json", f"{out}/gate.json"],
+        ["leaderboard", a, b, "--output", f"{out}/board"],
+    ):
+        assert (main(line) or 0) == 0, line
+    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".csv", ".html", ".tex"))
+    assert "words" not in capsys.readouterr().out.replace("go by words", "")
+    assert "self_heal_words" not in written
+    jsonschema.validate(json.loads((tmp_path / "show.json").read_text()), schemas.load("magic-show"))
+    compared = json.loads((tmp_path / "compare.json").read_text())["tasks"][0]
+    assert (compared["metric"], compared["numbers"][0]["difference"]["value"]) == ("acc_synonym", pytest.approx(-1 / 6))
+
+
+def test_a_board_of_an_earlier_version_whose_runs_have_gone(unjudged, tmp_path):
+    """Its one number per task was Self-Heal by words; the answers were stored beside it."""
+    (folder := tmp_path / "board").mkdir()
+    store = update(Store(), find([unjudged]), folder).store
+    data = json.loads(to_text(store))
+    for run in data["runs"]:
+        run["files"][0]["path"] = "gone"
+        result = run["results"][0]
+        result["fingerprint"]["metric"] = result["metric"] = "self_heal_words"
+        result["numbers"] |= {
+            "self_heal_words": {**result["numbers"]["acc_exact"], "value": 0.9},
+            "score": {**result["numbers"]["acc_exact"], "value": 0.9},
+        }
+    (folder / "leaderboard.json").write_text(json.dumps(data))
+    old = load(folder)
+    assert [run.results for run in old.runs] == [run.results for run in store.runs]
+
+
+@pytest.mark.parametrize("name", ["rci3_adj_blind", "pcri?_adj_blind", "*_adj_blind", "self_heal_words"])
 def test_a_rule_on_it_is_told_what_took_its_place(name):
     with pytest.raises(OptionError) as told:
         parse({"schema": 1, "rules": [{"name": "a", "metric": name, "max": 0.1}]})

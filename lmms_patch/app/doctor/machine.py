@@ -16,7 +16,7 @@ FULL, LITTLE = 100e6, 1e9
 """Free bytes below which logs cannot be written, and may not be: a log takes about 3 kB per doc of ``_rci3``."""
 PREFIX = "LMMS_PATCH_"
 _YES = ("1", "ON", "YES", "TRUE")
-_OTHERS = ("LMMS_PATCH_TRACEBACK", "LMMS_PATCH_JOURNAL", "LMMS_PATCH_BROWSER", "LMMS_PATCH_CHROMIUM", "LMMS_PATCH_RANDOM", "LMMS_PATCH_TRACKERS")
+_OTHERS = ("LMMS_PATCH_TRACEBACK", "LMMS_PATCH_JOURNAL", "LMMS_PATCH_BROWSER", "LMMS_PATCH_CHROMIUM", "LMMS_PATCH_RANDOM")
 """Variables that are read elsewhere, the last four by our own tests."""
 
 

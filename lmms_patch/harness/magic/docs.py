@@ -19,10 +19,10 @@ from lmms_patch.harness.refuse import Refusal
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
-from lmms_patch.magic.items import MagicItem, ShownBoxes, Step, shown
+from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
 from lmms_patch.magic.rows import printable
 from lmms_patch.magic.score.extract import regions_of_steps, renumber
-from lmms_patch.magic.score.selfheal import Claim, Subsequence, claims, wrong_runs
+from lmms_patch.magic.score.selfheal import Subsequence, wrong_runs
 from lmms_patch.magic.settings import MagicSettings
 from lmms_patch.magic.sources import SUFFIXES
 from lmms_patch.resources import folder
@@ -45,7 +45,7 @@ _FEATURES = {
     "labels": datasets.Sequence(datasets.Value("string")),
     "first": datasets.Value("int32"),
     "last": datasets.Value("int32"),
-    **{name: datasets.Sequence(datasets.Value("string")) for name in ("prefix", "wrong", "corrections")},
+    **{name: datasets.Sequence(datasets.Value("string")) for name in ("prefix", "corrections")},
 }
 
 
@@ -80,8 +80,8 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
 
     Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and ``data`` as given.
     ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes of the item in their seeded order; ``drawn``
-    holds the number under which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``wrong`` and
-    ``corrections``: the wrong steps that have a correction, and these corrections. Texts name boxes by the numbers drawn.
+    holds the number under which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``corrections``:
+    those of its wrong steps that were written. Texts name boxes by the numbers drawn.
 
     Args:
         variant: one of ``results.VARIANTS``.
@@ -109,36 +109,6 @@ def left_out(variant: str, data: str = "") -> LeftOut:
     """Return what of the dataset the variant does not ask."""
     _, of_selfheal = _load(settings(), data)
     return of_selfheal if variant == "selfheal" else LeftOut(of_selfheal.name, of_selfheal.items)
-
-
-def others_claims(doc: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """Return what the corrections of docs on other images claim, of the doc's own dataset: chance is made of them."""
-    own = _cluster(doc["group"], doc["item"])
-    told = settings()
-    path, embedded = _source(told, doc["data"])
-    return tuple(claim for cluster, claim in _claims(path, told.split, embedded, _stamp(path)) if cluster != own)
-
-
-def _cluster(group: str | None, item: str) -> tuple[str, str]:
-    return ("group", group) if group else ("item", item)
-
-
-@functools.lru_cache(maxsize=8)
-def _claims(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[tuple[tuple[str, str], Claim], ...]:
-    """Return every claim of a dataset's corrections, with what its doc is resampled with."""
-    dataset, _ = _read(path, split, embedded, stamp)
-    out = []
-    for item in dataset.items:
-        for run in wrong_runs(item.steps).tested:
-            corrected = _corrected(item, run)
-            made = claims([step.correction for step in corrected], [step.text for step in corrected], item.question)
-            out += [(_cluster(item.group, item.id), claim) for claim in made]
-    return tuple(out)
-
-
-def _corrected(item: MagicItem, run: Subsequence) -> list[Step]:
-    """Return the wrong steps of a run that have a correction."""
-    return [step for step in item.steps[run.first - 1 : run.last] if step.correction.strip()]
 
 
 def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
@@ -215,7 +185,6 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
         "first": None,
         "last": None,
         "prefix": [],
-        "wrong": [],
         "corrections": [],
     }
     if variant != "selfheal":
@@ -233,14 +202,12 @@ def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str,
     def seen(text: str) -> str:
         return renumber(text, drawn.numbers, len(item.boxes))
 
-    corrected = _corrected(item, run)
     return {
         "id": f"{item.id}/{run.first}-{run.last}",
         "first": run.first,
         "last": run.last,
         "prefix": [seen(text) for text in run.prefix],
-        "wrong": [seen(step.text) for step in corrected],
-        "corrections": [seen(step.correction) for step in corrected],
+        "corrections": [seen(correction) for correction in run.corrections],
     }
 
 

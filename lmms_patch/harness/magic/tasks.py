@@ -131,10 +131,7 @@ def item(record: results.Record, metric: str) -> Any:
     if metric.startswith("magiscore_") and metric.endswith("_micro"):
         one = results.item_score(record)
         return {"tp": one.tp, "fp": one.fp, "fn": one.fn}
-    value = results.score(record, metric)
-    if metric == "self_heal_words" and value is not None:
-        return {"score": value, "chance": record.healed_chance, "cluster": results.clusters([record])[0]}
-    return value
+    return results.score(record, metric)
 
 
 def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
@@ -172,16 +169,8 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "synonym": matching.synonym(parsed.answer, doc["answer"]),
     }
     if doc["variant"] == "selfheal":
-        record |= {"first": doc["first"], "last": doc["last"], **_by_words(doc, parsed.reasoning, count)}
+        record |= {"first": doc["first"], "last": doc["last"]}
     return record
-
-
-def _by_words(doc: Mapping[str, Any], reasoning: str, boxes: int) -> dict[str, Any]:
-    """Return whether a continuation heals by words, and how often it would by chance."""
-    own, said = selfheal.claims(doc["corrections"], doc["wrong"], doc["question"]), selfheal.read_sentences(reasoning)
-    seed = int(digest([docs.settings().seed, doc["id"]]), 16)
-    chance = selfheal.chance_by_words(said, own, docs.others_claims(doc), doc["question"], boxes, seed)
-    return {"healed_words": selfheal.healed_by_words(said, own), "healed_chance": chance}
 
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
@@ -234,13 +223,6 @@ def mean(items: list[Any]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def healed_by_words(items: list[Any]) -> float | None:
-    """Return the share of docs that are healed by words; None where it is not above chance (``results.by_words``)."""
-    known = [one for one in items if one is not None]
-    above = selfheal.above_chance(*([one[key] for one in known] for key in ("score", "chance", "cluster")))
-    return mean([one["score"] for one in known]) if above.low is not None and above.low > 0 else None
-
-
 def micro_precision(items: list[Any]) -> float | None:
     """Compute TP / (TP + FP) of the sums over docs (paper, 4.1)."""
     return _ratio(items, {"tp": 1}, {"tp": 1, "fp": 1})
@@ -285,8 +267,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
     numbers = results.numbers(records, variant, judged, seed=SEED)
     counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
     bounds = results.bounds(records, variant, seed=SEED) if judged else {}
-    words = results.by_words(records) if variant == "selfheal" else None
-    notes = results.warnings(counts, judged, bounds, words)
+    notes = results.warnings(counts, judged, bounds)
     if missing.items:
         notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
     for line in notes:
@@ -320,7 +301,6 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
                 **({"judged_by": judge.described()} if judge is not None else {}),
                 "numbers": {name: results.to_json(one) for name, one in numbers.items()},
                 "bounds": {name: dataclasses.asdict(one) for name, one in bounds.items()},
-                **({"by_words": dataclasses.asdict(words)} if words is not None else {}),
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,
                 "left_out": {"items": missing.items, "at_start": missing.at_start, "near_end": missing.near_end, "uncorrected": missing.uncorrected},

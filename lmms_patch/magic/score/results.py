@@ -12,7 +12,6 @@ All numbers come from the records of docs alone, so a finished run gives them ag
 | ``acc_exact``, ``acc_synonym`` | every one | final answer right by its words (``matching``): no judge | |
 | ``acc_short``, ``acc_full`` | every one, with a judge | judged against the short and the full gold answer | 4.2 |
 | ``self_heal`` | selfheal, with a judge | share of injected wrong runs that the continuation corrects | 4.3 |
-| ``self_heal_words`` | selfheal | the same by words (``selfheal.says``): no judge; given where it beats chance alone | |
 | ``answer_found`` | every one | share of responses that mark an answer | |
 
 All are fractions in 0..1.
@@ -20,10 +19,6 @@ All are fractions in 0..1.
 A number by the judge is of the docs with a verdict: with s of k right, s / k. It has **bounds** (``bounds``): where u more docs should have a verdict
 and have none, it would be s / (k + u) were all of these wrong, and (s + u) / (k + u) were all right. A doc without the gold answer that the number
 needs is no part of either.
-
-``self_heal_words`` is h̄, the mean over docs of h (0 or 1). Each doc has a **chance** c in 0..1: how often its text says corrections of other docs
-(``selfheal.chance_by_words``). It beats chance where the 95 % interval of the mean of h − c, docs of an image drawn together, lies above 0. Where it
-does not, its value is None, with the reason (``by_words``).
 """
 
 from __future__ import annotations
@@ -31,19 +26,15 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
-import numpy as np
 from msgspec import Meta, Struct
 
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
-from lmms_patch.magic.score.selfheal import above_chance
 from lmms_patch.magic.score.verdicts import NO_GOLD
 from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats import intervals
-from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
 
 SCHEMA: Final = 1
@@ -77,9 +68,7 @@ class Record(Struct, kw_only=True):
         short, full: whether it is right by the judge; None: no verdict.
         judge: what the judge said.
         first, last: of Self-Heal: the wrong run.
-        healed, healed_words: of Self-Heal: whether the run is corrected, by the judge and by words; None: no verdict.
-        healed_chance: of Self-Heal: how often the same text says corrections of other docs, 0..1; None in records of earlier versions, and without
-            ``healed_words``.
+        healed: of Self-Heal: whether the run is corrected, by the judge; None: no verdict.
         failed: what came in place of an answer: the call failed; None where an answer came.
     """
 
@@ -106,19 +95,18 @@ class Record(Struct, kw_only=True):
     first: Any = None
     last: Any = None
     healed: bool | None = None
-    healed_words: bool | None = None
-    healed_chance: Annotated[float, Meta(ge=0, le=1)] | None = None
     failed: str | None = None
     dismissed: list[BoxNumber] | None = None
 
     LATE: ClassVar[tuple[str, ...]] = ("dismissed",)
+    GONE: ClassVar[tuple[str, ...]] = ("healed_words", "healed_chance")
 
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
 REGIONS = ("regions_exhaustive", "regions_unused", "regions_dismissed", "regions_invented")
 ANSWERS = {"acc_exact": "exact", "acc_synonym": "synonym"}
 JUDGED = {"acc_short": "short", "acc_full": "full"}
-HEALED = {"self_heal": "healed", "self_heal_words": "healed_words"}
+HEALED = {"self_heal": "healed"}
 LOWER_IS_BETTER = ("regions_exhaustive", "regions_unused", "regions_invented")
 NEUTRAL_WHERE_RELEVANT = ("regions_exhaustive",)
 """Metrics without a better direction where only relevant boxes are drawn: the model is then asked to use them all."""
@@ -136,16 +124,14 @@ def metrics(variant: str, judged: bool) -> tuple[str, ...]:
         regions = (*MAGISCORE, *REGIONS)
     elif variant == "none":
         regions = ("regions_invented",)
-    healed = tuple(name for name in HEALED if judged or name != "self_heal") if variant == "selfheal" else ()
+    healed = tuple(HEALED) if judged and variant == "selfheal" else ()
     return (*healed, *regions, *(JUDGED if judged else ()), *ANSWERS, "answer_found")
 
 
 def primary(variant: str, judged: bool) -> str:
     """Return the main metric of a variant: boards and gates take it where none is named."""
-    if variant == "selfheal":
-        return "self_heal" if judged else "self_heal_words"
-    if variant == "none":
-        return "acc_short" if judged else "acc_synonym"
+    if variant in ("selfheal", "none"):
+        return ("self_heal" if variant == "selfheal" else "acc_short") if judged else "acc_synonym"
     return "magiscore_f1_macro"
 
 
@@ -229,60 +215,6 @@ def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: f
     return out
 
 
-# --- Self-Heal by words, and chance ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ByWords:
-    """Self-Heal by words beside chance.
-
-    Attributes:
-        healed: share of docs that are healed by words.
-        chance: mean of the docs' chances.
-        above: mean of healed - chance, with its interval.
-        reported: whether it beats chance, so that ``self_heal_words`` has a value.
-        undefined: how many docs words cannot judge: the correction says nothing but words of its step and the question.
-    """
-
-    healed: Share
-    chance: Share
-    above: Estimate
-    reported: bool
-    undefined: Count
-
-    @property
-    def reason(self) -> str:
-        """Why it is not reported."""
-        above = self.above
-        if above.low is None or above.high is None:
-            return f"{self.healed:.3f} by words; not told from chance, {self.chance:.3f}: {above.reason}"
-        by = f"{above.value:+.3f} [{above.low:+.3f}, {above.high:+.3f}]"
-        return f"{self.healed:.3f} by words is not above chance, {self.chance:.3f} with corrections of other docs ({by}): only a judge can tell"
-
-
-def by_words(records: Sequence[Record]) -> ByWords | None:
-    """Return Self-Heal by words beside chance; None where no doc is judged by words, or the records of an earlier version have no chance.
-
-    The bootstrap has its own fixed draws, level and seed: whether a number is reported must not depend on how its interval is shown.
-    """
-    kept = [record for record in answered(records) if record.healed_words is not None]
-    chances = [record.healed_chance for record in kept if record.healed_chance is not None]
-    if not kept or len(chances) < len(kept):
-        return None
-    healed = [bool(record.healed_words) for record in kept]
-    above = above_chance(healed, chances, clusters(kept))
-    reported = above.low is not None and above.low > 0
-    mean_of = [float(np.mean(values)) for values in (healed, chances)]
-    undefined = sum(record.healed_words is None for record in answered(records))
-    return ByWords(mean_of[0], mean_of[1], above, reported, undefined)
-
-
-def withheld(records: Sequence[Record], metric: str) -> str:
-    """Return why a number is not reported although docs count in it; empty where it is."""
-    found = by_words(records) if metric == "self_heal_words" else None
-    return "" if found is None or found.reported else found.reason
-
-
 # --- all of them ------------------------------------------------------------------------------------
 
 
@@ -305,8 +237,6 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
             out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
-            if why := withheld(records, name):
-                out[name] = dataclasses.replace(out[name], value=None, se=None, low=None, high=None, reason=why)
     return out
 
 
@@ -337,14 +267,13 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
     return out
 
 
-def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None, words: ByWords | None = None) -> list[str]:
+def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None) -> list[str]:
     """Return what a reader of the numbers must know, one line each.
 
     Args:
         found: the counts.
         judged: whether there was a judge.
         bounded: the bounds of numbers by the judge.
-        words: Self-Heal by words beside chance.
     """
     out = []
     docs = found["docs"]
@@ -358,8 +287,6 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
             if one is not None and one.matter:
                 line += f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"
             out.append(line)
-    if words is not None and not words.reported:
-        out.append(f"self_heal_words is not reported: {words.reason}")
     if found.get("failed"):
         share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
         out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
@@ -370,7 +297,7 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
     if found.get("no_relevant_box"):
         out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: they do not count in recall and F1 (docs/magic.md)")
     if not judged:
-        out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy (set MAGIC_JUDGE)")
+        out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy, and Self-Heal has no number (set MAGIC_JUDGE)")
     return out
 
 

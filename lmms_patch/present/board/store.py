@@ -624,6 +624,9 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
             raise ValueError(f"fingerprint: {clean(name)} is no plain value")
     if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
+    if (metric := gone.PRIMARY.get(given["metric"])) in given["numbers"]:
+        given |= {"metric": metric, "fingerprint": {**given["fingerprint"], "metric": metric}}
+        given["numbers"] = {**given["numbers"], "score": given["numbers"][metric]}
     given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in gone.kept(given["numbers"]).items()}
     if missing := [name for name in _needed(given) if name not in given["numbers"]]:

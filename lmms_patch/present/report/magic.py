@@ -81,8 +81,7 @@ def overview(entries: Sequence[Entry]) -> Sheet:
         numbers = numbers_of(entry.whole)
         healed = numbers_of(healing[-1].whole) if healing else {}
         row: dict[str, Cell] = {**_about(entry), "docs": entry.whole.docs, **{name: numbers.get(name) for name in _OVERVIEW}}
-        row |= {name: healed.get(name) for name in ("self_heal", "self_heal_words")}
-        rows.append(row)
+        rows.append({**row, "self_heal": healed.get("self_heal")})
     used = {name for row in rows for name, cell in row.items() if cell is not None}
     heads = (_MODEL, _DATA, _DOCS, *columns(used), _JUDGE)
     note = "As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. "

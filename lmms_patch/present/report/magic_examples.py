@@ -38,19 +38,13 @@ def right(record: Record) -> tuple[bool, str]:
     return (record.synonym, "by synonyms") if record.short is None else (record.short, "by the judge")
 
 
-def healed(record: Record) -> bool | None:
-    """Return whether the injected error is corrected: by the judge where there is a verdict, else by words."""
-    return record.healed_words if record.healed is None else record.healed
-
-
 def rule_of(record: Record) -> str | None:
     """Return the rule that a doc falls under; None where nothing is known of its answer."""
     is_right, _ = right(record)
     if record.failed is not None:
         return None
     if record.variant == "selfheal":
-        is_healed = healed(record)
-        return None if is_healed is None else "healed" if is_healed else "not healed"
+        return None if record.healed is None else "healed" if record.healed else "not healed"
     if record.invented:
         return "invented"
     if not record.boxes:
@@ -112,7 +106,7 @@ def example(entry: str, rule: str, line: Line, image: str | None = None) -> Regi
         cut(line.response.strip(), RESPONSE),
         is_right,
         by,
-        healed(record) if record.variant == "selfheal" else None,
+        record.healed,
         tuple(BoxUse(number, number in record.relevant, number in record.used) for number in range(1, count + 1)),
         tuple(sorted(record.invented)),
         image,

@@ -19,10 +19,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "magiscore_recall_micro": ("R micro", "relevant boxes used over relevant boxes, both summed over docs"),
     "magiscore_f1_micro": ("F1 micro", "2 TP / (2 TP + FP + FN), summed over docs"),
     "self_heal": ("Self-Heal", "share of injected wrong runs of steps that the continuation corrects, by a judge (MAGIC paper, 4.3)"),
-    "self_heal_words": (
-        "Self-Heal by words",
-        "the same without a judge: the continuation says the correction; given where it beats chance alone; not the paper's number",
-    ),
     "regions_exhaustive": (
         "all used",
         "share of docs with a box on which every box is used; where adversarial boxes are drawn, lower is better (MAGIC paper, 5.3)",

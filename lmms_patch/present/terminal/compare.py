@@ -25,7 +25,7 @@ _SIGNED = Column("", "", signed=True)
 _MAGIC = (
     (("magiscore_f1_macro",), "{higher} looks more at the boxes that the question needs, and at those only", "in region focus"),
     (("acc_short", "acc_synonym"), "{higher} answers better", "in the final answers"),
-    (("self_heal", "self_heal_words"), "{higher} corrects more of the injected errors", "in self-correction"),
+    (("self_heal",), "{higher} corrects more of the injected errors", "in self-correction"),
 )
 """Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
 FIRST = 3

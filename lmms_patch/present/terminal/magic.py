@@ -125,7 +125,6 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "results": str(task.result.run.path),
                 "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
                 **({"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}} if (found := stored_bounds(task.about)) else {}),
-                **({"by_words": words} if (words := task.about.get("by_words")) else {}),
                 "counts": task.about.get("counts", {}),
                 "warnings": list(task.about.get("warnings", [])),
             }

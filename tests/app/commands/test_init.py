@@ -19,7 +19,7 @@ from lmms_patch import __version__
 from lmms_patch.app import api, api_init, schemas
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import Options, from_file
-from lmms_patch.errors import OptionError, RecordError, UnknownNameError
+from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.gate import derive
 from lmms_patch.stats.resample import Estimate
 from tests.harness.toys import Model, metrics, rows, run, write_task
@@ -384,10 +384,7 @@ def test_every_option_belongs_to_some_way_of_wrapping():
         (["task", "mosaic_local_rci3", "--name", "a/b"], "--name 'a/b': must be letters"),
         (["task", "mosaic_local_rci3", "--name", "gqa"], "--name gqa: lmms-eval has a task, group or tag of this name"),
         (["task", "librispeech_test_other_rci3"], "librispeech_test_other_rci3: librispeech_test_other cannot be wrapped: "),
-        (["suite", "ours", "mosaic_local", "mosaic_cont"], "mosaic_cont: lmms-eval knows no such task, group or tag; did you mean mosaic_count"),
-        (["suite", "ours", "mosaic_local", "mosaic_count_rci3"], "mosaic_local is a base, mosaic_count_rci3 is wrapped"),
-        (["suite", "ours_rci3", "mosaic_local"], "NAME ours_rci3: reads as a wrapped name"),
-        (["suite", "mmstar", "mosaic_local"], "NAME mmstar: lmms-eval has a task"),
+        (["suite", "ours", "mosaic_local"], "init suite is gone: one name for several tasks is a group of lmms-eval, two lines in a file"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(words, said, tmp_path, monkeypatch, capsys):
@@ -406,19 +403,16 @@ def test_a_task_with_a_judge_says_so(tmp_path):
     assert "\nallow_judge: true  # its scorer calls a judge model" in path.read_text()
 
 
-# --- suite ------------------------------------------------------------------------------------------------
+# --- one name for several tasks ---------------------------------------------------------------------------
 
 
-def test_a_suite_is_asked_by_one_name(tmp_path, capsys):
-    write_task(tmp_path, "one", rows(3))
-    write_task(tmp_path, "two", rows(3))
-    assert main(["init", "suite", "ours", "one", "two", "--include-path", str(tmp_path), "--output", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith(f"next: lmms-eval --model MODEL --include_path {tmp_path} --tasks ours_rci3 ")
-    found = run(Model(), "ours_rci2", tmp_path)
-    assert {"one_rci2", "two_rci2"} <= set(found["results"])
-    made = api.init.suite("weekly", ["one_rci2", "two_blind"], include_path=tmp_path, output=tmp_path)
-    assert "--tasks weekly " in made.type[0]
-    found = run(Model(), "weekly", tmp_path)
-    assert {"one_rci2", "two_blind"} <= set(found["results"])
-    with pytest.raises(UnknownNameError):
-        api.init.suite("other", ["three"], include_path=tmp_path, output=tmp_path)
+def test_the_group_that_the_guide_shows(tmp_path):
+    """Its two lines, of tasks that are here: as bases that are wrapped together, and as wrapped names."""
+    guide = (ROOT / "docs" / "guides" / "unstuck.md").read_text()
+    shown = guide.partition("```yaml\n")[2].partition("```")[0]
+    assert yaml.safe_load(shown) == {"group": "ours", "task": ["mosaic_local", "mosaic_count"]}
+    for name in ("one", "two"):
+        write_task(tmp_path, name, rows(3))
+    for group, members, asked in (("ours", "one, two", "ours_rci2"), ("weekly", "one_rci2, two_rci2", "weekly")):
+        (tmp_path / f"{group}.yaml").write_text(shown.replace("ours", group).replace("mosaic_local, mosaic_count", members))
+        assert {"one_rci2", "two_rci2"} <= set(run(Model(), asked, tmp_path)["results"])

@@ -100,16 +100,11 @@ def test_self_heal_asks_about_every_run_within_the_bounds(runs):
 
 
 def test_the_derivations_by_hand():
-    """96 boxes are relevant and 232 adversarial; ``distracted`` resists on 24 of 60 items, which have 20 of the 45 wrong runs.
-
-    Words can judge 35 of these 45, 16 of them where it resists.
-    """
+    """96 boxes are relevant and 232 adversarial; ``distracted`` resists on 24 of 60 items, which have 20 of the 45 wrong runs."""
     assert truth("all", "all")["magiscore_precision_micro"] == 96 / 328
     assert truth("all", "all")["magiscore_f1_micro"] == 2 * 96 / (328 + 96)
     assert truth("distracted", "all")["magiscore_precision_micro"] == 96 / (96 + 36)
     assert truth("distracted", "all")["acc_synonym"] == 24 / 60
     assert truth("distracted", "selfheal")["acc_synonym"] == 20 / 45
-    assert truth("distracted", "selfheal")["self_heal_words"] == 16 / 35
-    assert truth("wrong", "selfheal")["self_heal_words"] is None
     assert truth("none", "all")["magiscore_precision_micro"] is None
     assert truth("none", "all")["magiscore_precision_macro"] == 0

@@ -48,7 +48,7 @@ def test_injected_texts_name_the_boxes_as_they_are_drawn(magic_data, monkeypatch
     doc = load("magic_selfheal").eval_docs[0]
     number = {file_place(box): drawn for box, drawn in zip(doc["boxes"], doc["drawn"], strict=True)}
     assert doc["prefix"] == ["I look at the whole image.", f"R{number[1]} shows a thing.", f"R{number[3]} is green."]
-    assert (doc["wrong"], doc["corrections"]) == ([f"R{number[3]} is green."], [f"R{number[3]} is red."])
+    assert doc["corrections"] == [f"R{number[3]} is red."]
 
 
 def test_the_seed_mixes_the_boxes(magic_data, monkeypatch):
@@ -183,7 +183,6 @@ def doc_of(variant="all", **changes):
         "relevant": [False, True, False, True],
         "drawn": [1, 2, 3, 4],
         "prefix": [],
-        "wrong": [],
         "corrections": [],
     }
     return {**doc, **changes}
@@ -245,21 +244,6 @@ def test_a_failed_call_is_no_response(said):
     assert {name: value for name, value in items.items() if value is not None} == {"magic": items["magic"]}
 
 
-@pytest.mark.parametrize(
-    ("said", "healed"),
-    [
-        ("Wait, R3 is red after all. Answer: red", True),
-        ("R3 is green. So it goes. Answer: green", False),
-        ("I think that settles it. Answer: red", False),
-        ("**Thought Process**: I look. R3 is green. No, actually R3 is red. Answer: red", True),  # after the injected steps once more
-        ("I look. R3 is green. Answer: red", False),
-    ],
-)
-def test_self_heal_by_words(said, healed):
-    doc = doc_of("selfheal", first=2, last=2, prefix=["I look.", "R3 is green."], wrong=["R3 is green."], corrections=["R3 is red."])
-    assert tasks.process_results(doc, [said])["magic"]["healed_words"] is healed
-
-
 # --- whole runs -----------------------------------------------------------------------------------
 
 
@@ -282,7 +266,7 @@ def test_a_run_gives_the_numbers_and_the_log(magic_data, kind, monkeypatch):
     assert got["acc_exact"] == pytest.approx(2 / 3)
     assert metrics(found, "magic_relevant")["magiscore_f1_macro"] == pytest.approx(2 / 3)  # of two, one
     assert metrics(found, "magic_nobox")["regions_invented"] == 1.0
-    assert metrics(found, "magic_selfheal")["self_heal_words"] is None  # it heals nothing, which is no more than chance
+    assert not any("heal" in name for name in metrics(found, "magic_selfheal"))  # a judge's number, and there is none
     details = found["results"]["magic"]["magic,none"]
     assert details["magic"]["numbers"]["magiscore_f1_macro"]["value"] == pytest.approx(got["magiscore_f1_macro"])
     assert details["records"] == 3

@@ -119,28 +119,11 @@ def healed(script: str, item: dict[str, Any]) -> bool:
     return script in ("right", "distracted") and not lost(script, "selfheal", item)
 
 
-def told_by_words() -> set[str]:
-    """The Self-Heal docs whose correction says a word, or box, that neither its step nor the question has: the others words cannot judge."""
-    out = set()
-    for item in items():
-        for first, last in heals()[item["id"]]:
-            steps = [step for step in item["steps"][first - 1 : last] if step["correction"]]
-            if any(_words(step["correction"]) - _words(step["text"]) - _words(item["question"]) - {"a", "an"} for step in steps):
-                out.add(f"{item['id']}/{first}-{last}")
-    return out
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[a-z0-9]+", text.lower()))
-
-
 def truth(script: str, variant: str) -> dict[str, float | None]:
     """Every metric of a run without a judge."""
     out: dict[str, float | None] = {**answer_truth(script, variant)}
     if variant == "selfheal":
-        told = [item for item in items() for first, last in heals()[item["id"]] if f"{item['id']}/{first}-{last}" in told_by_words()]
-        share = _mean([float(healed(script, item)) for item in told])
-        return {**out, "self_heal_words": share or None}  # who heals nothing is not above chance
+        return out
     regions = region_truth(script, variant)
     return {**out, **(regions if variant != "none" else {"regions_invented": regions["regions_invented"]})}
 

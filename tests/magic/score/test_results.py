@@ -71,10 +71,10 @@ def test_counts_name_what_is_behind_the_numbers():
 @pytest.mark.parametrize(
     ("variant", "judged", "first", "absent"),
     [
-        ("all", False, "magiscore_precision_micro", {"self_heal", "self_heal_words", "acc_short"}),
+        ("all", False, "magiscore_precision_micro", {"self_heal", "acc_short"}),
         ("relevant", True, "magiscore_precision_micro", {"self_heal"}),
         ("none", False, "regions_invented", {"magiscore_f1_macro", "acc_short", "regions_unused"}),
-        ("selfheal", False, "self_heal_words", {"self_heal", "magiscore_f1_macro", "acc_full"}),
+        ("selfheal", False, "acc_exact", {"self_heal", "magiscore_f1_macro", "acc_full"}),
         ("selfheal", True, "self_heal", {"magiscore_f1_macro"}),
     ],
 )
@@ -102,10 +102,10 @@ def test_an_accuracy_is_of_the_docs_that_have_a_verdict_and_says_so():
 
 
 def test_self_heal_is_a_share_of_runs_resampled_by_item():
-    docs = [record("x/2-2", healed_words=True), record("x/4-5", healed_words=False), record("y/3-3", healed_words=True)]
+    docs = [record(name, healed=healed, judge={"model": "m"}) for name, healed in (("x/2-2", True), ("x/4-5", False), ("y/3-3", True))]
     for doc, item in zip(docs, "xxy", strict=True):
         doc.item = item
-    found = results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"]
+    found = results.numbers(docs, "selfheal", judged=True, draws=200)["self_heal"]
     assert found.value == pytest.approx(2 / 3)
     assert (found.n, found.clusters) == (3, 2)
 
@@ -197,29 +197,3 @@ def test_what_is_due_a_verdict():
     counts = results.counts(results.answered(docs), "all", True)
     assert (counts["unjudged_acc_full"], counts["without_gold_acc_full"]) == (3, 2)
     assert "2 of them for want of a gold answer" in " ".join(results.warnings(counts, True, found))
-
-
-@pytest.mark.parametrize(("hits", "chance", "reported"), [(40, 40 / 60, False), (40, 0.2, True), (0, 0.0, False), (60, 1.0, False), (12, 0.02, True)])
-def test_self_heal_by_words_is_a_number_where_it_beats_chance(hits, chance, reported):
-    docs = [record(str(i), variant="selfheal", healed_words=i < hits, healed_chance=chance) for i in range(60)]
-    docs.append(record("words cannot tell", variant="selfheal"))
-    found, words = results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"], results.by_words(docs)
-    assert (words.healed, words.chance, words.undefined, words.reported) == (pytest.approx(hits / 60), pytest.approx(chance), 1, reported)
-    assert words.above.value == pytest.approx(hits / 60 - chance)
-    assert found.value == (pytest.approx(hits / 60) if reported else None)
-    told = results.warnings(results.counts(docs, "selfheal", False), False, {}, words)
-    assert any("self_heal_words is not reported" in line for line in told) != reported
-    if not reported:
-        assert "by words" in found.reason
-
-
-def test_docs_of_one_image_are_no_evidence_each():
-    """All 60 docs of 6 images: an image's docs are healed together, so there are 6 observations and no interval."""
-    docs = [record(str(i), variant="selfheal", group=f"sheet {i % 6}", healed_words=i % 6 < 3, healed_chance=0.3) for i in range(60)]
-    assert not results.by_words(docs).reported
-
-
-def test_records_of_an_earlier_version_keep_their_number():
-    docs = [record(str(i), variant="selfheal", healed_words=i < 3) for i in range(60)]
-    assert results.by_words(docs) is None
-    assert results.numbers(docs, "selfheal", judged=False, draws=200)["self_heal_words"].value == 0.05

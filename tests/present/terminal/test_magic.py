@@ -16,7 +16,7 @@ def run(tmp_path_factory):
     """60 docs: half without a verdict on the short answer, none without one on the full. Self-Heal by words 40 of 60, where chance is .06."""
     folder = tmp_path_factory.mktemp("run")
     judged = [magic_doc(f"doc {i:03}", right=i < 30, short=True if i < 30 else None, full=True) for i in range(60)]
-    heal = [magic_doc(f"doc {i:03}/3-3", healed_words=i < 40, healed_chance=0.06, healed=i < 40) for i in range(60)]
+    heal = [magic_doc(f"doc {i:03}/3-3", healed=i < 40) for i in range(60)]
     return write_magic(folder, {"all": judged, "selfheal": heal}, judge="j").parent
 
 
@@ -34,19 +34,6 @@ def test_bounds_stand_beside_the_number(run):
     assert "were all unjudged wrong it would be 0.500, were all right 1.000" in text
 
 
-def test_chance_stands_beside_self_heal_by_words(run):
-    rows, _ = shown(run)
-    assert "0.667" in rows["self_heal_words"]
-    assert "chance 0.060" in rows["self_heal_words"]
-
-
-def test_a_number_at_chance_is_not_shown_and_the_reason_is(tmp_path):
-    heal = [magic_doc(f"doc {i:03}/3-3", healed_words=i < 40, healed_chance=0.66) for i in range(60)]
-    rows, text = shown(write_magic(tmp_path, {"selfheal": heal}).parent)
-    assert "N/A" in rows["self_heal_words"]
-    assert "mind: self_heal_words is not reported: 0.667 by words is not above chance, 0.660 with corrections of other docs" in text
-
-
 @pytest.mark.parametrize(("unjudged", "told"), [(1, False), (2, True)])
 def test_bounds_within_a_point_are_not_shown(tmp_path, unjudged, told):
     docs = [magic_doc(f"doc {i:03}", short=None if i < unjudged else True, full=True) for i in range(100)]
@@ -58,10 +45,8 @@ def test_bounds_within_a_point_are_not_shown(tmp_path, unjudged, told):
 def test_the_file_and_the_page_hold_them(run, tmp_path):
     data = magic.to_json(api.magic.show(run))
     jsonschema.validate(json.loads(json.dumps(data)), schemas.load("magic-show"))
-    first, heal = data["tasks"]
+    first, _ = data["tasks"]
     assert (first["bounds"]["acc_short"]["low"]["value"], first["bounds"]["acc_short"]["high"]["value"]) == (0.5, 1.0)
-    assert heal["by_words"]["reported"]
     build.build([run], tmp_path / "report", count=0)
     page = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "report").rglob("*.html"))
     assert "0.500 to 1.000 with the unjudged" in page
-    assert "chance 0.060" in page
