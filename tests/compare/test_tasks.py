@@ -165,7 +165,7 @@ def test_clusters_and_mcnemar(tmp_path):
 
 def test_docs_are_counted_and_ten_are_named(tmp_path):
     finish(tmp_path / "a", docs(0.5))
-    finish(tmp_path / "b", docs(0.6)[14:])
+    finish(tmp_path / "b", docs(0.6)[14:], about={"config": {"offset": 14}})
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
     assert "14 docs only in A, left out: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (4 more)" in shown_of(found)
     assert found.to_json()["tasks"][0]["only_first"] == list(range(14))
