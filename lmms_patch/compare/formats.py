@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.stats.bounds import Count, Level, Number, Share, Some
+from lmms_patch.ask.spec import ANY_INDEX
+from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
 
@@ -106,7 +107,7 @@ class TaskJson(Struct, kw_only=True):
     warnings: list[str]
     base: str
     kind: str
-    index: Literal["rci", "pcri", "trci", None]
+    index: Annotated[str, one_of(ANY_INDEX.split("|"))] | None
     higher: bool
     clusters: Some | None
     draws: Count

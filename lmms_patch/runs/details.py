@@ -86,7 +86,7 @@ class TaskOptions(Struct):
     merged: dict[str, list[str | int]] | None = None
 
 
-class ClipFrames(Struct):
+class ClipFrames(Struct, omit_defaults=True):
     """Which frames of a video make a clip.
 
     Attributes:

@@ -1,14 +1,14 @@
-"""Every number of runs of the first version, as this version makes it: ``tests.stored`` says what is compared. And schemas, of real files."""
+"""Every number of stored runs, as this version makes it: ``tests.stored`` says what is compared. And schemas, of real files."""
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.figures import canvas
 from tests.making.reports import undrawn
 from tests.places import ROOT
@@ -34,20 +34,34 @@ def test_every_number_of_earlier_runs_stays(made):
     found, before = made[-1], stored()
     assert found.keys() == before.keys()
     assert not list(differences(before, found))
-    assert {name.split()[0] for name, of in found.items() if of["wrote"]} == set(SCHEMAS)
+    assert {name.split()[0] for name, of in found.items() if of["wrote"]} == {*SCHEMAS, "show", "gap", "export"}
 
 
-EACH = 4
-"""Of each log every fourth line is held against the schema, and the first."""
+NOTHING = ["analyze regions_a", "analyze regions_b", "analyze tst", "analyze damaged", "report damaged"]
+"""Commands that say why there is nothing to write."""
+
+
+def test_each_kind_has_a_stored_run(made):
+    kinds = {config["lmms_patch"]["kind"] for file in made[0].rglob("*_results.json") for config in json.loads(file.read_text())["configs"].values()
+             if "lmms_patch" in config}  # fmt: skip
+    assert kinds | {"magic"} == set(KINDS)  # what MAGIC was asked stands elsewhere in the config
+    assert [name for name, found in made[-1].items() if not found["wrote"] and not name.startswith("gate")] == NOTHING
+
+
+LINES = 6
+"""So many lines of each log, from its first to its last part, are held against the schema in ``make test``, and all in ``make test-deep``."""
 
 
 def of_runs(runs):
     """Yield (schema, value) of everything that a run writes. Runs of regions and MAGIC are made without the harness: their results are in part."""
     for log in sorted(runs.rglob("*_samples_*.jsonl")):
-        lines = [] if log.parent.name == "damaged" else map(json.loads, log.read_text().splitlines()[::EACH])
-        yield from (("patch", line["patch"]) for line in lines if "patch" in line)
+        lines = [] if log.parent.name == "damaged" else log.read_text().splitlines()
+        chosen = map(json.loads, lines[:: size(max(1, len(lines) // LINES), 1)])
+        yield from (("patch", line["patch"]) for line in chosen if "patch" in line)
     for file in sorted(runs.rglob("*_results.json")):
         data = json.loads(file.read_text())
+        if "lmms_patch" in data:
+            yield "objects", json.loads((file.parent / data["lmms_patch"]["file"]).read_text())
         yield from (("task-config", config["lmms_patch"]) for config in data["configs"].values() if "lmms_patch" in config)
         whole = file.parent.name.startswith(("mosaic", "tst", "world"))
         yield from (("details", task["patch,none"]) for task in data["results"].values() if whole and task.get("patch,none"))
@@ -56,11 +70,12 @@ def of_runs(runs):
 def test_real_files_are_as_their_schemas_say(made):
     runs, out, _ = made
     values = [*of_runs(runs), *(("magic-item", json.loads(line)) for line in (ROOT / "tasks/magic/mosaic/items.jsonl").read_text().splitlines())]
-    values += [(SCHEMAS[name.split()[0]], json.loads(Path(file).read_text())) for name, _, file in commands(runs, out) if file.is_file()]
+    written = [(SCHEMAS.get(name.split()[0]), file) for name, _, file in commands(runs, out) if file and file.is_file() and file.name != "board.json"]
+    values += [(schema, json.loads(file.read_text())) for schema, file in written if schema]
     judges = {name: Draft202012Validator(schemas.load(name)) for name, _ in values}
     wrong = [f"{name}: {error.json_path}: {error.message[:200]}" for name, value in values for error in judges[name].iter_errors(value)]
     assert not wrong[:10]
-    assert set(judges) == {"patch", "task-config", "details", "magic-item", *SCHEMAS.values()}
+    assert set(judges) == {"patch", "task-config", "details", "objects", "magic-item", *SCHEMAS.values()}
 
 
 def test_a_difference_is_seen():
