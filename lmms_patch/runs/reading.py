@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Key, Kind, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -101,7 +101,7 @@ def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str =
     """Return the corrected index with its words.
 
     Args:
-        estimate: the index with luck removed.
+        estimate: the luck-corrected index.
         null: ``measured``, or anything else for an assumed null.
         marginal: as in ``raw``.
         parts: what it is of: ``cells``, ``segments`` or ``boxes``.
@@ -115,8 +115,39 @@ def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str =
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
-    """Return the index that people should go by: with luck removed where that is measured, else the one as published."""
+    """Return the index that people should go by: the luck-corrected one where luck is measured, else 1 − MPP / FIP."""
     return adj if null == MEASURED and adj is not None and adj.value is not None else index
+
+
+def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
+    """Return what people read an index as: "RCI" is 1 − MPP / FIP, "luck-corrected RCI" is the other number.
+
+    Args:
+        index: ``rci``, ``pcri``, ``crci``, ``trci``, or ``index`` where it can be any of these.
+        key: the grid, or the set of boxes; None: not said.
+        corrected: whether it is the index that ``corrected`` returns.
+
+    >>> name("rci", "relevant", corrected=False), name("trci", 4, corrected=True), name("index", corrected=True)
+    ('RCI of relevant boxes', 'luck-corrected TRCI_4', 'luck-corrected index')
+    """
+    title = index if index == "index" else index.upper()
+    of = "" if key is None else f"_{key}" if isinstance(key, int) else f" of {key} boxes"
+    return f"{'luck-corrected ' * corrected}{title}{of}"
+
+
+def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
+
+    Args:
+        low: its lower end.
+        high: its upper end.
+        words: what the parts of the task's images or clips are called (``Kind.words``).
+    """
+    if low is None or high is None or high <= 1:
+        return ""
+    if low > 1:
+        return words.say("a luck-corrected index lies above 1, and is shown as 1.00: a cell does worse than a wrong image")
+    return words.say("the interval of a luck-corrected index reaches above 1: noise of a ratio, no cell is shown to do worse than a wrong image")
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
@@ -323,7 +354,7 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
 
 
 def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted.
+    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal, contradicted or above 1.
 
     Args:
         described: what was asked (``details.Described``).
@@ -340,7 +371,9 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
         if any((ends := grid.get("index") or {}).get("low") is not None and ends["low"] == ends["high"] for grid in sets.values())
         else []
     )
-    return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+    out += [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+    measured = (grid["adj"]["estimate"] for grid in sets.values() if null_of(grid) == MEASURED)
+    return out + list(dict.fromkeys(said for ends in measured if (said := above_one(ends.get("low"), ends.get("high"), words))))
 
 
 def kept(details: Mapping[str, Any]) -> str:

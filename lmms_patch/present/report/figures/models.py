@@ -94,7 +94,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
 
     rest = f" Shown: the first {MOST} of {len(group.models)}." if len(group.models) > MOST else ""
     means = tables.left_out(group)
-    end, told = tables.basis({words.size(row.n, "x"): row.luck_free for row in rows})
+    end, told = tables.basis({words.size(row.n, "x"): row.luck_corrected for row in rows})
     finest = words.each(grids[-1]) if words.instead else f"the {grids[-1]}×{grids[-1]} grid"
     caption = f"{told}{means[0].upper()}{means[1:]} Sorted by {finest}. {_interval([row.size for row in rows])}{rest}"
     first = next(row for row in rows if row.n == grids[-1])
@@ -134,7 +134,7 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
     over = "; ".join(f"{TYPES.get(kind, 'all')}: {_counts(rows)}" for kind, rows in panels.items())
     rest = f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
     ends = _interval([row.signed for some in panels.values() for row in some])
-    basis, told = tables.basis({f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_free for kind, some in panels.items() for row in some})
+    basis, told = tables.basis({f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_corrected for kind, some in panels.items() for row in some})
     caption = (
         f"{told}Mean index, with its sign, over the benchmarks that all models of the panel have ({over}). {ends}{rest} Each panel has its own scale."
     )
@@ -195,7 +195,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
         return made.drawing
 
     out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
-    basis, told = tables.basis({TYPES.get(row.type, "all"): row.luck_free for row in rows})
+    basis, told = tables.basis({TYPES.get(row.type, "all"): row.luck_corrected for row in rows})
     caption = (
         f"{told}Relative change of the mean index; no interval: both grids share their docs. Of a small coarse index, a large change is a small one."
     )
