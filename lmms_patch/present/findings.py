@@ -612,7 +612,7 @@ def _places(case: Case) -> list[str]:
 
 
 def _not_corrected(case: Case, n: int) -> str:
-    """Return why a measured null gave no corrected index; empty where it gave one, or none was measured."""
+    """Return why a measured null gave no luck-corrected index; empty where it gave one, or none was measured."""
     adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
     return _short(adj.reason) if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None else ""
 
@@ -625,7 +625,7 @@ def _telling(case: Case, rule: str) -> int:
 def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
     """Return in words how many docs would settle an index.
 
-    With n docs, m of them on wrong images too, the variance of the corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
+    With n docs, m of them on wrong images too, the variance of the luck-corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
     run does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong
     image the variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run: too large where k m exceeds
     size.

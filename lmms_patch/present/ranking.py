@@ -37,7 +37,7 @@ class By:
         zero: whether nearer 0 is better; else the metric's own direction counts.
         gated: whether a result that its gate refuses has no place (its number is luck).
         words: what is better, for people.
-        corrected: whether it is a corrected index, which carries a rank only where its null is measured.
+        corrected: whether it is a luck-corrected index, which carries a rank only where its null is measured.
     """
 
     key: str

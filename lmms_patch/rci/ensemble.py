@@ -30,7 +30,7 @@ class OverModels:
     """One index of several models.
 
     Attributes:
-        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the corrected index counts as 1.
+        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the luck-corrected index counts as 1.
         mean: over the models that can be read. Its interval is over docs: the models stay the same ones.
         sd: the standard deviation between those models (n − 1); None with fewer than two.
         least: the least of those models; None where none can be read.

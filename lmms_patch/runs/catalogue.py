@@ -133,7 +133,7 @@ def _wrong(analysis: Analysis, what: str) -> Value:
 
 
 def _corrected(grid: Grid) -> Value:
-    """Return the corrected index of a set; of a grid without one the reason why it has no index."""
+    """Return the luck-corrected index of a set; of a grid without one the reason why it has no index."""
     if grid.adj is not None:
         return grid.adj.estimate
     return None if grid.n in REGIONS else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)

@@ -31,7 +31,7 @@ def since(path: str) -> int:
     """Return the version from which on a number of an analysis is computed as it is now.
 
     3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied their answers are, and the
-    necessity map has luck removed.
+    necessity map is luck-corrected.
 
     Args:
         path: where it stands, such as ``grids.3.adj.estimate.value``.
@@ -85,7 +85,7 @@ class Grid:
         shares: where in the image, or when in the clip, the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
-        mark: how the index and the corrected index contradict each other; empty where they do not.
+        mark: how the index and the luck-corrected index contradict each other; empty where they do not.
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
     """
 

@@ -1,7 +1,7 @@
-"""How an index is read: does its gate let it, which null corrects it, does the corrected index contradict it? Pure.
+"""How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure.
 
 Works on analyses in plain JSON types, as results files hold them. Those of earlier versions lack ``looks``, ``mark`` and ``null``: their
-corrected index rests on an assumed null, and it was not checked whether the model looks.
+luck-corrected index rests on an assumed null, and it was not checked whether the model looks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def assumed(estimate: Estimate | None) -> bool:
 
 
 def contradicted(estimate: Estimate | None) -> bool:
-    """Return whether the corrected index contradicts this raw index."""
+    """Return whether the luck-corrected index contradicts this one, which is not."""
     return CONTRADICTED in words(estimate)
 
 
@@ -86,11 +86,11 @@ def _fields(estimate: Estimate) -> dict[str, Any]:
 
 
 def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) -> Estimate:
-    """Return the index as published, with its words.
+    """Return 1 − MPP / FIP with its words.
 
     Args:
         estimate: the index.
-        mark: how the corrected index contradicts it; empty where it does not.
+        mark: how the luck-corrected index contradicts it; empty where it does not.
         marginal: whether its gate passes by less than one further standard error.
         sampled: whether it is estimated from a part of the docs.
     """
@@ -98,7 +98,7 @@ def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) ->
 
 
 def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
-    """Return the corrected index with its words.
+    """Return the luck-corrected index with its words.
 
     Args:
         estimate: the luck-corrected index.
@@ -237,13 +237,13 @@ def why_unchecked(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
 
 
 def null_of(grid: Mapping[str, Any]) -> str | None:
-    """Return which null the corrected index of a grid rests on; None where there is no corrected index."""
+    """Return which null the luck-corrected index of a grid rests on; None where there is no luck-corrected index."""
     adj = grid.get("adj")
     return None if not isinstance(adj, Mapping) else str(adj.get("null") or "assumed")
 
 
 def mark_of(grid: Mapping[str, Any]) -> str:
-    """Return how raw and corrected index of a grid contradict each other; empty where they do not."""
+    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
     if "mark" in grid:
         return str(grid["mark"] or "")
     index, adj = (grid.get("index") or {}).get("value"), ((grid.get("adj") or {}).get("estimate") or {}).get("value")

@@ -389,7 +389,8 @@ def overall_sheet(table: Overall) -> Sheet:
 
 def mean_of(by: By, size: bool = False, name: str = "PCRI") -> str:
     """Return what a mean is of: the index of this name or its distance from 0, luck-corrected or not."""
-    return reading.name(f"|{name}|" if size else name, corrected=by.corrected)
+    index = reading.name(name, corrected=by.corrected)
+    return f"|{index}|" if size else index
 
 
 def column_of(base: str) -> str:

@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import Words
+from lmms_patch.ask.spec import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
 from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, once
 from lmms_patch.present.sheets import Cell, Column, Sheet, used
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
-
-LUCK_CORRECTED = ", luck-corrected"
 
 
 @dataclass(frozen=True)
@@ -95,33 +94,28 @@ def sheets(points: Sequence[Point]) -> list[Sheet]:
     return [sheet for sheet in made if sheet.rows]
 
 
-def index_name(words: Words) -> str:
-    """Return what the index is called that models are ranked by."""
-    return "TRCI" if words.instead else "PCRI"
-
-
-def _in_words(heads: Sequence[Column], words: Words) -> tuple[Column, ...]:
-    """Return columns that are named for PCRI as those of another index."""
-    named = [(head, head.title.replace("PCRI", index_name(words))) for head in heads]
+def _named(heads: Sequence[Column], words: Words, index: str) -> tuple[Column, ...]:
+    """Return columns that are named for PCRI as those of the index that ``basis`` names."""
+    named = [(head, head.title.replace("PCRI", index)) for head in heads]
     return tuple(dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title) for head, title in named)
 
 
-def basis(parts: Mapping[str, bool], points: Sequence[Point] = ()) -> tuple[str, str]:
-    """Return which index some means are of: the end of a title, and a sentence.
+def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ()) -> tuple[str, str]:
+    """Return which index some means are of: its name, ``index`` where parts are of different ones, and a sentence.
 
     Args:
         parts: of each part of a table or drawing, whether it is of the luck-corrected index.
+        words: of the medium.
         points: the indices, not luck-corrected; contradicted ones are named where the means are of these.
     """
-    free = [name for name, corrected in parts.items() if corrected]
-    if free and len(free) == len(parts):
-        return LUCK_CORRECTED, f"{ranks.LUCK_CORRECTED} "
-    told = (
-        f"Of the luck-corrected index at {listed(free)}, where luck is measured in every run; else of the index, not luck-corrected. " if free else ""
-    )
+    index = "trci" if words.instead else "pcri"
+    some = [name for name, corrected in parts.items() if corrected]
+    if some and len(some) == len(parts):
+        return reading.name(index, corrected=True), f"{ranks.LUCK_CORRECTED} "
+    told = f"Luck-corrected at {listed(some)}, where luck is measured in every run; else not luck-corrected. " if some else ""
     marked = once(f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted)
-    more = f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. " if marked and not free else ""
-    return "", told + more
+    more = f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. " if marked and not some else ""
+    return "index" if some else reading.name(index, corrected=False), told + more
 
 
 _MEANS = (
@@ -172,10 +166,10 @@ def ranking(points: Sequence[Point]) -> Sheet:
             rows += _rows(ordered)
             notes += [(words.size(n, "x"), left_out(group)) for group in once(one.group for one in ordered)]
             parts[words.size(n, "x")] = ordered[0].luck_corrected
-    end, said = basis(parts, points)
-    name, index = ("ranking_time" if words.instead else "ranking"), index_name(words)
+    index, said = basis(parts, words, points)
+    name = "ranking_time" if words.instead else "ranking"
     note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
-    return Sheet(name, f"Models by |{index}|{end}", _in_words(used(_HEADS, rows), words), tuple(rows), note)
+    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), tuple(rows), note)
 
 
 def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
@@ -209,10 +203,10 @@ def by_type(points: Sequence[Point]) -> Sheet:
     unknown = once(p.benchmark for p in points if p.valid and not p.type)
     if unknown and rows:
         notes.append(f"Of unknown type, in none of these: {listed(unknown)}.")
-    heads = used((Column("type", "task type"), *_HEADS), rows)
-    end, said = basis(parts, points)
+    index, said = basis(parts, OF_IMAGES, points)
+    heads = _named(used((Column("type", "task type"), *_HEADS), rows), OF_IMAGES, index)
     note = " ".join(["Models without a benchmark of the type are not in it.", *once(notes)])
-    return Sheet("by_type", f"Models by task type{end}", heads, tuple(rows), said + note)
+    return Sheet("by_type", f"Models by task type, {index}", heads, tuple(rows), said + note)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -288,9 +282,15 @@ def granularity(points: Sequence[Point]) -> Sheet:
         Column("benchmarks", "benchmarks"),
         Column("why", "why not"),
     )
-    end, said = basis(parts, points)
+    index, said = basis(parts, OF_IMAGES, points)
     note = (
         "Relative change of the mean index (PCRI paper, A.4.6), no interval: both grids share their docs. "
         "Where the coarse index is small, a large change is still a small one: read the means beside it."
     )
-    return Sheet("granularity", f"From coarse to fine cells{end}", used(heads, rows), tuple(rows), said + " ".join([note, *once(notes)]))
+    return Sheet(
+        "granularity",
+        f"From coarse to fine cells, {index}",
+        _named(used(heads, rows), OF_IMAGES, index),
+        tuple(rows),
+        said + " ".join([note, *once(notes)]),
+    )

@@ -163,7 +163,7 @@ def _bare(estimate: Estimate | None) -> Cell:
     return None if estimate is None else estimate.value
 
 
-def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry]) -> tuple[Column, ...]:
+def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()) -> tuple[Column, ...]:
     """Return the columns that say anything; the two indices by the names that they have in these results."""
     index = " / ".join(dict.fromkeys(entry.index for entry in entries if entry.index)) or "index"
     titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}

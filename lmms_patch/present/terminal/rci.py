@@ -24,7 +24,10 @@ from lmms_patch.runs.numbers import EXTRA, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-_OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
+_OF_EARLIER_VERSIONS = {
+    "text priors not removed from the adjusted index: run the blind task too": ASSUMED,
+    "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by": ASSUMED,
+}
 """Lines in results files of earlier versions, by what is said now."""
 
 
