@@ -354,7 +354,7 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
 
 
 def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal, contradicted or above 1.
+    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal or contradicted.
 
     Args:
         described: what was asked (``details.Described``).
@@ -371,9 +371,7 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
         if any((ends := grid.get("index") or {}).get("low") is not None and ends["low"] == ends["high"] for grid in sets.values())
         else []
     )
-    out += [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
-    measured = (grid["adj"]["estimate"] for grid in sets.values() if null_of(grid) == MEASURED)
-    return out + list(dict.fromkeys(said for ends in measured if (said := above_one(ends.get("low"), ends.get("high"), words))))
+    return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
 
 
 def kept(details: Mapping[str, Any]) -> str:

@@ -457,12 +457,18 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
         lines += reading.frames(s.frames_read).values()
         lines += [s.kept, *_of_failures(s)]
-        lines += [_fip_of_used_docs(s)]
+        lines += [_fip_of_used_docs(s), *_above_one(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
             lines = _of_failures(s)
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
             tasks.setdefault(line, []).append(s.name)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
+
+
+def _above_one(shown: Shown) -> list[str]:
+    """Return why intervals of the luck-corrected index reach above 1."""
+    measured = (grid["adj"]["estimate"] for grid in sets_in(shown.analysis).values() if reading.null_of(grid) == reading.MEASURED)
+    return [reading.above_one(ends.get("low"), ends.get("high"), shown.words) for ends in measured]
 
 
 def _left_out(shown: Shown) -> list[str]:

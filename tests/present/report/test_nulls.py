@@ -12,7 +12,7 @@ from lmms_patch.present.report.figures import canvas, forests
 from lmms_patch.present.report.figures import models as ranked
 from lmms_patch.present.report.gather import gather
 from lmms_patch.present.report.page import page
-from lmms_patch.present.report.points import Point, luck_free, points_of
+from lmms_patch.present.report.points import Point, luck_corrected, points_of
 from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
 from tests.making.pages import rows_of
@@ -177,9 +177,9 @@ def test_one_without_and_they_are_ranked_by_the_index_as_published(other):
 
 def test_a_saturated_point_has_no_place_among_corrected_ones():
     saturated = dataclasses.replace(point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates"))
-    found, which = luck_free([point("a", 0.05, 0.6), saturated])
+    found, which = luck_corrected([point("a", 0.05, 0.6), saturated])
     assert (which, [(p.model, p.valid, p.value) for p in found]) == (True, [("a", True, 0.6), ("c", False, None)])
-    assert not luck_free([saturated])[1]
+    assert not luck_corrected([saturated])[1]
 
 
 def test_drawings_show_what_the_tables_rank_by():

@@ -138,7 +138,8 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
     over = "; ".join(f"{TYPES.get(kind, 'all')}: {_counts(rows)}" for kind, rows in panels.items())
     rest = f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
     ends = _interval([row.signed for some in panels.values() for row in some])
-    caption = f"{told}Mean {index}, with its sign, over the benchmarks that all models of the panel have ({over}). {ends}{rest} Panels have their own scales."
+    caption = f"{told}Mean {index}, with its sign, over the benchmarks that all models of the panel have ({over}). "
+    caption += f"{ends}{rest} Each panel has its own scale."
     listed = ", ".join(TYPES.get(kind, "all benchmarks") for kind in panels)
     alt = f"Mean {index} of {counted(len(order), 'model')} by task type: {listed}; numbers are in the tables."
     title = f"Models by task type, coarse and fine cells, {index}"
@@ -197,7 +198,8 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
         return made.drawing
 
     out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
-    caption = f"{told}Relative change of the mean {index}; no interval: both grids share their docs. Of a small coarse index, a large change is a small one."
+    caption = f"{told}Relative change of the mean {index}; no interval: both grids share their docs. "
+    caption += "Of a small coarse index, a large change is a small one."
     caption += f" Not drawn, the coarse index cannot be told from 0: {', '.join(out[:8])}{' and more' if len(out) > 8 else ''}." if out else ""
     caption += f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
     alt = f"Relative change of the {index} of {counted(len(order), 'model')}; the numbers are in the table."
