@@ -497,7 +497,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     for key, grid in analysis.sets.items():
         index, luck_corrected = (reading.name(str(kind.prefix), key, corrected=which) for which in (False, True))
         if grid.index.value is None:
-            mind.append(f"{index} is null: {grid.reason}")
+            mind.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
             continue
         ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
         adj = grid.adj.estimate if grid.adj else None
