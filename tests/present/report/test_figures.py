@@ -167,7 +167,7 @@ def test_the_headline_says_what_stands_beside_an_index():
     entries = situations(9, 1)
     sketch = next(forests.drawings(across.points_of(entries)))
     shown = words(sketch)
-    for one, beside in ((1, "marginal"), (3, "raw contradicted"), (6, "sampled")):
+    for one, beside in ((1, "marginal"), (3, "RCI contradicted"), (6, "sampled")):
         adj = entries[one].whole.measures["rci3_adj"]
         assert f"{signed(adj.value, 2)} [{signed(adj.low, 2)}, {signed(adj.high, 2)}], {beside}" in shown
     assert "1.00, cells mislead" in shown
@@ -296,8 +296,8 @@ def test_models_and_scores_tell_their_numbers():
     entries = [entry(b, m, grids=(3,), indices=(i + j,), blind=estimate(0.31, 0.05)) for (b, i), (m, j) in pairs]
     made = {one.name: one for one in sketches(entries, across.points_of(entries))}
     ranking = titles(made["ranking"])
-    assert any(text.startswith("m, mean |index| at 3×3: 0.267 [") for text in ranking)  # (0.4 + 0.1 + 0.3) / 3
-    assert any(text.startswith("n, mean |index| at 3×3: 0.273 [") for text in ranking)  # (0.38 + 0.12 + 0.32) / 3
+    assert any(text.startswith("m, mean |PCRI| at 3×3: 0.267 [") for text in ranking)  # (0.4 + 0.1 + 0.3) / 3
+    assert any(text.startswith("n, mean |PCRI| at 3×3: 0.273 [") for text in ranking)  # (0.38 + 0.12 + 0.32) / 3
     scores_ = titles(made["without-image"])
     assert "a with m, without the image (blind): 0.310 [0.260, 0.360]" in scores_
     assert "a with m, full image: 0.800 [0.760, 0.840]" in scores_

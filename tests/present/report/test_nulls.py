@@ -131,6 +131,16 @@ def test_tables_across_benchmarks_are_marked_and_say_what_it_means(report):
     table = sheet(report, "benchmarks", "rci")
     assert "Contradicted: the luck-corrected index lies" in table.note
     assert ", contradicted" in table.to_latex()
+    corrected = sheet(report, "benchmarks", "rci_adj")
+    (raw,), (other,) = table.rows, corrected.rows
+    for name, adj in (("guesses", 1.0), ("known", 0.0)):  # all guess on cells; one cell knows what the image shows
+        assert other[f"{name}, n=3"].value == pytest.approx(adj, abs=0.15)
+        assert raw[f"{name}, n=3"].value < 0.05
+    assert other["before, n=3"] == "luck not measured"
+    assert {"guesses, RCI_3", "guesses, luck-corrected RCI_3"} <= {column.title for column in (*table.columns, *corrected.columns)}
+    assert "guesses, luck-corrected RCI\\_3" in corrected.to_latex()
+    assert "a cell does worse than a wrong image" in corrected.note  # of "misled"
+    assert "worse than a wrong image" not in table.note
     (row,) = sheet(report, "benchmarks", "bands").rows
     assert row["guesses, n=3"].endswith(", contradicted")
     reasons = {row["model"]: row["reason"] for row in sheet(report, "benchmarks", "no_index").rows}
@@ -192,6 +202,6 @@ def test_drawings_show_what_the_tables_rank_by():
         (axes,) = headline.draw(canvas.TWO).axes
     marks = {float(line.get_xdata()[0]): canvas.told(line.get_gid()) for line in axes.lines if line.get_marker() in ("D", "s", "o")}
     assert set(marks) == {0.05, 0.6, 0.2, 0.1}
-    assert marks[0.6].endswith("raw contradicted")
+    assert marks[0.6].endswith("RCI contradicted")
     assert marks[0.05].endswith(", contradicted")
-    assert "c raw contradicted" in headline.caption
+    assert "c RCI contradicted" in headline.caption

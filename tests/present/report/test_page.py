@@ -467,7 +467,7 @@ def test_sentences_of_a_page_have_the_minus_of_its_tables():
     found = Finding("one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",))
     texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
     assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
-    assert "raw −0.085 (balanced)" in texts
+    assert "not luck-corrected −0.085 (balanced)" in texts
     assert "B - A = −0.3" in texts
     assert re.findall(r"(?<![\w./-])-\d\.\d", texts) == []
 

@@ -117,6 +117,35 @@ def test_a_run_shows_what_it_computed(tmp_path):
     assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
 
 
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("toy_blind", "no image"),
+        ("toy_blank", "grey image"),
+        ("toy_shuffle3", "cells shuffled, 3×3"),
+        ("toy_tshuffle4", "segments shuffled, 4 segments"),
+        ("toy_treverse", "clip reversed"),
+        ("toy_frame", "middle frame"),
+        ("toy_swap", "another doc’s image"),
+        ("toy_swap3", "another doc’s image"),
+    ],
+)
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, what, width):
+    spec = parse(task)
+    metrics = {"acc": 0.35, "n_docs": 120, "chance": 0.25, "acc_mpp3": 0.9}
+    one = Shown(task, {**spec.described(), "metric": "acc"}, metrics)
+    head, _, row = table([one], width).split("\n\n")[-1].splitlines()
+    best = ["best of 9 cells"] * (task == "toy_swap3")
+    assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
+    assert re.split(r"\s{2,}", row.strip()) == [task, what, "acc", "120", "0.250", "0.350", *(["0.900"] if best else [])]
+    full = shown("toy", 0.8, 0.7, 0.75)
+    of_full, of_other = table([full, one], width).split("\n\n")
+    assert task not in of_full
+    assert "full" in of_full
+    assert "full" not in of_other
+
+
 def test_an_index_below_chance_is_said_not_shown(tmp_path):
     path = write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)})
     assert "near chance" in table(load(path))
