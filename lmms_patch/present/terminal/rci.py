@@ -499,10 +499,11 @@ def chances(shown: Sequence[Shown], width: int | None = None) -> str:
 
 def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
     """Return the chance floors of the tasks of one medium."""
+    whole = all(s.kind.full for s in shown)
     heads: list[str | Column] = [
         "task",
         "metric",
-        "full (FIP)",
+        *(["full (FIP)"] if whole else ["shown", "score"]),
         "needs",
         "gate",
         f"wrong {words.medium}",
@@ -517,7 +518,8 @@ def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
         looked: Mapping[str, Any] = next(iter(gate.get("looks") or ()), {})
         ends = looked.get("difference") or {}
         difference = Estimate(ends.get("value"), None, ends.get("low"), ends.get("high"), 0, 0, 0)
-        needs = [s.name, s.described["metric"], _fip(s), gate.get("threshold"), reading.gate_word(gate)]
+        score = [_fip(s)] if whole else [s.kind.shows, _fip(s)]
+        needs = [s.name, s.described["metric"], *score, gate.get("threshold"), reading.gate_word(gate)]
         cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
         rows.append([_or_na(cell) for cell in cells])
     return sheets.table(heads, rows)
