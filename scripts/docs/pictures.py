@@ -195,7 +195,7 @@ def line(run: Path) -> str:
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
         out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
-    return picture(680, bottom + 60, "RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
+    return picture(680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
 
 
 def leading(found: Mapping[str, Any]) -> Estimate | None:
