@@ -635,6 +635,8 @@ class _Log:
             for key, value in fresh.items():
                 if key in stored:
                     self._compare(stored[key], value, f"{path}.{key}")
+                elif outcome.first_written(f"{path}.{key}") > max(1, self.numbers):  # then the run does not have this number
+                    continue
                 elif (key != "necessity" or self.numbers >= 2) and (value is not None or key not in _LATER):
                     self._differs(f"{path}.{key}", None, value)
             for key in stored.keys() - fresh.keys():  # others are of earlier versions, and nothing reads them

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid, Placed
 from lmms_patch.stats.intervals import mended
@@ -65,6 +65,7 @@ class Number:
             of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
+        title: the head of its column in ``lmms-patch show --wide``; empty where that table has a place for it, or another table has.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Number:
     scale: Literal["metric", "difference", "index", "count", "p"] = "metric"
     better: bool = False
     words: Literal["", "raw", "corrected"] = ""
+    title: str = ""
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of one key."""
@@ -91,6 +93,10 @@ def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 def _if_indexed(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return (None,) if kind.prefix else ()
+
+
+def _if_full(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.full else ()
 
 
 def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
@@ -185,7 +191,7 @@ _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 NUMBERS = (
     Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("fip", "Full Image Performance: the same on full images", _if_indexed, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number("fip", "Full Image Performance: the same on full images", _if_full, lambda a, k: a.fip, columns=False, measured=True, better=True),
     Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
     Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
     Number(
@@ -242,7 +248,7 @@ NUMBERS = (
         scale="difference",
         better=True,
     ),
-    Number("n_excluded{key}", "docs that MPP and the index leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
+    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
     _Shown(
         "mean{key}",
         "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
@@ -259,14 +265,14 @@ NUMBERS = (
     ),
     _Shown(
         "regions_even",
-        "the same of the best of equally many boxes",
+        "the best of equally many boxes of each set, likewise",
         _once_with_boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.even,
         scale="difference",
     ),
     _Shown(
         "regions_mean",
-        "the same of the means",
+        "one box of each set drawn at random, likewise",
         _once_with_boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.average,
         scale="difference",
@@ -314,7 +320,7 @@ NUMBERS = (
         lambda a, k: _of(a.curve, k),
         better=True,
     ),
-    Number("n_excluded{key}", "docs that this number leaves out", _points, _left_out, scale="count"),
+    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out, scale="count"),
     _Shown(
         "drop{key}",
         "how far the full image is above that, over the same docs",
@@ -423,3 +429,37 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
     """Return a number without an interval, with the reason why it has none."""
     return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
+
+
+def documented() -> dict[str, str]:
+    """Return what each number is by what docs/metrics.md calls it: ``<n>`` stands for its key, several names are those of several kinds."""
+    out: dict[str, list[str]] = {}
+    for number in NUMBERS:
+        names = dict.fromkeys(number.name.format(index=kind.prefix, kind=kind.name, key="<n>") for kind in KINDS.values() if _has(number, kind))
+        ends = "; " * bool(number.ends) + ", ".join(f"`_{side}`" for side in number.ends)
+        out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
+    return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the columns of a task by the patterns of their names."""
+    numbers = [number for number in NUMBERS if number.columns or number.ends]
+    of_kinds = {
+        name: "|".join(dict.fromkeys(str(getattr(kind, name)) for kind in KINDS.values() if _has_parts(kind, name))) for name in ("prefix", "name")
+    }
+    out: dict[str, Any] = {}
+    for number in numbers:
+        name = number.name.format(index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial)")
+        ends = f"_({'|'.join(number.ends)})" if number.ends else ""
+        out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {"type": ["number", "null"], "description": number.help}
+    return out
+
+
+def _has(number: Number, kind: Kind) -> bool:
+    """Return whether a kind may have a number."""
+    grids = kind.sizes[:1]
+    return bool(list(number.of(kind, Keys(kind.sets(grids), kind.points(grids), (1,)))))
+
+
+def _has_parts(kind: Kind, name: str) -> bool:
+    return kind.prefix is not None if name == "prefix" else bool(kind.points(kind.sizes[:1]))

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.spec import KINDS
+from lmms_patch.runs import catalogue
 from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.record import WrappedKind, sizes_at_odds
 from lmms_patch.runs.typed import Digest, fault
@@ -348,8 +349,9 @@ class Details(Struct):
 
     MORE: ClassVar[dict[str, Any]] = {
         "type": ["number", "null"],
-        "description": "the flat numbers of docs/metrics.md: rci3, rci3_low, tst, ...; scores on the metric's own scale",
+        "description": "numbers of docs/tst.md, and of earlier versions; scores on the metric's own scale",
     }
+    RULES: ClassVar[dict[str, Any]] = {"patternProperties": catalogue.schema()}
 
     records: Count = 0
     chance: Number | None = None

@@ -59,6 +59,21 @@ def written_by(details: Mapping[str, Any]) -> int:
     return next((version for version, paths in _FIRST.items() if any(_holds(details, path.split(".")) for path in paths)), 0)
 
 
+def first_written(path: str) -> int:
+    """Return the first version (``NUMBERS``) that wrote a key of ``Details``; 0 where every version did.
+
+    >>> first_written("analysis.grids.3.adj.tests"), first_written("analysis.fip")
+    (2, 0)
+    """
+    steps = path.split(".")
+    known = ((version, pattern.split(".")) for version, paths in _FIRST.items() for pattern in paths)
+    return next((version for version, pattern in known if len(pattern) == len(steps) and all(map(_fits, pattern, steps))), 0)
+
+
+def _fits(step: str, key: str) -> bool:
+    return step in ("*", key)
+
+
 def _holds(value: Any, path: Sequence[str]) -> bool:
     """Return whether plain JSON types have something at a path."""
     if not path:
