@@ -670,6 +670,8 @@ class Options(BaseModel):
 
 
 class _Untitled(GenerateJsonSchema):
+    """Makes JSON schemas without titles, which would repeat the names of the options."""
+
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
