@@ -348,7 +348,7 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     """Return settings, metric and records of a task with the changes applied."""
     described = run.result.described
-    options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
+    options = Options.of_file(described["options"], run.name)
     metric = changes.metric or described["metric"]
     known = {m for view in failures.different(view for record in run.records for view in record.views) for m in view.items}
     if run.records and metric not in known:

@@ -15,7 +15,7 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
 from lmms_patch.ask.references import own_question
-from lmms_patch.ask.spec import ASKING, KINDS, Key, WrapSpec
+from lmms_patch.ask.spec import KINDS, UNWRITTEN, Key, WrapSpec
 from lmms_patch.ask.subtitles import with_subtitles
 from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import View, pixels, views_of
@@ -227,11 +227,10 @@ class WrappedTask(Delegate):
     def dump_config(self) -> dict[str, Any]:
         """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
 
-        The host's response cache goes by this config. So options that say how much is asked, but change no view, are left out: a run with a
-        larger ``null`` must find the answers of an earlier run.
+        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
-        for name in ("null", "probe", *ASKING):
+        for name in UNWRITTEN:
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
