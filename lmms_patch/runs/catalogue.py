@@ -233,7 +233,7 @@ NUMBERS = (
     ),
     Number(
         "{index}{key}_full_pass",
-        "of a quick run: what a full pass over these docs would print as the index",
+        "of a quick run: the index of a full pass",
         _sets,
         lambda a, k: ABSENT if a.sets[k].full_pass is None else a.sets[k].full_pass,
         ends=_BOTH,
@@ -392,6 +392,13 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
     keys = Keys(kind.sets(grids), kind.points(grids), range(1, MOST + 1))
     found = {number.named(kind, key): number for number, key in rows(kind, keys)}
     return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+
+
+def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
+    """Return the grid, number of parts or reduction that each number of a task is of, by its name."""
+    keys = Keys(kind.sets(grids), kind.points(grids))
+    found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
+    return {name: key for name, key in found.items() if isinstance(key, int)}
 
 
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:
