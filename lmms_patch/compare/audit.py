@@ -624,7 +624,7 @@ class _Log:
         native, _, key = metric.rpartition("_mpp")
         if not self._is_whole or (native and self.kind.every_order):
             return None
-        views = ((record.views, record.best.get(key) if native else 0) for record in self.run.records)
+        views = ((record.views, record.best.get(key.removeprefix("_")) if native else 0) for record in self.run.records)
         items = [own[place].items.get(native or metric) for own, place in views if place is not None]
         return np.array(items, float) if all(isinstance(item, (int, float)) for item in items) else None
 
@@ -805,10 +805,10 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     aside = ["intervals by type of question"] if about.get("by_type") else []
     if current:
         _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
-    for (name, sort), told in columns.errors(result).items():
-        if sort:
-            aside.append(f"{name}_stderr{sort}")
-        else:
+    errors = columns.errors(result)
+    aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
+    for (name, sort), told in errors.items():
+        if not sort:
             _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
     return Audit(tuple(unchecked), tuple(aside))
 
