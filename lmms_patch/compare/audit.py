@@ -517,23 +517,24 @@ class _Log:
         if not intervals:
             return (*self.unchecked, "intervals, chance and gate")
         self._check_errors_of_columns()
-        self._check_rest(analysis)
+        flat = _flat(self.result, known) if (known := self.result.analysis) else {}
         if form is not None and analysis:
-            fresh = outcome.to_json(analyse(table, Logged(self.run, table, form, True), settings, sets))
-            self._compare(analysis, json.loads(json.dumps(fresh)), "analysis")
+            fresh = analyse(table, Logged(self.run, table, form, True), settings, sets)
+            self._compare(analysis, json.loads(json.dumps(outcome.to_json(fresh))), "analysis")
+            more = {name: value for name, value in columns_of(fresh, self.kind).items() if name not in flat}
+            for name in more.keys() & self.result.metrics.keys() if self.numbers == outcome.NUMBERS else ():
+                _match(self.where, name, self.result.metrics[name], more[name])
+            flat |= more
         elif not analysis:
             self.unchecked.append("intervals, chance and gate: the run has none")
         tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
         if tested is not None:
             self._compare(self.result.details.get("tst_details") or {}, json.loads(json.dumps(outcome.to_json(tested))), "tst_details")
             self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if self.result.details.get("tst_details", {}).get(key)]
-        return tuple(dict.fromkeys(self.unchecked))
-
-    def _check_rest(self, analysis: Mapping[str, Any]) -> None:
-        """Name the numbers that nothing in the log gives: anybody may have added them."""
-        given = {"records", *self.given, *(_flat(self.result, known) if (known := self.result.analysis) else ()), *_flat_of_tst(self.result)}
+        given = {"records", *self.given, *flat, *_flat_of_tst(self.result)}
         odd = [name for name, value in self.result.metrics.items() if value is not None and name not in given]
-        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
+        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
+        return tuple(dict.fromkeys(self.unchecked))
 
     def _check_errors(self, analysis: Mapping[str, Any]) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
@@ -596,7 +597,7 @@ class _Log:
         native, _, key = metric.rpartition("_mpp")
         if not self._is_whole or (native and self.kind.every_order):
             return None
-        views = ((record.views, record.best.get(key) if native else 0) for record in self.run.records)
+        views = ((record.views, record.best.get(key.removeprefix("_")) if native else 0) for record in self.run.records)
         items = [own[place].items.get(native or metric) for own, place in views if place is not None]
         return np.array(items, float) if all(isinstance(item, (int, float)) for item in items) else None
 
@@ -779,10 +780,10 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     aside = ["intervals by type of question"] if about.get("by_type") else []
     if current:
         _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
-    for (name, sort), told in columns.errors(result).items():
-        if sort:
-            aside.append(f"{name}_stderr{sort}")
-        else:
+    errors = columns.errors(result)
+    aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
+    for (name, sort), told in errors.items():
+        if not sort:
             _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
     return Audit(tuple(unchecked), tuple(aside))
 

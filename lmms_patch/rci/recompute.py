@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.spec import Key, Kind, Options, end
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import catalogue, failures, samples
 from lmms_patch.runs.details import Settings
@@ -352,7 +352,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     metric = changes.metric or described["metric"]
     known = {m for view in failures.different(view for record in run.records for view in record.views) for m in view.items}
     if run.records and metric not in known:
-        raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+        raise RecordError(f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})

@@ -6,7 +6,6 @@ digest of each run's numbers, and ``update`` compares the numbers with the run's
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -476,11 +475,13 @@ def _of_its_files(run: Stored, base: str) -> Stored:
     for path in (Path(_absolute(file.path, base)) for file in run.files):
         if not path.is_file() or _hash(path) != run.sha256:
             continue
-        with contextlib.suppress(RecordError):  # the file of its objects may have gone
+        try:
             one = runs.read(path)
-            now = Stored(run.sha256, run.files, one.model, one.adapter, one.model_args, one.date, tuple(map(_result, one.results)))
-            same = _digest(_plain(now)) == _digest(_plain(run))
-            return dataclasses.replace(run, changed=False) if same else dataclasses.replace(now, results=remember(one))
+        except RecordError:  # the file of its objects may have gone
+            continue
+        now = Stored(run.sha256, run.files, one.model, one.adapter, one.model_args, one.date, tuple(map(_result, one.results)))
+        same = _digest(_plain(now)) == _digest(_plain(run))
+        return dataclasses.replace(run, changed=False) if same else dataclasses.replace(now, results=remember(one))
     if run.changed:
         told = f"the numbers of {clean(run.model)}, {clean(run.date)}, are not those that this board wrote, and the run's files are not at hand"
         raise RecordError(f"{NAME}: {told}; put them back where they were, or give --fresh to make the board anew from the runs that are given")
