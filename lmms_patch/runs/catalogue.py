@@ -139,14 +139,14 @@ def _wrong(analysis: Analysis, what: str) -> Value:
 
 
 def _corrected(grid: Grid) -> Value:
-    """Return the corrected index of a set; of a grid without one the reason why it has no index."""
+    """Return the corrected index of a set; of a grid without an index the reason why there is none."""
     if grid.adj is not None:
         return grid.adj.estimate
     return None if grid.n in REGIONS else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
 
 
 def _chance(analysis: Analysis) -> Estimate:
-    """Return the chance floor with its interval where the floor is one that was estimated."""
+    """Return the chance floor, with an interval where the floor was estimated."""
     chance = analysis.chance
     floor = chance.floors.get(chance.floor or "")
     if floor is not None and floor.value == chance.value:
@@ -358,7 +358,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the numbers of a task that are columns of its results file, by name; those with an interval are followed by its ends.
+    """Return the columns of a task in a results file, by name; the ends of an interval follow the number.
 
     Args:
         analysis: the numbers.
@@ -377,7 +377,7 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
 
 
 def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
-    """Return the names of the numbers of which lmms-eval's own table has a row; places of the gold are not known before docs are."""
+    """Return the names of our rows in lmms-eval's table; places of the gold are not known before docs are."""
     keys = Keys(kind.sets(grids), kind.points(grids))
     return [number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)]
 
@@ -395,14 +395,14 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
 
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
-    """Return the grid, number of parts or reduction that each number of a task is of, by its name."""
+    """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
     keys = Keys(kind.sets(grids), kind.points(grids))
     found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
     return {name: key for name, key in found.items() if isinstance(key, int)}
 
 
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:
-    """Return the numbers of a task that tables, comparisons and gates show, by name, each with its interval.
+    """Return the numbers of a task for tables, comparisons and gates, by name, each with an interval.
 
     Args:
         analysis: the numbers.

@@ -675,8 +675,7 @@ class WrappedTask(Delegate):
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
-        of_wrong = scored[own:], answers[own:]
-        wrong = self._wrong_image(doc.doc_id, *of_wrong)
+        wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
         excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}

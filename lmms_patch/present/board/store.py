@@ -623,20 +623,20 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     for name, value in given["fingerprint"].items():
         if isinstance(value, (dict, list)) or (isinstance(value, float) and not bounds.is_number(value)):
             raise ValueError(f"fingerprint: {clean(name)} is no plain value")
-    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
+    kind = KINDS[given["kind"]]
+    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *kind.sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     if (metric := gone.PRIMARY.get(given["metric"])) in given["numbers"]:
         given |= {"metric": metric, "fingerprint": {**given["fingerprint"], "metric": metric}}
         given["numbers"] = {**given["numbers"], "score": given["numbers"][metric]}
     given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in gone.kept(given["numbers"]).items()}
-    if missing := [name for name in _needed(given) if name not in given["numbers"]]:
+    if missing := [name for name in _needed(given, kind) if name not in given["numbers"]]:
         raise ValueError(f"numbers have no {missing[0]}")
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)
 
 
-def _needed(given: Mapping[str, Any]) -> list[str]:
-    """Return the numbers that every result of a kind has: the score, and of each grid with an index what it is made of."""
-    index = KINDS[given["kind"]].index
-    return ["score", *(f"{stem}{int(n)}" for n in given["notes"] if index for stem in ("mpp", index, "gap"))]
+def _needed(given: Mapping[str, Any], kind: Kind) -> list[str]:
+    """Return the numbers without which no result is shown: the score, and of each grid with an index MPP, index and gap."""
+    return ["score", *(f"{stem}{int(n)}" for n in given["notes"] if kind.index for stem in ("mpp", kind.index, "gap"))]
