@@ -255,7 +255,7 @@ def _check_size(result: Result, where: str) -> list[str]:
 def _check_settings(result: Result, where: str) -> None:
     """Check that the statistics' settings are those that the task's options say."""
     options, settings = result.described["options"], result.details.get("settings") or {}
-    said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
+    said = {**options, "form": (options.get("aggregation") or {}).get(result.metric)}
     for name in ("seed", "delta", "scale", "chance", "signed", "form"):
         if name in settings and name in said:
             _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
@@ -434,14 +434,14 @@ class _Log:
 
     def _check_record(self, record: Record, doc_id: Any) -> None:
         """Check that a record is of this task, has all its views, and keeps the best ones."""
-        if record.base != self.described["base"]:
+        if record.base != self.result.base:
             said = f"records of {clean(record.base)}, but {self.result.task} asks {self.described['base']}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:
             raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
         _match(where, "kind", record.kind, self.described["kind"], "the results file")
-        _match(where, "grids", record.grids, self.described["grids"], "the results file")
+        _match(where, "grids", record.grids, self.result.grids, "the results file")
         for view in (*record.views, *record.wrong_views):
             if id(view) in self._views:
                 continue
@@ -452,8 +452,8 @@ class _Log:
                     raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
         if self.kind.turns:
             self._check_orders(record, where)
-        metric = self.described["metric"]
-        for key in self.kind.sets(self.described["grids"]):
+        metric = self.result.metric
+        for key in self.kind.sets(self.result.grids):
             self._check_set(record, key, metric, where)
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
@@ -553,7 +553,7 @@ class _Log:
             table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
             failed = not is_native(table)
             wanted = [] if metric == primary or failed else [(metric, table.full)]
-            for n in self.described["grids"] if not self.kind.has_index else ():
+            for n in self.result.grids if not self.kind.has_index else ():
                 wanted.append((f"{metric}_drop{n}", self._worst(table, n)))
             if metric != primary:
                 wanted += [(f"{metric}_mpp{end(key)}", table.best(key)) for key in sets_of(self.run)]

@@ -64,14 +64,14 @@ def _rows(result: Result) -> Iterable[dict[str, Any]]:
         "date": run.date,
         "task": result.task,
         "filter": result.filter,
-        "base": result.described["base"],
+        "base": result.base,
         "kind": result.kind.name,
-        "metric": result.described["metric"],
+        "metric": result.metric,
         "docs": result.docs,
         "gate": None if gate is None else bool(gate),
         "path": str(run.path),
     }
-    grids = catalogue.grids_of(result.kind, result.described["grids"])
+    grids = catalogue.grids_of(result.kind, result.grids)
     for name, one in result.measures.items():
         yield {
             **of_task,
