@@ -16,7 +16,8 @@ from lmms_patch.present.terminal import rci
 from lmms_patch.rci import recompute
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import metrics, sentences, to_json
+from lmms_patch.runs.catalogue import columns
+from lmms_patch.runs.numbers import sentences, to_json
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
 from tests.making.runs import views_run, write_run
