@@ -1,4 +1,4 @@
-"""Is the corrected index right? Made-up models whose index is known, corrected by a measured null and by an assumed one.
+"""Is the luck-corrected index right? Made-up models whose index is known, corrected by a measured null and by an assumed one.
 
     python benchmarks/studies/null.py [--runs 1000] [--old-runs 200] [--only WORD ...] [--processes 2]
 

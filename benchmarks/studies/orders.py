@@ -3,10 +3,10 @@
     python benchmarks/studies/orders.py [--runs 40] [--docs 300]
 
 Made-up models with 4 options and 3×3 cells, all docs also on a wrong image. The same answers give RCI, from the docs' own order, and CRCI, from all
-orders; each as published and with luck removed. The truth is 1 − (share of docs that a cell shows) / (share that the image shows). Prints one
+orders; each as it is and luck-corrected. The truth is 1 − (share of docs that a cell shows) / (share that the image shows). Prints one
 Markdown table: of each world the mean of each index over the runs, and in how many of them the 95 % interval holds the truth. The last two worlds
 break what CRCI hopes for: a guess that keeps its text has the same luck in every order, and two options leave a guess a quarter. Ends with status 1
-where a target is missed in one of the others: CRCI as published within 0.05 of the truth on average, and with luck removed held in 85 % of the runs.
+where a target is missed in one of the others: CRCI within 0.05 of the truth on average, and luck-corrected CRCI held in 85 % of the runs.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def once(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def indices(choose: Choose, docs: int, options: int, seed: int) -> list[Estimate]:
-    """Return RCI and CRCI of one run, each as published and with luck removed."""
+    """Return RCI and CRCI of one run, each as it is and luck-corrected."""
     records = crci_run(choose, n=docs, options=options, seed=seed)[1]
     single = [once(record) for record in records]
     out = []
@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--docs", type=int, default=300)
     args = parse(parser, runs=1, docs=40)
-    print("| world | truth | RCI | RCI, luck removed | CRCI | CRCI, luck removed |\n|---|---|---|---|---|---|")
+    print("| world | truth | RCI | luck-corrected RCI | CRCI | luck-corrected CRCI |\n|---|---|---|---|---|---|")
     missed, means = [], {}
     for name, (cell, options, guess) in WORLDS.items():
         found = [indices(model(cell, guess, seed, args.docs), args.docs, options, seed) for seed in range(args.runs)]

@@ -92,7 +92,7 @@ class TaskJson(Struct, kw_only=True):
         identical: whether both score the same on every doc and view
         tests: of MAGIC tasks, by metric: docs that count 0 or 1 in it; right is the better score
         lower: of MAGIC tasks: the numbers that are better when lower
-        marks: by index: how the corrected index of a run contradicts it, a line for each such run
+        marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
     """
 
     first: str

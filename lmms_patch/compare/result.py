@@ -429,7 +429,7 @@ class Pair:
         return float(np.nanmax(np.concatenate(ceilings))) if ceilings and np.isfinite(np.concatenate(ceilings)).any() else None
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
-        """Return the difference of the corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
+        """Return the difference of the luck-corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
         if not all(reading.null_of(side.stored(n)) == reading.MEASURED for side in self.sides):
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.sides]
@@ -508,7 +508,7 @@ class Pair:
         return gate.valid, gate.reason
 
     def marks(self) -> dict[str, tuple[str, ...]]:
-        """Return how corrected indices contradict those as published (``Compared.marks``), by the runs' own numbers."""
+        """Return how luck-corrected indices contradict the others (``Compared.marks``), by the runs' own numbers."""
         out = {}
         for n in self._shared_grids():
             said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in (side.stored(n) for side in self.sides)]

@@ -533,7 +533,7 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
 
     Docs without a verdict are not lost: they count as wrong, or as right (``_of_bounds``).
     """
-    raw = name.partition("_adj")[0]  # the corrected index asks only some docs on a wrong image
+    raw = name.partition("_adj")[0]  # the luck-corrected index asks only some docs on a wrong image
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     details = one.result.details
@@ -553,9 +553,9 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
 
 
 def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
-    """Return the verdict on a raw index that the corrected index contradicts, and why; other verdicts as they are.
+    """Return the verdict on an index that the luck-corrected index contradicts, and why; other verdicts as they are.
 
-    Where the null is measured the raw index is known to be mostly luck, so a pass of it becomes inconclusive.
+    Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
     """
     grid = item.one.grid(item.metric) if reading.contradicted(item.one.measures.get(item.metric)) else {}
     if not grid:

@@ -1,7 +1,7 @@
 """What a reader should know first: at most five sentences, made by rule, each with its numbers. Pure.
 
-Each case (a task of a model) falls under one rule, by the index that people should go by: the corrected one where its null is measured,
-else the one as published.
+Each case (a task of a model) falls under one rule, by the index that people should go by: the luck-corrected one where its null is measured,
+else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
 
 | rule | what is so, at every grid |
 |---|---|
@@ -174,7 +174,7 @@ _RULES = {
     "not without": _Rule("no image", "without the right image no more than chance is shown for {}"),
     "not learned": _Rule("no image", "a text-only model is not shown to learn more than the most frequent answers of {}"),
     "withheld": _Rule("undecided", "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}"),
-    "contradicted": _Rule("contradicted", "raw and corrected index disagree in {}"),
+    "contradicted": _Rule("contradicted", "the luck-corrected index says something else in {}"),
     "subtitled": _Rule(
         "subtitled", "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed"
     ),
@@ -341,7 +341,7 @@ def _of_grid(case: Case, n: int) -> str:
         return "whole"
     if low > 0:
         return "more"
-    if not measured:  # the best of n² tries rises by luck alone, so a low index as published may be luck
+    if not measured:  # the best of n² tries rises by luck alone, so a low index that is not corrected may be luck
         return "undecided"
     return "cell" if high <= 0 else "even" if low >= -EVEN and high <= EVEN else "undecided"
 
@@ -446,10 +446,13 @@ class _Teller:
         """Return the name of a benchmark, for how many models its rule holds, and from where to where their indices go."""
         first, of = cases[0], self._models[cases[0].base, cases[0].kind]
         said = [f"all {of} models" if len(cases) == of else f"{len(cases)} of {of} models"]
-        values = [value for one in cases if one.grids and (value := one.index(_telling(one, rule)).value) is not None]
-        if with_numbers and rule in _WITH_RANGE and values:
-            ends = [number(end, True, 2) for end in (min(values), max(values))]
-            said.append(f"{str(KINDS[first.kind].index).upper()} {ends[0] if ends[0] == ends[1] else ' to '.join(ends)}")
+        values: dict[bool, list[float]] = {True: [], False: []}
+        for one in cases if with_numbers and rule in _WITH_RANGE else ():
+            if one.grids and (value := one.index(n := _telling(one, rule)).value) is not None:
+                values[_is_measured(one, n)].append(value)
+        for corrected, known in values.items():
+            ends = dict.fromkeys(number(end, True, 2) for end in (min(known), max(known))) if known else {}
+            said += [f"{reading.name(str(KINDS[first.kind].index), corrected=corrected)} {' to '.join(ends)}"] if ends else []
         return f"{line(first.base)} ({', '.join(said)})"
 
     def _numbers(self, rule: str, case: Case) -> str:
@@ -503,17 +506,18 @@ class _Teller:
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
         """Return an index with its interval; with its grid where several are told apart."""
         index, kind = case.index(n), KINDS[case.kind]
-        name = f"{str(kind.index).upper()}{f'_{n}' if grid or len(case.grids) > 1 else ''}"
+        name = reading.name(str(kind.index), n if grid or len(case.grids) > 1 else None, corrected=_is_measured(case, n))
         words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
-        words += [] if _is_measured(case, n) else ["luck not removed" if _not_corrected(case, n) else "luck not measured"]
+        words += [] if _is_measured(case, n) else ["not luck-corrected" if _not_corrected(case, n) else "luck not measured"]
         words += ["not checked that it looks"] if reading.unchecked(case.analysis) else []
         return ", ".join([f"{name} {self._ends(index, signed=True, two=True)}", *words])
 
     def _both(self, case: Case, n: int) -> str:
-        """Return the index as published and the corrected one, without intervals."""
-        name = f"{KINDS[case.kind].index}{n}"
-        values = [None if one is None else one.value for one in (case.measures[name], case.measures.get(f"{name}_adj"))]
-        return f"raw {number(values[0], True, 2)}, corrected {number(values[1], True, 2)}"
+        """Return both indices of a grid, without intervals."""
+        index = str(KINDS[case.kind].index)
+        both = [case.measures.get(f"{index}{n}{ending}") for ending in ("", "_adj")]
+        values = [number(None if one is None else one.value, True, 2) for one in both]
+        return ", ".join(f"{reading.name(index, corrected=bool(place))} {value}" for place, value in enumerate(values))
 
     def _ends(self, estimate: Estimate, *, signed: bool = False, two: bool = False) -> str:
         """Return a number with its interval; the first interval of all is spelled out."""
@@ -575,7 +579,7 @@ class _Teller:
         index, grid = case.index(n), case.grid(n)
         said = [self._index(case, n)]
         if reading.mark_of(grid) and reading.null_of(grid) != reading.MEASURED:
-            return f"raw and corrected index disagree: {self._both(case, n)}, luck not measured"
+            return f"the two indices disagree: {self._both(case, n)}, luck not measured"
         if index.low is None or index.high is None:
             return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
         if index.low == index.high:
@@ -608,7 +612,7 @@ def _places(case: Case) -> list[str]:
 
 
 def _not_corrected(case: Case, n: int) -> str:
-    """Return why a measured null gave no corrected index; empty where it gave one, or none was measured."""
+    """Return why a measured null gave no luck-corrected index; empty where it gave one, or none was measured."""
     adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
     return _short(adj.reason) if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None else ""
 
@@ -621,7 +625,7 @@ def _telling(case: Case, rule: str) -> int:
 def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
     """Return in words how many docs would settle an index.
 
-    With n docs, m of them on wrong images too, the variance of the corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
+    With n docs, m of them on wrong images too, the variance of the luck-corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
     run does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong
     image the variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run: too large where k m exceeds
     size.

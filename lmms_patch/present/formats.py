@@ -38,7 +38,7 @@ class BoardNotes(Struct, kw_only=True):
         reason: Why there is no index; empty otherwise.
         excluded: Docs that the index leaves out.
         fip: FIP over the docs that it does not leave out: index = 1 - MPP / this.
-        null: What the corrected index rests on; null without one.
+        null: What the luck-corrected index rests on; null without one.
     """
 
     band: str | None

@@ -26,7 +26,7 @@ SERIES_LIGHT = ("#0072b2", "#d55e00", "#009e73", "#a3246e", "#4a2c00", "#231f5c"
 SERIES_DARK = ("#56b4e9", "#e98a15", "#0a9a70", "#ffc9e6", "#f5ee7a", "#7b6bf5")
 """Of up to six models, grids or kinds."""
 MARKERS = ("D", "s", "^", "v", "P", "X")
-"""matplotlib's marks, one for each colour; the circle is the index as published."""
+"""matplotlib's marks, one for each colour; the circle is the index that is not luck-corrected."""
 SHARES = ("#1b7837", "#5aae61", "#a6dba0", "#d9f0d3", "#f7f7f7", "#e7d4e8", "#c2a5cf", "#9970ab", "#762a83")
 """Of a share from nothing over even (the fifth) to twice as much as even or more; the same on both grounds."""
 PAGE = {

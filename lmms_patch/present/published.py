@@ -197,8 +197,9 @@ def _meaning(result: Result, name: str) -> str:
         "mpp": "the metric where each doc keeps the answer of its best cell",
         "gap": "the metric on full images minus that on best cells",
     }
-    if _INDEX.fullmatch(name):
-        return "1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
+    if index := _INDEX.fullmatch(name):
+        less = "luck-corrected: both less what answers to wrong images or other docs' golds earn; " if index[3] else ""
+        return f"{less}1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
     return words.get(name) or next((said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch")
 
 

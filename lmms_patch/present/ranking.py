@@ -20,7 +20,7 @@ from lmms_patch.stats.resample import LEVEL, Estimate
 
 Ends = tuple[float, float]
 K = TypeVar("K", bound=Hashable)
-LUCK_FREE = "Of the index with luck removed: every null is measured."
+LUCK_CORRECTED = "Of the luck-corrected index: luck is measured on wrong images in every run."
 NO_INTERVALS = "an index without interval: none for the mean"
 
 
@@ -37,7 +37,7 @@ class By:
         zero: whether nearer 0 is better; else the metric's own direction counts.
         gated: whether a result that its gate refuses has no place (its number is luck).
         words: what is better, for people.
-        corrected: whether it is a corrected index, which carries a rank only where its null is measured.
+        corrected: whether it is a luck-corrected index, which carries a rank only where its null is measured.
     """
 
     key: str
@@ -56,7 +56,7 @@ BY = {
     by.key: by
     for by in (
         By("pcri", "{index}{n}", True, True, "the index; nearer 0 is better (the model depends less on what surrounds the answer)"),
-        By("adj", "{index}{n}_adj", True, True, "the index with luck removed; nearer 0 is better", True),
+        By("adj", "{index}{n}_adj", True, True, "the luck-corrected index; nearer 0 is better", True),
         By("gap", "gap{n}", True, True, "the gap FIP − MPP; nearer 0 is better"),
         By("mpp", "mpp{n}", False, True, "MPP, the score on best cells"),
         By("fip", "fip", False, False, "FIP, the score on full images"),
@@ -84,10 +84,10 @@ def by_of(name: str) -> By:
 
 
 def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
-    """Return whether a benchmark's ranks go by the index with luck removed; None where no result has an index that may be read.
+    """Return whether a benchmark's ranks go by the luck-corrected index; None where no result has an index that may be read.
 
     Args:
-        corrected: of each result with an index that may be read, its index with luck removed; None where the null was not measured.
+        corrected: of each result with an index that may be read, its luck-corrected index; None where the null was not measured.
     """
     if not corrected:
         return None
@@ -95,7 +95,7 @@ def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
 
 
 def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
-    """Return whether means over benchmarks are of the index with luck removed: where the ranks of each go by it. Never of both.
+    """Return whether means over benchmarks are of the luck-corrected index: where the ranks of each go by it. Never of both.
 
     Args:
         benchmarks: of each, what ``goes_by_corrected`` takes.

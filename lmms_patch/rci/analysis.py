@@ -32,7 +32,7 @@ from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
 from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator
 
-ASSUMED = "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+ASSUMED = "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
 GOLDS_BEATEN = 0.05
 """The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
 MOST_HIDDEN = 0.5
@@ -545,7 +545,7 @@ class _Task:
         return warnings
 
     def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """Return the corrected index: by a measured null where there is one, else by an assumed null."""
+        """Return the luck-corrected index: by a measured null where there is one, else by an assumed null."""
         if self.unread:
             return None
         measured = self._measured(n, used, scale)

@@ -30,7 +30,7 @@ class OverModels:
     """One index of several models.
 
     Attributes:
-        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the corrected index counts as 1.
+        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the luck-corrected index counts as 1.
         mean: over the models that can be read. Its interval is over docs: the models stay the same ones.
         sd: the standard deviation between those models (n − 1); None with fewer than two.
         least: the least of those models; None where none can be read.
@@ -72,8 +72,8 @@ class Ensemble:
         task: its name.
         index: the name of its index, such as ``rci3``.
         n: the grid.
-        raw: the index as published.
-        adj: the index with luck removed; of models whose null was not measured it is not read.
+        raw: the index, 1 − MPP / FIP.
+        adj: the luck-corrected index; of models whose null was not measured it is not read.
         other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the models in ``raw.mean``. A cell
             that one model was lucky on must hold for the next. None where fewer than two models can be read or the aggregation has no known form.
         one_cell: the docs that one cell answers; None where docs are not right or wrong.

@@ -1,6 +1,6 @@
 """The necessity map: which share of the docs needs no image, one cell, the whole image, or more than the model can do.
 
-Where docs were asked on wrong images, are right or wrong, and the gate passes, the shares have luck removed (``stats.luck.needs``). Elsewhere docs
+Where docs were asked on wrong images, are right or wrong, and the gate passes, the shares are luck-corrected (``stats.luck.needs``). Elsewhere docs
 are counted as they answer, lucky guesses among them:
 
 Whether a doc is ``text`` is known only of the docs that were asked without their image, by default a random sample of 300. What its own image and
@@ -49,7 +49,7 @@ def necessity(
         settings: draws, level and seed of the intervals.
         blind: by doc id, the scores of a blind run of the same docs.
         form: the aggregation; luck can be removed where it is a mean.
-        refused: by grid, why there is no index with luck removed; then there are no shares either.
+        refused: by grid, why there is no luck-corrected index; then there are no shares either.
     """
     if not table.higher or not len(table) or all(doc.format == "caption" for doc in table.asked):
         return ()
@@ -82,7 +82,7 @@ def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | 
 
 
 def _without_luck(table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]) -> dict[str, Estimate] | None:
-    """Return the share of each class with luck removed; None where no doc was asked on a wrong image, or the metric is not a mean of scores.
+    """Return the share of each class, luck-corrected; None where no doc was asked on a wrong image, or the metric is not a mean of scores.
 
     Args:
         table: the docs.

@@ -31,7 +31,7 @@ def since(path: str) -> int:
     """Return the version from which on a number of an analysis is computed as it is now.
 
     3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied their answers are, and the
-    necessity map has luck removed.
+    necessity map is luck-corrected.
 
     Args:
         path: where it stands, such as ``grids.3.adj.estimate.value``.
@@ -94,13 +94,13 @@ class Grid:
         fip, mpp: over the same docs.
         index: 1 − MPP/FIP with its interval.
         gap: FIP − MPP with its interval.
-        adj: the index with luck removed.
+        adj: the luck-corrected index.
         luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs have no options.
         band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
         shares: where in the image, or when in the clip, the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
-        mark: how the index and the corrected index contradict each other; empty where they do not.
+        mark: how the index and the luck-corrected index contradict each other; empty where they do not.
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
     """
 
@@ -258,7 +258,7 @@ class Necessity:
         unscored: docs without a class, because a view has no score; they are in no share.
         graded: docs of which a score lies between nothing and full marks: their class depends on what counts as right.
         luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where none was asked so.
-        without_luck: whether the shares are estimates with luck removed (``stats.luck.needs``); else docs are counted as their answers are. False in
+        without_luck: whether the shares are estimates less luck (``stats.luck.needs``); else docs are counted as their answers are. False in
             older files.
     """
 
@@ -501,7 +501,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         analysis: the numbers.
         kind: of the task.
     """
-    name, words = kind.prefix, kind.words
+    words = kind.words
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
     told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
     mind: list[str] = list(analysis.warnings)
@@ -510,16 +510,16 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     if analysis.asked is not None:
         told.append(reading.asked_in_words(to_json(analysis), words))
     for key, grid in analysis.sets.items():
-        n = end(key)
+        index, luck_corrected = (reading.name(str(kind.prefix), key, corrected=which) for which in (False, True))
         if grid.index.value is None:
-            mind.append(f"{name}{n} is null: {grid.reason}")
+            mind.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
             continue
         ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
         adj = grid.adj.estimate if grid.adj else None
-        luck_free = "" if adj is None else f"; luck removed: {adj.reason if adj.value is None else _luck_free(grid, analysis, words)}"
+        rest = "" if adj is None else f"; {luck_corrected}: {adj.reason if adj.value is None else _luck_corrected(grid, analysis, words)}"
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
-        told.append(f"{name}{n} {number(grid.index.value)}{ends}{bands}{luck_free}")
-        mind += [*grid.warnings, *([f"{name}{n}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
+        told.append(f"{index} {number(grid.index.value)}{ends}{bands}{rest}")
+        mind += [*grid.warnings, *([f"{index}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
     for key, one in (analysis.curve or {}).items():
         told.append(f"{kind.name}{end(key)} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
         if analysis.drops and one.value is not None:
@@ -540,7 +540,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     return told, list(dict.fromkeys(mind))
 
 
-def _luck_free(grid: Grid, analysis: Analysis, words: Words) -> str:
+def _luck_corrected(grid: Grid, analysis: Analysis, words: Words) -> str:
     assert grid.adj is not None
     parts = words.parts if isinstance(grid.n, int) else "boxes"
     sampled = analysis.asked is not None and analysis.asked.estimated

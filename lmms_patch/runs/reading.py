@@ -1,7 +1,7 @@
-"""How an index is read: does its gate let it, which null corrects it, does the corrected index contradict it? Pure.
+"""How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure.
 
 Works on analyses in plain JSON types, as results files hold them. Those of earlier versions lack ``looks``, ``mark`` and ``null``: their
-corrected index rests on an assumed null, and it was not checked whether the model looks.
+luck-corrected index rests on an assumed null, and it was not checked whether the model looks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Key, Kind, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -66,7 +66,7 @@ def assumed(estimate: Estimate | None) -> bool:
 
 
 def contradicted(estimate: Estimate | None) -> bool:
-    """Return whether the corrected index contradicts this raw index."""
+    """Return whether the luck-corrected index contradicts this one, which is not."""
     return CONTRADICTED in words(estimate)
 
 
@@ -86,11 +86,11 @@ def _fields(estimate: Estimate) -> dict[str, Any]:
 
 
 def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) -> Estimate:
-    """Return the index as published, with its words.
+    """Return 1 − MPP / FIP with its words.
 
     Args:
         estimate: the index.
-        mark: how the corrected index contradicts it; empty where it does not.
+        mark: how the luck-corrected index contradicts it; empty where it does not.
         marginal: whether its gate passes by less than one further standard error.
         sampled: whether it is estimated from a part of the docs.
     """
@@ -98,10 +98,10 @@ def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) ->
 
 
 def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
-    """Return the corrected index with its words.
+    """Return the luck-corrected index with its words.
 
     Args:
-        estimate: the index with luck removed.
+        estimate: the luck-corrected index.
         null: ``measured``, or anything else for an assumed null.
         marginal: as in ``raw``.
         parts: what it is of: ``cells``, ``segments`` or ``boxes``.
@@ -115,8 +115,39 @@ def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str =
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
-    """Return the index that people should go by: with luck removed where that is measured, else the one as published."""
+    """Return the index that people should go by: the luck-corrected one where luck is measured, else 1 − MPP / FIP."""
     return adj if null == MEASURED and adj is not None and adj.value is not None else index
+
+
+def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
+    """Return what people read an index as: "RCI" is 1 − MPP / FIP, "luck-corrected RCI" is the other number.
+
+    Args:
+        index: ``rci``, ``pcri``, ``crci``, ``trci``, or ``index`` where it can be any of these.
+        key: the grid, or the set of boxes; None: not said.
+        corrected: whether it is the index that ``corrected`` returns.
+
+    >>> name("rci", "relevant", corrected=False), name("trci", 4, corrected=True), name("index", corrected=True)
+    ('RCI of relevant boxes', 'luck-corrected TRCI_4', 'luck-corrected index')
+    """
+    title = index if index == "index" else index.upper()
+    of = "" if key is None else f"_{key}" if isinstance(key, int) else f" of {key} boxes"
+    return f"{'luck-corrected ' * corrected}{title}{of}"
+
+
+def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
+
+    Args:
+        low: its lower end.
+        high: its upper end.
+        words: what the parts of the task's images or clips are called (``Kind.words``).
+    """
+    if low is None or high is None or high <= 1:
+        return ""
+    if low > 1:
+        return words.say("a luck-corrected index lies above 1, and is shown as 1.00: a cell does worse than a wrong image")
+    return words.say("the interval of a luck-corrected index reaches above 1: noise of a ratio, no cell is shown to do worse than a wrong image")
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
@@ -206,13 +237,13 @@ def why_unchecked(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
 
 
 def null_of(grid: Mapping[str, Any]) -> str | None:
-    """Return which null the corrected index of a grid rests on; None where there is no corrected index."""
+    """Return which null the luck-corrected index of a grid rests on; None where there is no luck-corrected index."""
     adj = grid.get("adj")
     return None if not isinstance(adj, Mapping) else str(adj.get("null") or "assumed")
 
 
 def mark_of(grid: Mapping[str, Any]) -> str:
-    """Return how raw and corrected index of a grid contradict each other; empty where they do not."""
+    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
     if "mark" in grid:
         return str(grid["mark"] or "")
     index, adj = (grid.get("index") or {}).get("value"), ((grid.get("adj") or {}).get("estimate") or {}).get("value")
@@ -323,7 +354,7 @@ def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str
 
 
 def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, a marginal pass, what is contradicted.
+    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal or contradicted.
 
     Args:
         described: what was asked (``details.Described``).

@@ -91,7 +91,9 @@ class Run:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
         rows = []
         for result in self.results:
-            indices = "; ".join(f"{name} {_shown(one)}" for name, one in result.measures.items() if _INDEX.fullmatch(name) and _shown(one))
+            indices = "; ".join(
+                f"{_named(match)} {_shown(one)}" for name, one in result.measures.items() if (match := _INDEX.fullmatch(name)) and _shown(one)
+            )
             gate = reading.gate_word(reading.gate_of(result.details.get("analysis") or {})) if result.kind.has_index else ""
             rows.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
         return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
@@ -218,7 +220,12 @@ class Result:
         return (line.record for line in self.lines(lean=lean))
 
 
-_INDEX = re.compile(rf"(?:{ANY_INDEX})(\d+|_relevant|_adversarial)")
+_INDEX = re.compile(rf"({ANY_INDEX})(?:(\d+)|_(relevant|adversarial))(_adj)?")
+
+
+def _named(match: re.Match[str]) -> str:
+    """Return what people read an index as, by the parts of its number's name."""
+    return reading.name(match[1], int(match[2]) if match[2] else match[3], corrected=bool(match[4]))
 
 
 def _shown(estimate: Estimate) -> str:

@@ -1,6 +1,6 @@
 """Strata of docs that are asked alike, and donors: other docs of a stratum whose answers stand in for chance. NumPy only.
 
-A stratum must not be too wide: then the corrected index reads +0.07 where the truth is 1 (docs/statistics.md).
+A stratum must not be too wide: then the luck-corrected index reads +0.07 where the truth is 1 (docs/statistics.md).
 """
 
 from __future__ import annotations

@@ -91,12 +91,12 @@ def span(low: float, high: float) -> str:
 
 
 def disagreement(raw: float, corrected: float) -> str:
-    """Describe how the index as published and the corrected index contradict each other; empty where they do not.
+    """Describe how an index and the luck-corrected index contradict each other; empty where they do not.
 
     They contradict each other on opposite sides of 0, or in bands that do not touch.
 
     >>> disagreement(-0.085, 0.866)
-    'raw -0.085 (balanced), corrected 0.866 (strong global): the raw index is mostly luck'
+    'not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global): the first is mostly luck'
     >>> disagreement(0.2, 0.25)
     ''
     """
@@ -104,8 +104,8 @@ def disagreement(raw: float, corrected: float) -> str:
     first, second = band(raw), band(corrected)
     if raw * corrected >= 0 and abs(names.index(first) - names.index(second)) <= 1:
         return ""
-    why = ": the raw index is mostly luck" if corrected > raw else ""
-    return f"raw {raw:.3f} ({first}), corrected {corrected:.3f} ({second}){why}"
+    why = ": the first is mostly luck" if corrected > raw else ""
+    return f"not luck-corrected {raw:.3f} ({first}), luck-corrected {corrected:.3f} ({second}){why}"
 
 
 def relative_change(coarse: float | None, fine: float | None) -> float | None:

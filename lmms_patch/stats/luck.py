@@ -1,4 +1,4 @@
-"""The corrected index: luck, what the best of several tries earns by guessing, is estimated and removed. NumPy only.
+"""The luck-corrected index: luck, what the best of several tries earns by guessing, is estimated and removed. NumPy only.
 
 For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (the null),
 
@@ -242,7 +242,7 @@ class Tests:
 
 @dataclass(frozen=True)
 class Luck:
-    """The corrected index, and what it was computed from.
+    """The luck-corrected index, and what it was computed from.
 
     Attributes:
         estimate: RCI_adj with its interval; its reason says why there is none.
@@ -397,7 +397,7 @@ def measured(
 def needs(
     cells: Measured, either: Measured, clusters: Ints | None = None, *, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
 ) -> list[Estimate]:
-    """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, with luck removed as in ``measured``.
+    """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, luck-corrected as in ``measured``.
 
     Of R, the weighted losses as a share of full marks: text = 1 − R(wrong image). Of the docs that are left, U(views) = R(views) / R(the same of the
     wrong image) are not known from some views: one cell = 1 − U(cells), whole image = U(cells) − U(cells and full image), and the rest is unsolved.
@@ -833,7 +833,7 @@ def judge(
     null: Null = "assumed",
     beside: _Beside | None = None,
 ) -> Luck:
-    """Apply the null rules, to each class and then over all, and form the corrected index.
+    """Apply the null rules, to each class and then over all, and form the luck-corrected index.
 
     Args:
         labels: names of the classes.

@@ -168,7 +168,7 @@ def wrong(run: Path) -> str:
 
 
 def line(run: Path) -> str:
-    """Draw the index that the run's first lines tell, of each task, over the bands: with luck removed where that is measured."""
+    """Draw the index that the run's first lines tell, of each task, over the bands: the luck-corrected one where luck is measured."""
     known = {task.removeprefix("mosaic_").removesuffix("_rci"): index for task, found in results(run).items() if (index := leading(found))}
     low, high, left, wide, top, step = -0.6, 1.15, 90, 570, 74, 26
     bottom = top + step * len(known) + 6
@@ -177,7 +177,7 @@ def line(run: Path) -> str:
         return left + wide * (value - low) / (high - low)
 
     edges = [low, *(edge for edge, _ in BANDS), high]
-    out = [text(20, 28, "RCI_3, luck removed: 0 where the best cell is as good as the full image", "big", "start")]
+    out = [text(20, 28, "luck-corrected RCI_3: 0 where the best cell is as good as the full image", "big", "start")]
     for i, (start, end) in enumerate(itertools.pairwise(edges)):
         out.append(f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="{bottom - top}"/>')
     out += [text(at(value), top - 10, name, "quiet") for value, name in ((-0.35, "local"), (0, "balanced"), (0.7, "global"))]
@@ -195,7 +195,7 @@ def line(run: Path) -> str:
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
         out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
-    return picture(680, bottom + 60, "RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
+    return picture(680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
 
 
 def leading(found: Mapping[str, Any]) -> Estimate | None:

@@ -191,7 +191,9 @@ def test_pictures_are_those_of_the_run(folder):
 
 def test_the_line_of_indices_tells_the_numbers_of_the_first_lines_of_the_run():
     """README shows what the run prints: each index that it names with its interval stands on the picture, over its place on the axis."""
-    told = re.findall(r"mosaic_(\w+) \(RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)", " ".join((ROOT / "README.md").read_text().split()))
+    told = re.findall(
+        r"mosaic_(\w+) \(luck-corrected RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)", " ".join((ROOT / "README.md").read_text().split())
+    )
     assert [task for task, *_ in told] == ["same", "sum", "local", "center"]
     picture = (DOCS / "pictures" / "line.svg").read_text(encoding="utf-8")
     texts = {words: float(y) for y, words in re.findall(r'<text x="[^"]+" y="([^"]+)"[^>]*>([^<]+)</text>', picture)}

@@ -292,4 +292,4 @@ def test_the_table_of_a_run_has_its_numbers(run):
     result = one.results[0]
     fip = result.measures["fip"]
     assert f"{fip.value:.3f} [{fip.low:.3f}, {fip.high:.3f}]" in cells
-    assert any(cell.startswith(f"rci2 {result.measures['rci2'].value:.3f} [") for cell in cells)
+    assert any(cell.startswith(f"RCI_2 {result.measures['rci2'].value:.3f} [") for cell in cells)

@@ -328,7 +328,7 @@ def guesser(n=400, relevant=(3,), adversarial=(1,), know=0.0, full=0.8, seed=5):
 
 
 def test_more_boxes_are_more_luck_and_three_numbers_do_not_reward_it():
-    """All boxes guess: the best of three looks better than the best of one; with luck removed neither knows anything (index 1)."""
+    """All boxes guess: the best of three looks better than the best of one; luck-corrected neither knows anything (index 1)."""
     found = numbers(guesser())
     regions = found.regions
     assert found.gate.valid is True
@@ -352,7 +352,7 @@ def test_luck_is_removed_where_docs_have_other_numbers_of_boxes():
         adj = regions.sets[key].adj.estimate
         assert adj.value == pytest.approx(truth, abs=0.07)
         assert adj.low < truth < adj.high
-        assert regions.sets[key].index.value < truth - 0.2  # as published: luck makes any box look good
+        assert regions.sets[key].index.value < truth - 0.2  # not luck-corrected: luck makes any box look good
     # one box drawn of k: knows 0.4/k on average, mean of 1, 1/2 and 1/5; where it does not know, it guesses like the adversarial one
     assert regions.average.value == pytest.approx(0.4 * 0.75 * (1 + 1 / 2 + 1 / 5) / 3, abs=0.03)
 

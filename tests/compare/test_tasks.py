@@ -352,12 +352,15 @@ def guesser_and_knower(tmp_path_factory):
 
 
 def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(guesser_and_knower):
-    """A guesses on cells (raw -0.1, corrected 1), B knows from one cell (0 and 0): by the raw index B needs more of the image, which is wrong."""
+    """A guesses on cells (RCI -0.1, luck-corrected 1), B knows from one cell (0 and 0): by RCI B needs more of the image, which is wrong."""
     found = compare(*guesser_and_knower)
     text = shown_of(found)
     assert "rci3, contradicted" in text
     (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")]
-    assert re.search(r"The index of A is contradicted: raw -0\.\d+ \(\w+.*\), corrected .* \(strong global\): the raw index is mostly luck\.$", said)
+    assert re.search(
+        r"The index of A is contradicted: not luck-corrected -0\.\d+ \(\w+.*\), luck-corrected .* \(strong global\): the first is mostly luck\.$",
+        said,
+    )
     assert "A needs more of the image (rci3_adj)" in text
     rows = {row["number"]: row for row in show_compare.sheet(found).rows}
     assert rows["rci3"]["contradicted"].startswith("of A is contradicted")

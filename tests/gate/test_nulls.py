@@ -88,7 +88,7 @@ def test_no_rule_rests_on_an_assumed_null(asked, folders, metric):
 
 
 def test_a_rule_may_rest_on_a_measured_null(asked, folders):
-    """Known: 0.00 with luck removed; guesses: 1.0."""
+    """Known: 0.00 luck-corrected; guesses: 1.0."""
     assert asked(folders["known"], {"metric": "rci2_adj", "max": 0.3}).status == 0
     assert asked(folders["guesses"], {"metric": "rci3_adj", "max": 0.3}).status == 1
 
@@ -102,10 +102,10 @@ def test_nor_on_one_of_the_baseline(asked, folders, tmp_path):
 
 
 def test_a_contradicted_index_does_not_pass(asked, folders):
-    """|-0.1| is within 0.3, but with luck removed it is 1: a pass is not shown. A fail stays one."""
+    """|-0.1| is within 0.3, but luck-corrected it is 1: a pass is not shown. A fail stays one."""
     ended = asked(folders["guesses"], {"metric": "pcri3", "max": 0.3, "absolute": True})
     assert ended.status == 3
-    assert ended.of()["reason"].startswith("contradicted: raw -0.")
+    assert ended.of()["reason"].startswith("contradicted: not luck-corrected -0.")
     assert ", contradicted" in ended.out
     assert asked(folders["guesses"], {"metric": "pcri3", "max": -0.5}).status == 1
 
@@ -113,7 +113,7 @@ def test_a_contradicted_index_does_not_pass(asked, folders):
 def test_an_assumed_null_decides_nothing_but_is_told(asked, folders):
     ended = asked(folders["before"], {"metric": "pcri3", "max": 0.3, "absolute": True})
     assert ended.status == 0
-    assert ended.of()["reason"].startswith("contradicted: raw -0.")
+    assert ended.of()["reason"].startswith("contradicted: not luck-corrected -0.")
     assert "(assumed null)" in ended.of()["reason"]
 
 

@@ -95,7 +95,7 @@ def test_the_floor_is_the_best_uninformed_answer(planted, today):
 
 @pytest.mark.parametrize("family", ["local", "center"])
 def test_local_families_are_local_beyond_doubt_and_luck(planted, family):
-    """Intervals below 0; and with luck removed: one cell of nine guesses among ten digits, which earns it little."""
+    """Intervals below 0; and luck-corrected: one cell of nine guesses among ten digits, which earns it little."""
     found = metrics(planted)[f"mosaic_{family}_rci"]
     for n in (2, 3):
         assert found[f"rci{n}_low"] < found[f"rci{n}"] < found[f"rci{n}_high"] < 0
@@ -236,4 +236,4 @@ def test_show_prints_the_table(planted, capsys):
     assert "1.00, cells mislead" in told
     assert "single cells mislead in mosaic_count (" in told
     for family in ("same", "sum"):
-        assert f"mosaic_{family} (RCI_3 +1.00" in told.split("The whole image is needed for ")[1].split("single cells")[0]
+        assert f"mosaic_{family} (luck-corrected RCI_3 +1.00" in told.split("The whole image is needed for ")[1].split("single cells")[0]

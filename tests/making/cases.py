@@ -18,9 +18,9 @@ def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind
     Args:
         base: the benchmark.
         grids: of each its n, and the index that people should go by (value, low, high, n docs).
-        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index as published.
+        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index that is not luck-corrected.
         gate: what differs from a gate that lets the index be read.
-        raw: the index as published, where it differs from the corrected one.
+        raw: the index that is not luck-corrected, where it differs from the luck-corrected one.
         wrong: how many docs were also asked on a wrong image.
     """
     measures = {"score": ends(scores.get("fip", 0.8), 0.75, 0.85), "chance": ends(0.25)}

@@ -27,27 +27,27 @@ OF_FIVE = "Of 5 tasks, so intervals are read at 98 %: at most 5 % of such findin
 SITUATIONS = {
     "one that needs the whole image": (
         [indexed("a", FULL)],
-        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58])."],
+        ["The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58])."],
     ),
     "0.30 itself is strong global": (
         [indexed("a", (3, 0.4, 0.3, 0.5))],
-        ["The whole image is needed for a (RCI +0.40, 95 % interval [+0.30, +0.50])."],
+        ["The whole image is needed for a (luck-corrected RCI +0.40, 95 % interval [+0.30, +0.50])."],
     ),
     "above 0, but not by 0.30": (
         [indexed("a", (3, 0.2, 0.01, 0.39))],
-        ["One cell is not enough for a (RCI +0.20, 95 % interval [+0.01, +0.39])."],
+        ["One cell is not enough for a (luck-corrected RCI +0.20, 95 % interval [+0.01, +0.39])."],
     ),
     "a negative index": (
         [indexed("a", WRONG)],
-        [f"One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
+        [f"One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
     ),
     "an index that ends at 0": (
         [indexed("a", (3, -0.2, -0.4, 0.0))],
-        [f"One cell is enough for a (RCI -0.20, 95 % interval [-0.40, 0.00]). {WHICH}"],
+        [f"One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.40, 0.00]). {WHICH}"],
     ),
     "balanced, and surely so": (
         [indexed("a", (3, 0.02, -0.03, 0.07))],
-        [f"One cell does as well as the whole image, within 0.10, in a (RCI +0.02, 95 % interval [-0.03, +0.07]). {WHICH}"],
+        [f"One cell does as well as the whole image, within 0.10, in a (luck-corrected RCI +0.02, 95 % interval [-0.03, +0.07]). {WHICH}"],
     ),
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
@@ -55,56 +55,58 @@ SITUATIONS = {
     ),
     "two grids that agree: the finer one is shown": (
         [indexed("a", (2, -0.1, -0.2, -0.05), WRONG)],
-        [f"One cell is enough for a (RCI_3 -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
+        [f"One cell is enough for a (luck-corrected RCI_3 -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"],
     ),
     "two grids that do not": (
         [indexed("a", (2, -0.1, -0.2, -0.05), FULL)],
-        [f"The size of the cells decides in a (RCI_2 -0.10, 95 % interval [-0.20, -0.05], RCI_3 +0.50 [+0.42, +0.58]). {WHICH}"],
+        [
+            f"The size of the cells decides in a (luck-corrected RCI_2 -0.10, 95 % interval [-0.20, -0.05], luck-corrected RCI_3 +0.50 [+0.42, +0.58]). {WHICH}"
+        ],
     ),
     "one grid undecided: it is the one shown": (  # half 0.17, 0 is 0.05 away, 0.10 too: 400 (0.17 / 0.05)^2 = 4,624
         [indexed("a", (2, 0.05, -0.12, 0.22), FULL)],
-        ["Undecided: a (RCI_2 +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs would settle it, this run has 400)."],
+        ["Undecided: a (luck-corrected RCI_2 +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs would settle it, this run has 400)."],
     ),
     "more docs than there are": (  # half 0.2, 0 is 0.15 away: 400 (0.2 / 0.15)^2 = 711
         [indexed("a", (3, 0.15, -0.05, 0.35), size=500)],
-        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+        ["Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
     ),
     "docs on wrong images have to grow in step": (  # 11.56 times 400 and 300 docs: 4,624 and 3,468
         [indexed("a", (3, 0.05, -0.12, 0.22), wrong=300, size=5000)],
         [
-            "Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, 3,500 of them on wrong images too (option null), would settle it, "
+            "Undecided: a (luck-corrected RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, 3,500 of them on wrong images too (option null), would settle it, "
             "this run has 400 and 300)."
         ],
     ),
     "every doc is on a wrong image, and has to stay so": (
         [indexed("a", (3, 0.05, -0.12, 0.22), wrong=400, size=5000)],
         [
-            "Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, all of them on wrong images too (option null), would settle it, "
+            "Undecided: a (luck-corrected RCI +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs, all of them on wrong images too (option null), would settle it, "
             "this run has 400)."
         ],
     ),
     "fewer docs than in step, but all of them on wrong images, may do": (  # (0.2 / 0.15)^2 = 1.78: 711 docs, or 178 on wrong images
         [indexed("a", (3, 0.15, -0.05, 0.35), wrong=100, size=500)],
         [
-            "Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], all 500 docs on wrong images too (option null) may settle it, this run has 400 docs, "
+            "Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], all 500 docs on wrong images too (option null) may settle it, this run has 400 docs, "
             "100 of them so)."
         ],
     ),
     "nor would all docs on wrong images do": (  # 533 on wrong images would be needed if nothing but these gave the interval its width
         [indexed("a", (3, 0.15, -0.05, 0.35), wrong=300, size=500)],
-        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+        ["Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
     ),
-    "wrong images say nothing of an index as published": (
+    "wrong images say nothing of an index that is not luck-corrected": (
         [indexed("a", (3, 0.15, -0.05, 0.35), null=None, wrong=300)],
         ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], luck not measured, about 720 docs would settle it, this run has 400)."],
     ),
     "a part of the docs": (
         [indexed("a", (3, 0.05, -0.12, 0.22), asked={"estimated": True})],
-        ["Undecided: a (RCI +0.05, 95 % interval [-0.12, +0.22], sampled, a full run, or more docs, would tell more)."],
+        ["Undecided: a (luck-corrected RCI +0.05, 95 % interval [-0.12, +0.22], sampled, a full run, or more docs, would tell more)."],
     ),
     "no interval": (
         [indexed("a", (3, 0.05, None, None, 3, "3 clusters are too few"))],
-        ["Undecided: a (RCI +0.05, no interval: 3 clusters are too few)."],
+        ["Undecided: a (luck-corrected RCI +0.05, no interval: 3 clusters are too few)."],
     ),
     "an interval without width, of an earlier version": (
         [indexed("a", (3, 1.0, 1.0, 1.0), null=None)],
@@ -114,19 +116,23 @@ SITUATIONS = {
         ],
     ),
     "raw and corrected disagree, measured": (
-        [indexed("a", FULL, raw=(-0.09, -0.15, -0.03), mark="raw -0.090 (balanced), corrected 0.500 (strong global)")],
+        [indexed("a", FULL, raw=(-0.09, -0.15, -0.03), mark="not luck-corrected -0.090 (balanced), luck-corrected 0.500 (strong global)")],
         [
-            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            "Raw and corrected index disagree in a (raw -0.09, corrected +0.50).",
+            "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "The luck-corrected index says something else in a (RCI -0.09, luck-corrected RCI +0.50).",
         ],
     ),
     "raw and corrected disagree, assumed": (
         [
             indexed(
-                "a", (3, 0.5, 0.42, 0.58), null="assumed", raw=(-0.09, -0.15, -0.03), mark="raw -0.090 (balanced), corrected 0.500 (strong global)"
+                "a",
+                (3, 0.5, 0.42, 0.58),
+                null="assumed",
+                raw=(-0.09, -0.15, -0.03),
+                mark="not luck-corrected -0.090 (balanced), luck-corrected 0.500 (strong global)",
             )
         ],
-        ["Undecided: a (raw and corrected index disagree: raw -0.09, corrected +0.50, luck not measured)."],
+        ["Undecided: a (the two indices disagree: RCI -0.09, luck-corrected RCI +0.50, luck not measured)."],
     ),
     "a low index that luck may explain": (
         [indexed("a", (3, -0.2, -0.3, -0.1), null=None), indexed("b", (3, 0.4, 0.35, 0.45), null=None)],
@@ -157,7 +163,7 @@ SITUATIONS = {
     ),
     "nobody checked that it looks": (
         [indexed("a", FULL, gate={"valid": None, "looks": []})],
-        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58], not checked that it looks)."],
+        ["The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58], not checked that it looks)."],
     ),
     "a metric that is better when lower, without its image": (
         [dataclasses.replace(plain("a", "blind", (0.45, 0.4, 0.5)), higher=False)],
@@ -165,13 +171,13 @@ SITUATIONS = {
     ),
     "a marginal pass": (
         [indexed("a", FULL, gate={"marginal": True})],
-        ["The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58], marginal)."],
+        ["The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58], marginal)."],
     ),
     "two models": (
         [indexed("a", FULL, model="x"), indexed("a", WRONG, model="y")],
         [
-            "The whole image is needed for a (x) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            f"One cell is enough for a (y) (RCI -0.20 [-0.30, -0.10]). {WHICH}",
+            "The whole image is needed for a (x) (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            f"One cell is enough for a (y) (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH}",
         ],
     ),
     "three models: a benchmark is named once": (
@@ -182,8 +188,8 @@ SITUATIONS = {
             indexed("b", (3, -0.4, -0.5, -0.3), model="z"),
         ],
         [
-            "The whole image is needed for a (all 3 models, RCI +0.50) and b (y) (RCI +0.50, 95 % interval [+0.42, +0.58]).",
-            f"One cell is enough for b (2 of 3 models, RCI -0.40 to -0.20). {WHICH}",
+            "The whole image is needed for a (all 3 models, luck-corrected RCI +0.50) and b (y) (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            f"One cell is enough for b (2 of 3 models, luck-corrected RCI -0.40 to -0.20). {WHICH}",
         ],
     ),
     "three models near chance": (
@@ -193,25 +199,25 @@ SITUATIONS = {
     "the clearest first": (
         [indexed("a", WRONG), indexed("b", (3, -0.4, -0.5, -0.3)), indexed("c", FULL), indexed("d", (3, 0.7, 0.6, 0.8))],
         [
-            "The whole image is needed for d (RCI +0.70, 95 % interval [+0.60, +0.80]) and c (RCI +0.50 [+0.42, +0.58]).",
-            f"One cell is enough for b (RCI -0.40 [-0.50, -0.30]) and a (RCI -0.20 [-0.30, -0.10]). {WHICH}",
+            "The whole image is needed for d (luck-corrected RCI +0.70, 95 % interval [+0.60, +0.80]) and c (luck-corrected RCI +0.50 [+0.42, +0.58]).",
+            f"One cell is enough for b (luck-corrected RCI -0.40 [-0.50, -0.30]) and a (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH}",
         ],
     ),
     "one cell, in every order of the options too": (
         [indexed("a", WRONG), indexed("a", (3, -0.15, -0.25, -0.05), kind="crci")],
-        ["One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]) and a (CRCI -0.15 [-0.25, -0.05])."],
+        ["One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]) and a (luck-corrected CRCI -0.15 [-0.25, -0.05])."],
     ),
     "one cell, but not in every order of the options": (
         [indexed("a", WRONG), indexed("a", FULL, kind="crci")],
         [
-            "The whole image is needed for a (CRCI +0.50, 95 % interval [+0.42, +0.58]).",
-            "One cell is enough for a (RCI -0.20 [-0.30, -0.10]). In every order of the options that is not confirmed: a (CRCI +0.50 [+0.42, +0.58]).",
+            "The whole image is needed for a (luck-corrected CRCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "One cell is enough for a (luck-corrected RCI -0.20 [-0.30, -0.10]). In every order of the options that is not confirmed: a (luck-corrected CRCI +0.50 [+0.42, +0.58]).",
         ],
     ),
     "one cell, and no index in every order of the options": (
         [indexed("a", WRONG), dataclasses.replace(indexed("a", kind="crci"), measures={"score": ends(0.8)})],
         [
-            "One cell is enough for a (RCI -0.20, 95 % interval [-0.30, -0.10]). In every order of the options that is not confirmed: a (no index).",
+            "One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). In every order of the options that is not confirmed: a (no index).",
             "Cannot be read: a (only full images were asked).",
         ],
     ),
@@ -223,17 +229,17 @@ SITUATIONS = {
             *(indexed(name, (3, 0.05, -0.12, 0.22)) for name in "def"),
         ],
         [
-            f"The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]). {OF_FIVE}",
-            f"One cell is enough for b (RCI -0.20 [-0.30, -0.10]). {WHICH} {OF_FIVE}",
+            f"The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]). {OF_FIVE}",
+            f"One cell is enough for b (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH} {OF_FIVE}",
             "Cannot be read: c (acc 0.260 on the full image, 0.250 by chance).",
-            "Undecided: d (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400), e (RCI +0.05 [-0.12, +0.22], about "
-            f"4,700 docs would settle it, this run has 400) and f (RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400). {OF_FIVE}",
+            "Undecided: d (luck-corrected RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400), e (luck-corrected RCI +0.05 [-0.12, +0.22], about "
+            f"4,700 docs would settle it, this run has 400) and f (luck-corrected RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400). {OF_FIVE}",
         ],
     ),
     "a blind run beside the full image": (
         [indexed("a", FULL), plain("a", "blind", (0.45, 0.4, 0.5))],
         [
-            "The whole image is needed for a (RCI +0.50, 95 % interval [+0.42, +0.58]).",
+            "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]).",
             "Without the right image there is still a score in a (no image 0.450 [0.400, 0.500], full image 0.800, chance 0.250).",
         ],
     ),
@@ -323,10 +329,10 @@ def test_a_clear_task_is_found_among_many():
 
 
 def test_luck_that_is_not_removed_is_named():
-    """Wrong images are answered otherwise: the index as published is low, and says nothing."""
+    """Wrong images are answered otherwise: the index that is not luck-corrected is low, and says nothing."""
     unlike = "wrong images are answered otherwise than cells that show nothing"
     one = indexed("a", (3, None, None, None, 3, unlike), raw=(-0.2, -0.3, -0.1))
-    assert [told.text for told in findings([one])] == [f"Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], luck not removed, {unlike})."]
+    assert [told.text for told in findings([one])] == [f"Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], not luck-corrected, {unlike})."]
 
 
 def test_every_task_is_in_a_sentence_and_there_are_at_most_five():

@@ -53,7 +53,7 @@ def assert_in_time(said):
 
 def test_the_findings_are_sentences_about_clips(run):
     told = [one.text for one in api.show(run).findings]
-    assert told[0].startswith("The whole clip is needed for film (TRCI +1.00, 95 % interval [")
+    assert told[0].startswith("The whole clip is needed for film (luck-corrected TRCI +1.00, 95 % interval [")
     assert "; single segments mislead in trick (acc 0." in told[0]
     assert told[0].endswith("), where a segment does worse than a wrong clip.")
     assert told[1].startswith("No clip is needed for radio (acc 0.")
@@ -80,8 +80,11 @@ def test_the_terminal_has_a_table_of_segments_and_the_curve_as_a_row(run):
 def test_tasks_in_space_and_in_time_have_tables_of_their_own(mixed):
     shown = text(api.show(mixed / "a"))
     heads = [line for line in shown.splitlines() if line.startswith("task") and "MPP" in line]
-    assert [re.findall(r"T?RCI_\d|best of \d", head) for head in heads] == [["best of 4", "RCI_2"], ["best of 4", "TRCI_4"]]
-    assert "One cell" in shown or "image is needed for film (RCI" in shown
+    assert [re.findall(r"(?:luck-corrected )?T?RCI_\d|best of \d", head) for head in heads] == [
+        ["best of 4", "RCI_2", "luck-corrected RCI_2"],
+        ["best of 4", "TRCI_4", "luck-corrected TRCI_4"],
+    ]
+    assert "One cell" in shown or "image is needed for film (luck-corrected RCI" in shown
 
 
 def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
@@ -137,7 +140,7 @@ def test_the_report_shows_a_row_of_segments(run, tmp_path):
     for said in (
         "Where in the clip",
         "4 segments : share of the segments’ score, in %",
-        "TRCI, 4 segments, luck removed",
+        "Luck-corrected TRCI, 4 segments",
         "Score, 8 frames",
         "does not watch",
     ):
@@ -171,8 +174,8 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
     assert "### film, 1 frame, frames" in board
     assert "### film, 8 frames, frames" in board
     cells, segments = (board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments"))
-    assert ("Mean \\|PCRI\\|" in cells, "radio" in cells) == (True, False)
-    assert ("Mean \\|TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
+    assert ("Mean \\|luck-corrected PCRI\\|" in cells, "radio" in cells) == (True, False)
+    assert ("Mean \\|luck-corrected TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
     eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
     assert "| org/a | 0.797" in eight
     api.leaderboard([], tmp_path)  # and it reads what it wrote

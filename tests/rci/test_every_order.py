@@ -139,7 +139,7 @@ def by_text(doc, view, order, gold, stream):
 
 
 def test_guesses_of_texts_keep_their_luck_and_the_null_takes_it_off():
-    """A model that takes one text per cell in every order keeps the luck of nine guesses: MPP is .92 again, and the index as published is wrong
+    """A model that takes one text per cell in every order keeps the luck of nine guesses: MPP is .92 again, and the index that is not luck-corrected is wrong
     (truth 1). Wrong images show as much luck, so the corrected index covers the truth, with a wide interval."""
     found = numbers(knows(0.8, 0.0, otherwise=by_text), n=600)[0].grids[3]
     assert found.mpp.value == pytest.approx(1 - 0.75**9, abs=0.05)

@@ -78,7 +78,7 @@ def test_four_segments_have_the_numbers_of_four_cells(say):
 
 
 def test_best_of_k_guesses_is_luck_and_is_removed():
-    """Every segment guesses among four options: MPP is 1 - (3/4)^4 by luck alone, and with luck removed no segment knows anything."""
+    """Every segment guesses among four options: MPP is 1 - (3/4)^4 by luck alone, and luck-corrected no segment knows anything."""
     (_, records, _) = world_run(guesses_on_cells, n=600, grid=4, kind="trci")
     grid = analyse(table(records), FakeNative(records), Settings(draws=300), (4,)).grids[4]
     assert grid.mpp.value == pytest.approx(1 - 0.75**4, abs=0.05)

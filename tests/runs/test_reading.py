@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from lmms_patch.ask.spec import OF_CLIPS
 from lmms_patch.present.sheets import Column, Sheet, shown
 from lmms_patch.runs import numbers, reading, run
 from lmms_patch.stats.resample import Estimate
@@ -26,7 +27,7 @@ WORDED = [
     (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False, "boxes"), "1.00, boxes mislead", "boxes mislead"),
     (reading.corrected(estimate(1.11, 0.99, 1.2), "measured", False), "+1.110 [+0.990, +1.200]", ""),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "assumed", False), "+1.110, assumed null", "assumed null"),
-    (reading.raw(estimate(-0.085, -0.1, -0.07), "raw -0.085, ...", False), "-0.085 [-0.100, -0.070], contradicted", "contradicted"),
+    (reading.raw(estimate(-0.085, -0.1, -0.07), "not luck-corrected -0.085, ...", False), "-0.085 [-0.100, -0.070], contradicted", "contradicted"),
     (reading.raw(estimate(-0.085, -0.1, -0.07), "", True), "-0.085 [-0.100, -0.070], marginal", "marginal"),
     (reading.raw(estimate(-0.085, -0.1, -0.07), "", False), "-0.085 [-0.100, -0.070]", ""),
 ]
@@ -48,6 +49,17 @@ def test_every_form_of_a_table_has_the_words_and_data_keeps_the_number(found, te
     assert row.get("rci3_note", "") == note
     (data,) = sheet.to_json()["rows"]
     assert (data["rci3"]["value"], data["rci3"]["low"], data["rci3"].get("note", "")) == (found.value, found.low, note)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.9, 1.0, ""), (-0.2, 0.3, ""), (None, None, ""), (0.97, 1.06, "noise of a ratio"), (1.01, 1.2, "a cell does worse than a wrong image")],
+)
+def test_an_interval_above_1_says_why(low, high, said):
+    told = reading.above_one(low, high)
+    assert said in told
+    assert bool(told) == bool(said)
+    assert "cell" not in reading.above_one(low, high, OF_CLIPS)
 
 
 def test_what_is_not_defined_has_no_words():

@@ -1,4 +1,4 @@
-"""RCI with luck removed, against its definition in plain Python and against simulations whose truth is known (DESIGN section 6)."""
+"""Luck-corrected RCI, against its definition in plain Python and against simulations whose truth is known (DESIGN section 6)."""
 
 import itertools
 import math

@@ -83,7 +83,7 @@ def text(built: Built, most: int | None = None) -> str:
         if not one.type:
             sheet = tables.overall_sheet(one)
             few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith(tables.ON)]
-            if most is not None:  # the note says whether luck is removed, and how many models lack a benchmark
+            if most is not None:  # the note says whether the index is luck-corrected, and how many models lack a benchmark
                 short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", "mean")]
                 few = [dataclasses.replace(c, title=c.title.partition(",")[0]) for c in short]
             shown = dataclasses.replace(sheet, columns=tuple(few), rows=sheet.rows[:LINES])

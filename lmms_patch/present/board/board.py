@@ -42,7 +42,7 @@ def noted(result: Result, n: int) -> dict[str, Estimate]:
 
 
 def _mark(result: Result, n: int) -> str:
-    """Return how index and corrected index of a grid contradict each other; empty where they do not."""
+    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
     raw, adj = (result.numbers.get(f"{result.index}{n}{end}") for end in ("", "_adj"))
     return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
 
@@ -101,7 +101,7 @@ class Entry:
 
     @property
     def mark(self) -> str:
-        """How index and corrected index of its grid contradict each other; empty where they do not."""
+        """How index and luck-corrected index of its grid contradict each other; empty where they do not."""
         return _mark(self.result, self.grid)
 
     @property
@@ -326,14 +326,14 @@ def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
     if by.key != "pcri" or not placed:
         return by, ""
     if goes_by_corrected(corrected(placed)):
-        return BY["adj"], "Ranked by the index with luck removed: every null is measured"
+        return BY["adj"], "Ranked by the luck-corrected index: luck is measured on wrong images in every run"
     if without := sorted(entry.model for entry in placed if entry.notes.null != reading.MEASURED):
-        return by, f"Ranked by the raw index: no measured null in {listed(without, 3)}"
-    return by, f"Ranked by the raw index: with luck removed there is none ({why_not(placed[0], BY['adj']).partition(':')[0]})"
+        return by, f"Ranked by the index, not luck-corrected: luck is not measured in {listed(without, 3)}"
+    return by, f"Ranked by the index, not luck-corrected: there is no luck-corrected one ({why_not(placed[0], BY['adj']).partition(':')[0]})"
 
 
 def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
-    """Return of each entry whose index may be read its index with luck removed; None where the null was not measured."""
+    """Return of each entry whose index may be read its luck-corrected index; None where the null was not measured."""
     return [entry.number("adj") if entry.notes.null == reading.MEASURED else None for entry in entries if not why_not(entry, BY["pcri"])]
 
 

@@ -120,8 +120,8 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
         return [
             ("fip", metric, f"{metric}, {result.asked.shows} (FIP)"),
             (f"mpp{n}", f"{metric}_mpp{n}", f"{metric}, best of {grid} (MPP)"),
-            (f"{index}{n}", f"{index}{n}", f"{index.upper()}, {grid}: 1 - MPP / FIP"),
-            (f"{index}{n}_adj", f"{index}{n}_adj", f"{index.upper()}, {grid}, luck removed"),
+            (f"{index}{n}", f"{index}{n}", f"{reading.name(index, corrected=False)}, {grid}: 1 - MPP / FIP"),
+            (f"{index}{n}_adj", f"{index}{n}_adj", f"{reading.name(index, corrected=True)}, {grid}"),
             (f"gap{n}", f"gap{n}", f"Gap, {grid}: FIP - MPP"),
             ("chance", "chance", "Chance floor"),
         ]

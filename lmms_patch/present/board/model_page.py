@@ -31,7 +31,7 @@ _COLUMNS = (
     Column("benchmark", "Benchmark"),
     Column("shown", "Shown", help="What the model saw."),
     Column("index", "Index", signed=True, help="1 − MPP / FIP (RCI, PCRI), without unit, with its interval.", index=True),
-    Column("adj", "Index, luck removed", signed=True, help="The index with what answers earn without the right picture removed.", index=True),
+    Column("adj", "Luck-corrected index", signed=True, help="The index less what answers earn without the right picture.", index=True),
     Column("score", "Score", help="The benchmark's own metric on what the model saw: FIP for full images."),
     Column("mpp", "MPP", help="The metric on each doc's best cell."),
     Column("chance", "Chance", help="What the best uninformed answer scores."),

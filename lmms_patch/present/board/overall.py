@@ -70,7 +70,7 @@ class Overall:
         shared: those that the means are over: every ranked model has all of them.
         lines: ranked models first, best first; then the others.
         bases: what the numbers of each benchmark rest on.
-        by: what its numbers are: the index, or the index with luck removed.
+        by: what its numbers are: the index, or the luck-corrected index.
         kind: ``Group.kind``: cells and segments are never in one mean.
     """
 

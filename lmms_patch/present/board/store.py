@@ -50,7 +50,7 @@ class GridNotes:
         reason: why there is no index; empty otherwise.
         excluded: docs left out.
         fip: FIP over the docs that are not: index = 1 − MPP / this; None where the run does not say.
-        null: what the corrected index rests on: ``measured`` or ``assumed``; None without one, or where the board was made before it knew.
+        null: what the luck-corrected index rests on: ``measured`` or ``assumed``; None without one, or where the board was made before it knew.
     """
 
     band: str | None

@@ -11,7 +11,7 @@ from lmms_patch.ask.spec import KINDS, REGIONS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.board.store import day
-from lmms_patch.present.ranking import LUCK_FREE, By, Place
+from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -30,7 +30,7 @@ OVERLAP = (
     " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
     " `lmms-patch compare A B`."
 )
-BOTH = "Where every null of a table is measured, luck is removed from the index that it is ranked by; each table says which it goes by, and why."
+BOTH = "A table is ranked by the luck-corrected index where luck is measured in all its runs, else by the index; each table says by which, and why."
 IN_TIME = (
     "TRCI is the index in time: MPP keeps each doc's best segment of the clip in place of its best cell. No mean has both. "
     "Near 0 is no merit on a benchmark that needs the whole clip: rank that by FIP (--by fip)."
@@ -116,11 +116,14 @@ def _on_reading(group: Group) -> list[str]:
     marked = [
         f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
     ]
+    adj = [entry.number("adj") for entry in group.entries if entry.notes.null == reading.MEASURED]
+    above = dict.fromkeys(said for one in adj if (said := reading.above_one(one.low, one.high, group.words)))
     unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
     marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
     rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
+    out += [f"{said[0].upper()}{said[1:]}." for said in above]
     out += [f"{unlooked}: {listed(unchecked, 6)}."] if unchecked else []
     return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
 
@@ -153,9 +156,9 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval.", index=group.headline == "index"),
         Column(
             "adj",
-            f"{index}, luck removed",
+            reading.name(index, corrected=True),
             signed=True,
-            help="The index with what answers earn without the right picture removed.",
+            help="The same less what answers earn without the right picture.",
             index=group.headline == "adj",
         ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
@@ -339,8 +342,8 @@ def overall_note(table: Overall) -> str:
 def basis_words(by: By) -> str:
     """Return which index a table of means is of, and why."""
     if by.corrected:
-        return LUCK_FREE
-    return "Of the raw index: not every entry has a measured null."
+        return LUCK_CORRECTED
+    return "Of the index, not luck-corrected: luck is not measured in every run."
 
 
 def bases_note(bases: Mapping[str, Basis]) -> str:
@@ -385,8 +388,9 @@ def overall_sheet(table: Overall) -> Sheet:
 
 
 def mean_of(by: By, size: bool = False, name: str = "PCRI") -> str:
-    """Return what a mean is of: the index of this name, or its distance from 0, with luck removed or not."""
-    return (f"|{name}|" if size else name) + ", luck removed" * by.corrected
+    """Return what a mean is of: the index of this name or its distance from 0, luck-corrected or not."""
+    index = reading.name(name, corrected=by.corrected)
+    return f"|{index}|" if size else index
 
 
 def column_of(base: str) -> str:

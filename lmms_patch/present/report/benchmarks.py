@@ -11,8 +11,10 @@ import numpy as np
 from lmms_patch.ask.spec import KINDS, OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of
-from lmms_patch.present.report.run_sheets import band_text
+from lmms_patch.present.report.points import corrected as luck_corrected
+from lmms_patch.present.report.run_sheets import above_one, band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -59,6 +61,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     wide = [matrix(points)] if enough and 2 <= len(columns(points)) <= WIDEST_MATRIX else []
     made = [
         table2(points),
+        table2(points, corrected=True),
         bands(points),
         indices(points),
         not_read(points),
@@ -83,35 +86,51 @@ def cell(point: Point | None) -> Cell:
     return point.estimate
 
 
-def _layout(points: Sequence[Point]) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
+def _layout(points: Sequence[Point], *, corrected: bool = False) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
     """Return the points by benchmark, model and grid, and the columns of a table of benchmarks by (model, grid)."""
     words = medium_of(points)
     heads = tuple(
         Column(
             label(pair, words),
-            label(pair, words),
+            f"{pair[0]}, {reading.name(_index(words), pair[1], corrected=corrected)}",
             signed=True,
             index=True,
-            help=f"{_index(words)} of {pair[0]} " + (f"on {words.each(pair[1])}" if words.instead else f"on the {pair[1]}x{pair[1]} grid"),
+            help=f"{reading.name(_index(words), corrected=corrected)} of {pair[0]} "
+            + (f"on {words.each(pair[1])}" if words.instead else f"on the {pair[1]}x{pair[1]} grid"),
         )
         for pair in columns(points)
     )
     return {(point.benchmark, point.model, point.n): point for point in points}, (_BENCHMARK, *heads)
 
 
-def table2(points: Sequence[Point]) -> Sheet:
-    """Return benchmarks by (model, grid), as the RCI paper's Table 2."""
-    known, heads = _layout(points)
+def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
+    """Return benchmarks by (model, grid), as the RCI paper's Table 2: of RCI, or a second table of luck-corrected RCI, where luck is measured."""
     words = medium_of(points)
-    rows = [{"benchmark": b, **{label(pair, words): cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    index, name = _index(words), reading.name(_index(words), corrected=corrected)
+    title = f"{name[0].upper()}{name[1:]} by benchmark and model"
+    file = f"{index.lower()}{'_adj' * corrected}"
+    if corrected and all(p.corrected is None for p in points):
+        return Sheet(file, title, (), ())
+    known, heads = _layout(points, corrected=corrected)
+    of_cell = _corrected_cell if corrected else cell
+    rows = [{"benchmark": b, **{label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = words.say("Below 0 one cell beats the whole image, above 0 the task needs more than one cell.")
-    told = ["1 - MPP/FIP", note.removesuffix("."), "N/A: refused by its gate, or not defined"]
-    told += [CONTRADICTED] if any(p.contradicted for p in points) else []
+    told = ["1 - MPP/FIP, both less what the answers earn on wrong images (index to go by)" if corrected else "1 - MPP/FIP, not luck-corrected"]
+    told += [note.removesuffix("."), "N/A: refused by its gate, or not defined"]
+    told += [CONTRADICTED] if not corrected and any(p.contradicted for p in points) else []
+    told += above_one((p.corrected, words) for p in points if p.valid) if corrected else []
     told += [] if words.instead else [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
-    return Sheet(_index(words).lower(), f"{_index(words)} by benchmark and model", heads, tuple(rows), ". ".join(told) + ".")
+    return Sheet(file, title, heads, tuple(rows), ". ".join(told) + ".")
 
 
-CONTRADICTED = "Contradicted: with luck removed the index lies on the other side of 0, or in a band that does not touch"
+def _corrected_cell(point: Point | None) -> Cell:
+    """Return the luck-corrected index of a point as a cell."""
+    if point is None or not point.valid:
+        return cell(point)
+    return cell(luck_corrected(point)) if point.corrected is not None else "luck not measured"
+
+
+CONTRADICTED = "Contradicted: the luck-corrected index lies on the other side of 0, or in a band that does not touch"
 
 
 def bands(points: Sequence[Point]) -> Sheet:
@@ -121,7 +140,9 @@ def bands(points: Sequence[Point]) -> Sheet:
     heads = tuple(Column(head.key, head.title) for head in heads)
     rows = [{"benchmark": b, **{label(pair, words): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
-    return Sheet(_named(words, "bands"), "Bands", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches.")
+    return Sheet(
+        _named(words, "bands"), f"Bands of {_index(words)}", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches."
+    )
 
 
 def _words(point: Point | None) -> str | None:
@@ -161,7 +182,7 @@ def indices(points: Sequence[Point]) -> Sheet:
         _BENCHMARK,
         _MODEL,
         _grid(words),
-        Column(index, index, signed=True, index=True),
+        Column(index, _index(words), signed=True, index=True),
         Column("band", "band"),
         Column("docs", "docs"),
         Column("type", "type"),
@@ -323,7 +344,7 @@ def fit(points: Sequence[Point]) -> Sheet:
     note = (
         "After the RCI paper's Table 6, which gives only signs (>> 0, near 0, ...); the cut points are ours, from its bands: "
         f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
-        "the index with luck removed contradicts the one as published."
+        "the luck-corrected index contradicts the other."
     )
     return Sheet("fit", "Fit for an application", heads, tuple(rows), note)
 

@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import Words
+from lmms_patch.ask.spec import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
-from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_free, medium_of, once
+from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, once
 from lmms_patch.present.sheets import Cell, Column, Sheet, used
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
-
-LUCK_REMOVED = ", luck removed"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Standing:
         place: the places that intervals leave open; None where no model of the group has an interval.
         group: its group.
         own: the mean of |index| over all benchmarks that this model has: not comparable.
-        luck_free: whether all of this is of the index with luck removed.
+        luck_corrected: whether all of this is of the luck-corrected index.
     """
 
     model: str
@@ -40,7 +39,7 @@ class Standing:
     place: Place | None
     group: Group[str]
     own: Estimate
-    luck_free: bool
+    luck_corrected: bool
 
 
 def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]:
@@ -51,7 +50,7 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
         n: the grid.
         kind: a task type; "": all.
     """
-    known, corrected = luck_free([p for p in points if p.n == n and (not kind or p.type == kind)])
+    known, corrected = luck_corrected([p for p in points if p.n == n and (not kind or p.type == kind)])
     cells = _cells(known)
     out = []
     for group in ranks.groups(cells):
@@ -95,31 +94,28 @@ def sheets(points: Sequence[Point]) -> list[Sheet]:
     return [sheet for sheet in made if sheet.rows]
 
 
-def index_name(words: Words) -> str:
-    """Return what the index is called that models are ranked by."""
-    return "TRCI" if words.instead else "PCRI"
-
-
-def _in_words(heads: Sequence[Column], words: Words) -> tuple[Column, ...]:
-    """Return columns that are named for PCRI as those of another index."""
-    named = [(head, head.title.replace("PCRI", index_name(words))) for head in heads]
+def _named(heads: Sequence[Column], words: Words, index: str) -> tuple[Column, ...]:
+    """Return columns that are named for PCRI as those of the index that ``basis`` names."""
+    named = [(head, head.title.replace("PCRI", index)) for head in heads]
     return tuple(dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title) for head, title in named)
 
 
-def basis(parts: Mapping[str, bool], points: Sequence[Point] = ()) -> tuple[str, str]:
-    """Return which index some means are of: the end of a title, and a sentence.
+def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ()) -> tuple[str, str]:
+    """Return which index some means are of: its name, ``index`` where parts are of different ones, and a sentence.
 
     Args:
-        parts: of each part of a table or drawing, whether luck is removed in it.
-        points: the indices as published; contradicted ones are named where the means are of these.
+        parts: of each part of a table or drawing, whether it is of the luck-corrected index.
+        words: of the medium.
+        points: the indices, not luck-corrected; contradicted ones are named where the means are of these.
     """
-    free = [name for name, corrected in parts.items() if corrected]
-    if free and len(free) == len(parts):
-        return LUCK_REMOVED, f"{ranks.LUCK_FREE} "
-    told = f"Of the index with luck removed at {listed(free)}, where every null is measured; else of the index as published. " if free else ""
+    index = "trci" if words.instead else "pcri"
+    some = [name for name, corrected in parts.items() if corrected]
+    if some and len(some) == len(parts):
+        return reading.name(index, corrected=True), f"{ranks.LUCK_CORRECTED} "
+    told = f"Luck-corrected at {listed(some)}, where luck is measured in every run; else not luck-corrected. " if some else ""
     marked = once(f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted)
-    more = f"Of the index as published, which the one with luck removed contradicts for {listed(marked, 6)}. " if marked and not free else ""
-    return "", told + more
+    more = f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. " if marked and not some else ""
+    return "index" if some else reading.name(index, corrected=False), told + more
 
 
 _MEANS = (
@@ -169,11 +165,11 @@ def ranking(points: Sequence[Point]) -> Sheet:
         if len(ordered) > 1:
             rows += _rows(ordered)
             notes += [(words.size(n, "x"), left_out(group)) for group in once(one.group for one in ordered)]
-            parts[words.size(n, "x")] = ordered[0].luck_free
-    end, said = basis(parts, points)
-    name, index = ("ranking_time" if words.instead else "ranking"), index_name(words)
+            parts[words.size(n, "x")] = ordered[0].luck_corrected
+    index, said = basis(parts, words, points)
+    name = "ranking_time" if words.instead else "ranking"
     note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
-    return Sheet(name, f"Models by |{index}|{end}", _in_words(used(_HEADS, rows), words), tuple(rows), note)
+    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), tuple(rows), note)
 
 
 def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
@@ -203,14 +199,14 @@ def by_type(points: Sequence[Point]) -> Sheet:
                 rows += [{"type": TYPES[kind], **row} for row in _rows(ordered)]
                 told = [group for group in once(one.group for one in ordered) if group.left_out or group.without]
                 notes += [f"{TYPES[kind].capitalize()}, {n}x{n}: {left_out(group)}" for group in told]
-                parts[f"{n}x{n} ({TYPES[kind]})"] = ordered[0].luck_free
+                parts[f"{n}x{n} ({TYPES[kind]})"] = ordered[0].luck_corrected
     unknown = once(p.benchmark for p in points if p.valid and not p.type)
     if unknown and rows:
         notes.append(f"Of unknown type, in none of these: {listed(unknown)}.")
-    heads = used((Column("type", "task type"), *_HEADS), rows)
-    end, said = basis(parts, points)
+    index, said = basis(parts, OF_IMAGES, points)
+    heads = _named(used((Column("type", "task type"), *_HEADS), rows), OF_IMAGES, index)
     note = " ".join(["Models without a benchmark of the type are not in it.", *once(notes)])
-    return Sheet("by_type", f"Models by task type{end}", heads, tuple(rows), said + note)
+    return Sheet("by_type", f"Models by task type, {index}", heads, tuple(rows), said + note)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -226,7 +222,7 @@ class Change:
         first, second: the means.
         relative: (second − first) / |first|; without a value, with the reason, where the first cannot be told from 0.
         group: the models that it may be compared with.
-        luck_free: whether it is of the index with luck removed.
+        luck_corrected: whether it is of the luck-corrected index.
     """
 
     model: str
@@ -237,7 +233,7 @@ class Change:
     second: Estimate
     relative: Estimate
     group: Group[str]
-    luck_free: bool
+    luck_corrected: bool
 
 
 def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
@@ -247,7 +243,7 @@ def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
     for fine in grids(p for p in some if p.valid)[1:]:
         coarse = grids(p for p in some if p.valid)[0]
         at = [{p.benchmark for p in some if p.n == n} for n in (coarse, fine)]
-        known, corrected = luck_free([p for p in some if p.n in (coarse, fine) and p.benchmark in at[0] & at[1]])
+        known, corrected = luck_corrected([p for p in some if p.n in (coarse, fine) and p.benchmark in at[0] & at[1]])
         first, second = (_cells(p for p in known if p.n == n) for n in (coarse, fine))
         published = {p.model for p in known if p.source}
         both = {model: [b for b in cells if b in second[model]] for model, cells in first.items() if model in second}
@@ -270,7 +266,7 @@ def granularity(points: Sequence[Point]) -> Sheet:
             change = None if one.relative.value is None else 100 * one.relative.value
             means: dict[str, Cell] = {"first": one.first, "second": one.second, "change": change, "why": one.relative.reason or None}
             rows.append({"type": name, "model": one.model, "coarse": one.coarse, "fine": one.fine, "benchmarks": one.first.n, **means})
-            parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.luck_free
+            parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.luck_corrected
         told = [group for group in once(one.group for one in changed) if group.left_out or group.without]
         notes += [f"{name.capitalize()}: {left_out(group)}" for group in told]
     heads = (
@@ -286,9 +282,15 @@ def granularity(points: Sequence[Point]) -> Sheet:
         Column("benchmarks", "benchmarks"),
         Column("why", "why not"),
     )
-    end, said = basis(parts, points)
+    index, said = basis(parts, OF_IMAGES, points)
     note = (
         "Relative change of the mean index (PCRI paper, A.4.6), no interval: both grids share their docs. "
         "Where the coarse index is small, a large change is still a small one: read the means beside it."
     )
-    return Sheet("granularity", f"From coarse to fine cells{end}", used(heads, rows), tuple(rows), said + " ".join([note, *once(notes)]))
+    return Sheet(
+        "granularity",
+        f"From coarse to fine cells, {index}",
+        _named(used(heads, rows), OF_IMAGES, index),
+        tuple(rows),
+        said + " ".join([note, *once(notes)]),
+    )

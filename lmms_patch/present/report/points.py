@@ -36,7 +36,7 @@ class Point:
         level: the interval's nominal coverage.
         source: the published table it is from; "" for our own.
         words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
-        corrected: the index with luck removed, where its null is measured; None: not measured.
+        corrected: the luck-corrected index, where its null is measured; None: not measured.
         in_time: whether it is RCI in time, of segments of clips. It never stands in one mean, table or drawing with an index of cells.
     """
 
@@ -63,7 +63,7 @@ class Point:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the corrected index contradicts it."""
+        """Whether the luck-corrected index contradicts it."""
         return reading.CONTRADICTED in self.words
 
     @property
@@ -118,26 +118,26 @@ def of_medium(points: Iterable[Point], in_time: bool) -> list[Point]:
     return [point for point in points if point.in_time == in_time]
 
 
-def luck_free(points: Sequence[Point]) -> tuple[list[Point], bool]:
-    """Return the points as means take them, and whether that is with luck removed (``ranking.means_by_corrected``), as on a leaderboard.
+def luck_corrected(points: Sequence[Point]) -> tuple[list[Point], bool]:
+    """Return the points as means take them, and whether they are luck-corrected (``ranking.means_by_corrected``), as on a leaderboard.
 
-    A point whose corrected index is not defined may then not be read.
+    A point whose luck-corrected index is not defined may then not be read.
     """
-    corrected: dict[tuple[str, int], list[Estimate | None]] = {}
+    known: dict[tuple[str, int], list[Estimate | None]] = {}
     for point in points:
         if point.valid:
-            corrected.setdefault((point.benchmark, point.n), []).append(point.corrected)
-    is_corrected = means_by_corrected(corrected.values())
-    return [_corrected(point) if is_corrected else point for point in points], is_corrected
+            known.setdefault((point.benchmark, point.n), []).append(point.corrected)
+    is_corrected = means_by_corrected(known.values())
+    return [corrected(point) if is_corrected else point for point in points], is_corrected
 
 
-def _corrected(point: Point) -> Point:
-    """Return a point with its corrected index in place of the one as published; a point that may not be read stays as it is."""
-    corrected = point.corrected
-    if not point.valid or corrected is None:
+def corrected(point: Point) -> Point:
+    """Return a point with its luck-corrected index in place of the other; a point that may not be read stays as it is."""
+    adj = point.corrected
+    if not point.valid or adj is None:
         return point
-    plain = dataclasses.replace(point, value=corrected.value, low=corrected.low, high=corrected.high, docs=corrected.n, level=corrected.level)
-    return dataclasses.replace(plain, valid=corrected.value is not None, reason=corrected.reason, words=reading.words(corrected))
+    plain = dataclasses.replace(point, value=adj.value, low=adj.low, high=adj.high, docs=adj.n, level=adj.level)
+    return dataclasses.replace(plain, valid=adj.value is not None, reason=adj.reason, words=reading.words(adj))
 
 
 def distinct(points: Sequence[Point]) -> list[Point]:

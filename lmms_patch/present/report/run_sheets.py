@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -42,18 +43,19 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
     return out
 
 
+_INDEX_HELP = "1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task, CRCI or TRCI"
 _INDEX_COLUMNS = (
     Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
-    Column("index", "index", signed=True, index=True, help="1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task, or TRCI"),
-    Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches; with luck removed where that is measured"),
+    Column("index", "index", signed=True, index=True, help=_INDEX_HELP),
+    Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured"),
     Column(
         "adj",
-        "index, luck removed",
+        "luck-corrected index",
         signed=True,
         index=True,
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column("mark", "contradicted", help="where the index with luck removed lies on the other side of 0, or in a band that does not touch"),
+    Column("mark", "contradicted", help="where the luck-corrected index lies on the other side of 0, or in a band that does not touch"),
     Column("gap", "FIP - MPP", signed=True, help=SCALE),
 )
 _RUN_COLUMNS = (
@@ -69,7 +71,7 @@ _RUN_COLUMNS = (
     Column("empty", "empty answers", help="empty answers to the first view"),
     Column("chance", "chance", help=f"what the best uninformed answer scores, {SCALE}"),
     Column("ceiling", "ceiling", help=f"what the gold answers score, {SCALE}"),
-    Column("score", "score (FIP)", help=f"native metric of the task's own view, {SCALE}; on full images it is FIP"),
+    Column("score", "score", help=f"native metric of the task's own view, {SCALE}; on full images it is FIP"),
     Column("fip_used", "FIP, docs used", help="FIP over the docs that are not excluded: what the index is made of"),
     *_INDEX_COLUMNS,
     Column("wrong", "wrong image", help=f"the same questions on another doc's image, {SCALE}"),
@@ -88,8 +90,20 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     rows = [row for entry in entries for row in _rows(entry)]
     level = levels(cell for row in rows for cell in row.values())
     sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
-    note = f"{sure}{SCALE.capitalize()}, not percent."
-    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows), tuple(rows), note)
+    numbers = (
+        (entry.whole.measures.get(f"{entry.index}{n}_adj"), entry.words)
+        for entry in entries
+        for n in entry.grids
+        if entry.index and reading.null_of(entry.whole.grid(n)) == reading.MEASURED
+    )
+    note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
+    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
+
+
+def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
+    """Return why intervals of luck-corrected indices with measured nulls reach above 1, a sentence each without its full stop."""
+    told = [reading.above_one(adj.low, adj.high, words) for adj, words in numbers if adj is not None]
+    return [f"{said[0].upper()}{said[1:]}" for said in dict.fromkeys(told) if said]
 
 
 def _rows(entry: Entry) -> list[dict[str, Cell]]:
@@ -149,9 +163,12 @@ def _bare(estimate: Estimate | None) -> Cell:
     return None if estimate is None else estimate.value
 
 
-def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
-    """Return the columns that say anything."""
-    return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
+def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()) -> tuple[Column, ...]:
+    """Return the columns that say anything; the two indices by the names that they have in these results."""
+    index = " / ".join(dict.fromkeys(entry.index for entry in entries if entry.index)) or "index"
+    titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
+    there = (c for c in columns if any(row.get(c.key) is not None for row in rows))
+    return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in there)
 
 
 def _categories(entries: Sequence[Entry]) -> Sheet:
@@ -174,7 +191,7 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
         *(column for column in _RUN_COLUMNS if column.key == "gate"),
     )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
-    return Sheet("categories", "By category", _used(columns, rows), tuple(rows), note)
+    return Sheet("categories", "By category", _used(columns, rows, entries), tuple(rows), note)
 
 
 NEED_WORDS: Mapping[Need, str] = {

@@ -156,8 +156,8 @@ class Row:
         excluded: docs that the grid leaves out.
         failed: views without a score.
         fip_used: FIP over the docs that the grid uses; None where those are all.
-        mark: how index and corrected index contradict each other; empty where they do not.
-        headline: the index to go by: the corrected one where its null is measured, else the one as published.
+        mark: how index and luck-corrected index contradict each other; empty where they do not.
+        headline: the index to go by (``reading.headline``).
     """
 
     entry: Entry
@@ -181,8 +181,8 @@ class Row:
         return self.score, self.mpp, self.gap, self.index, self.adj, self.chance
 
     @property
-    def luck_free(self) -> bool:
-        """Whether the index to go by is the corrected one."""
+    def luck_corrected(self) -> bool:
+        """Whether the index to go by is the luck-corrected one."""
         return self.headline is not None and self.headline is self.adj
 
 
@@ -252,8 +252,8 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 def label(name: str, entry: Entry) -> str:
     """Return what a number is called, for people."""
     if match := _INDEX.match(name):
-        rest = ", luck removed" if match["adj"] else ""
-        return f"{match['index'].upper()}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}{rest}"
+        name = reading.name(match["index"], corrected=bool(match["adj"]))
+        return f"{name[0].upper()}{name[1:]}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}"
     if match := _GRID.match(name):
         what = _LESS if entry.asked.curve and match["what"] == "drop" else _WHAT[match["what"]]
         return f"{entry.words.say(what)}, {entry.words.size(match['n'])}"
@@ -320,7 +320,7 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 
 def marks(part: Part, entry: Entry) -> str:
-    """Return how indices and corrected indices of some docs contradict each other, at any grid; empty where they do not."""
+    """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
     by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
     return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
 
@@ -426,7 +426,7 @@ class Facts:
         models, benchmarks: names, in order.
         results: how many.
         docs: docs of all benchmarks, each counted once.
-        readable: results with an index that may be read: the gate is valid, and at no grid the corrected index contradicts it.
+        readable: results with an index that may be read: the gate is valid, and at no grid the luck-corrected index contradicts it.
         contradicted: results whose gate is valid, but whose index is contradicted at some grid.
         refused: results whose gate fails, by what tables say of it (``near chance``, ``does not look``, ...).
         unknown: results whose gate is unknown.
@@ -488,6 +488,7 @@ class Tables:
 
 
 _FOLDED = {"fit", "percentiles", "correlations", "by_type", "granularity", "magic_contrast_sides", "magic_tasks", "magic_types", "magic_counts"}
+_TABLE_2 = {"rci", "rci_adj", "trci", "trci_adj"}
 _IN_RESULTS = {"runs", "categories", "excluded", "necessity", "bands", "indices", "correlation_matrix"}
 """Tables whose numbers the table of results, the details, or another table has."""
 _CELLS = re.compile(r"(cells|segments)\d")
@@ -497,8 +498,8 @@ def tables(report: Report) -> dict[str, Tables]:
     """Return the tables of each section, so that no number stands on the page twice; sections without any are not there."""
     across = [*report.sheets.get("benchmarks", ()), *report.sheets.get("benchmarks_time", ())]
     published = not report.entries or any(row.get("source") for sheet in across for row in sheet.rows)
-    repeated = _IN_RESULTS | (set() if published else {"no_index", "rci", "trci"})
-    folded = _FOLDED | ({"rci", "trci", "no_index"} if report.entries else set())
+    repeated = _IN_RESULTS | (set() if published else {"no_index", *_TABLE_2})
+    folded = _FOLDED | ({*_TABLE_2, "no_index"} if report.entries else set())
     out = {}
     for section, sheets in report.sheets.items():
         kept = [sheet for sheet in sheets if _plain(sheet) not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)]

@@ -278,7 +278,7 @@ def sheet(comparison: Comparison) -> Sheet:
         Column("claim", "claim", help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together"),
         Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
         Column("detectable", "detectable", help="difference that would be found with 80 % power"),
-        Column("contradicted", "contradicted", help="which run's index as published the one with luck removed contradicts, and how"),
+        Column("contradicted", "contradicted", help="which run's index the luck-corrected one contradicts, and how"),
         Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
         Column("only_b_right", "right in B only", help="docs; 0/1 scores of the first view"),
         Column("p_mcnemar", "p (McNemar)", digits=4, help="exact; docs taken as independent"),

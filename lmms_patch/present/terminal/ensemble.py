@@ -9,6 +9,7 @@ from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, number
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.rci.ensemble import Ensemble, OneCell, OverModels
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 
 _MOST_NAMED = 20
@@ -31,16 +32,22 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
     if ensemble.other is not None:
         rows.append([f"{words.part} chosen by another model", ensemble.other, None])
     level = f"[{sheets.levels(cell for row in rows for cell in row) or '95 %'}]"
-    heads: list[str | Column] = ["model", Column("", f"{ensemble.index} {level}", signed=True), Column("", f"luck removed {level}", signed=True)]
+    names = _names(ensemble)
+    heads: list[str | Column] = ["model", *(Column("", f"{name} {level}", signed=True) for name in names)]
     said = "\n".join(fold(line, width, "- ") for line in _sentences(ensemble, len(models), words.part))
     title = f"{ensemble.task} at {words.grid(ensemble.n)}, over {len(models)} models"
     return "\n\n".join(filter(None, [title, said, sheets.table(heads, rows).to_text(width)]))
 
 
+def _names(ensemble: Ensemble) -> list[str]:
+    """Return what the two indices are called."""
+    return [reading.name(str(of_index(ensemble.index).index), ensemble.n, corrected=which) for which in (False, True)]
+
+
 def _sentences(ensemble: Ensemble, models: int, part: str) -> list[str]:
     """Return what the docs say, and which models an index leaves out."""
     out = _docs(ensemble.one_cell, models, part) if ensemble.one_cell is not None else []
-    for what, over in ((ensemble.index, ensemble.raw), ("the index with luck removed", ensemble.adj)):
+    for what, over in zip(_names(ensemble), (ensemble.raw, ensemble.adj), strict=True):
         left = [f"{name} ({one.reason})" for name, one in over.of.items() if one.value is None]
         if left and len(left) < len(over.of):
             out.append(f"the mean of {what} leaves out {', '.join(left)}")

@@ -23,7 +23,10 @@ from lmms_patch.runs.numbers import EXTRA, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-_OF_EARLIER_VERSIONS = {"text priors not removed from the adjusted index: run the blind task too": ASSUMED}
+_OF_EARLIER_VERSIONS = {
+    "text priors not removed from the adjusted index: run the blind task too": ASSUMED,
+    "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by": ASSUMED,
+}
 """Lines in results files of earlier versions, by what is said now."""
 
 
@@ -109,13 +112,13 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
 
 
 def table(shown: Sequence[Shown], width: int | None = None) -> str:
-    """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the index with luck removed.
+    """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the luck-corrected index.
 
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
     says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
     same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
     index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own, and so
-    have tasks that cut clips in time.
+    have tasks that cut clips in time, and those that do not show the whole image, whose score is no FIP.
 
     Args:
         shown: the tasks.
@@ -123,9 +126,11 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
     """
     of_boxes, points = [s for s in shown if s.regions], [s for s in shown if s.points]
     turned = [s for s in shown if s.kind.turns]
-    others = [s for s in shown if not (s.regions or s.points or s.kind.turns)]
+    others = [s for s in shown if s.kind.full and not (s.regions or s.points or s.kind.turns)]
+    without = [s for s in shown if not (s.kind.full or s.points)]
     of_grids = by_medium(others, lambda s: s.words) + by_medium((s for s in turned if s.index), lambda s: s.words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
+    parts += [_shown_table(without).to_text(width)] if without else []
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
     for name in dict.fromkeys(s.kind.name for s in points):
         parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in points if s.kind.name == name]).to_text(width))
@@ -162,20 +167,22 @@ def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
     """
     noted = full or any("(" in _docs(s) for s in shown)
     occluded = any(s.described["kind"] == "occlude" for s in shown)
+    indexed = any(s.index for s in shown) or not occluded
     words, name = _heads(shown)
+    raw, corrected = (reading.name(name, corrected=which) for which in (False, True))
     columns = (
         ("task", True),
         ("parts" if words.instead else "grid", True),
         ("docs", noted),
         ("chance", full),
         ("full (FIP)" if full else "full", True),
-        (f"best {words.part} (MPP)" if full else "best", True),
+        (f"best {words.part} (MPP)" if full else "best", indexed),
         ("worst cell hidden", occluded),
-        (f"{name} {_level(shown)}" if full else name, True),
-        (f"luck removed {_level(shown)}", True),
+        (f"{raw} {_level(shown)}" if full else raw, indexed),
+        (f"{corrected} {_level(shown)}", indexed),
     )
     rows = [_row_of_grid(s, n, full) for s in shown for n in s.described["grids"] or [None]]
-    heads = [Column("", title, signed=name in title or "luck" in title) for title, there in columns if there]
+    heads = [Column("", title, signed=name in title) for title, there in columns if there]
     return sheets.table(heads, [[cell for cell, (_, there) in zip(row, columns, strict=True) if there] for row in rows])
 
 
@@ -221,6 +228,20 @@ def _level(shown: Sequence[Shown]) -> str:
 
 def _or_na(cell: Cell) -> Cell:
     return NOT_DEFINED if cell is None else cell
+
+
+def _shown_table(shown: Sequence[Shown]) -> Sheet:
+    """Return one row per task that does not show the whole image: what it shows in its place, and the score on that."""
+    grids = sorted({n for s in shown if s.kind.swapped for n in s.described["grids"]})
+    heads: list[str | Column] = ["task", "shown", "metric", "docs", "chance", "score", *(f"best of {KINDS['swap'].cells(n)} cells" for n in grids)]
+    rows: list[list[Cell]] = []
+    for s in shown:
+        sizes = "" if s.kind.swapped else ", ".join(map(s.words.size, s.described["grids"]))
+        metric = s.described["metric"]
+        best = (s.metrics.get(f"{metric}_mpp{n}") for n in grids)
+        what = ", ".join(filter(None, [s.kind.shows, sizes]))
+        rows.append([s.name, what, metric, _docs(s), _or_na(s.metrics.get("chance")), _or_na(_fip(s)), *best])
+    return sheets.table(heads, rows)
 
 
 def _curve_table(shown: Sequence[Shown]) -> Sheet:
@@ -299,7 +320,8 @@ def _place_table(shown: Sequence[Shown]) -> Sheet:
 def _region_table(shown: Sequence[Shown]) -> Sheet:
     """Return one row per task and set of boxes."""
     heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
-    heads += [Column("", f"RCI {_level(shown)}", signed=True), Column("", "luck removed", signed=True), "one box, on average"]
+    heads += [Column("", f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
+    heads += ["one box, on average"]
     rows: list[list[Cell]] = []
     for s in shown:
         for key in REGIONS:
@@ -338,7 +360,7 @@ def _grid_table(shown: Sequence[Shown]) -> Sheet:
     hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
     heads: list[str | Column] = ["task", "metric", "docs", "chance", "full (FIP)", *(f"best of {cells(n)} (MPP_{n})" for n in grids)]
     for n in grids:
-        heads += [Column("", f"{name.upper()}_{n} {_level(shown)}", signed=True), Column("", "luck removed", signed=True)]
+        heads += [Column("", f"{reading.name(name, n, corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
     heads += [f"drop_{n}" for n in hidden]
     more = _with_a_title(shown)
     heads += more.values()
@@ -405,7 +427,7 @@ def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> list[Ce
 
 
 def _index(shown: Shown, name: str, key: Key) -> Cell:
-    """Return the index as published, or why it must not be read."""
+    """Return 1 − MPP / FIP, or why it must not be read."""
     if name not in shown.metrics:
         return None
     index = _estimate(shown, name)
@@ -415,7 +437,7 @@ def _index(shown: Shown, name: str, key: Key) -> Cell:
 
 
 def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
-    """Return the index with luck removed, or why it is not defined."""
+    """Return the luck-corrected index, or why it is not defined."""
     if shown.metrics.get(name) is None:
         return None
     index, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
@@ -445,12 +467,18 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
         lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
         lines += reading.frames(s.frames_read).values()
         lines += [s.kept, *_of_failures(s)]
-        lines += [_fip_of_used_docs(s)]
+        lines += [_fip_of_used_docs(s), *_above_one(s)]
         if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
             lines = _of_failures(s)
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
             tasks.setdefault(line, []).append(s.name)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
+
+
+def _above_one(shown: Shown) -> list[str]:
+    """Return why intervals of the luck-corrected index reach above 1."""
+    measured = (grid["adj"]["estimate"] for grid in sets_in(shown.analysis).values() if reading.null_of(grid) == reading.MEASURED)
+    return [reading.above_one(ends.get("low"), ends.get("high"), shown.words) for ends in measured]
 
 
 def _left_out(shown: Shown) -> list[str]:
@@ -481,10 +509,11 @@ def chances(shown: Sequence[Shown], width: int | None = None) -> str:
 
 def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
     """Return the chance floors of the tasks of one medium."""
+    whole = all(s.kind.full for s in shown)
     heads: list[str | Column] = [
         "task",
         "metric",
-        "full (FIP)",
+        *(["full (FIP)"] if whole else ["shown", "score"]),
         "needs",
         "gate",
         f"wrong {words.medium}",
@@ -499,7 +528,8 @@ def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
         looked: Mapping[str, Any] = next(iter(gate.get("looks") or ()), {})
         ends = looked.get("difference") or {}
         difference = Estimate(ends.get("value"), None, ends.get("low"), ends.get("high"), 0, 0, 0)
-        needs = [s.name, s.described["metric"], _fip(s), gate.get("threshold"), reading.gate_word(gate)]
+        score = [_fip(s)] if whole else [s.kind.shows, _fip(s)]
+        needs = [s.name, s.described["metric"], *score, gate.get("threshold"), reading.gate_word(gate)]
         cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
         rows.append([_or_na(cell) for cell in cells])
     return sheets.table(heads, rows)

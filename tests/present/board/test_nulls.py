@@ -47,7 +47,7 @@ def real(tmp_path_factory):
 
 
 def test_a_model_that_never_looks_has_no_rank_and_luck_is_no_merit(real, tmp_path):
-    """By the index as published, -0.1 of pure guessing stands beside 0; with luck removed it is last, at 1."""
+    """By the index, -0.1 of pure guessing stands beside 0; luck-corrected it is last, at 1."""
     built = leaderboard([real], tmp_path / "board")
     (group,) = built.board.groups
     assert shown(group) == {"known": (1, 1), "guesses": (2, 2)}
@@ -55,14 +55,14 @@ def test_a_model_that_never_looks_has_no_rank_and_luck_is_no_merit(real, tmp_pat
     assert entry.model == "never"
     assert reason.startswith("the answers do not depend on the image (full image 0.597, a wrong image 0.597")
     told = " ".join(remarks(group))
-    assert "Ranked by the index with luck removed: every null is measured." in told
-    assert "Contradicted: guesses: raw -0.0" in told
+    assert "Ranked by the luck-corrected index: luck is measured on wrong images in every run." in told
+    assert "Contradicted: guesses: not luck-corrected -0.0" in told
     text, page = ((tmp_path / "board" / name).read_text() for name in ("leaderboard.md", "index.html"))
     for said in (text, page):
         assert "does not look" in said
         assert "near chance |" not in said
         assert ", contradicted" in said or ">contradicted<" in said
-        assert "the raw index is mostly luck" in said
+        assert "the first is mostly luck" in said
     rows = {row["model"]: row for row in csv.DictReader((tmp_path / "board" / "leaderboard.csv").open())}
     assert (rows["never"]["gate"], rows["never"]["rank_first"], rows["never"]["reason"]) == ("does not look", "", reason)
     assert rows["guesses"]["index_note"] == "contradicted"
@@ -77,14 +77,14 @@ def test_cards_say_what_a_number_rests_on(real, tmp_path):
     assert "rci3" not in (tmp_path / "board" / "model-index" / "never.md").read_text().replace("toy_rci3", "")
     as_before(write_run(tmp_path / "old", {"toy_rci3": world_run(lambda stream, gold: (one_cell_knows(stream, gold)[0], None), n=100, grid=3)}))
     leaderboard([tmp_path / "old"], tmp_path / "before")
-    assert 'name: "RCI, 3×3 cells, luck removed (assumed null)"' in next((tmp_path / "before" / "model-index").glob("*.md")).read_text()
+    assert 'name: "luck-corrected RCI, 3×3 cells (assumed null)"' in next((tmp_path / "before" / "model-index").glob("*.md")).read_text()
 
 
 # --- what it is ranked by -------------------------------------------------------------------------
 
 
 def test_with_every_null_measured_the_ranks_colours_and_bands_go_by_the_corrected_index(tmp_path):
-    """By the index as published b is nearer 0; with luck removed a is."""
+    """By the index b is nearer 0; luck-corrected a is."""
     found = board_of(tmp_path, run("a", -0.4, 0.05), run("b", 0.05, 0.4), refused("c"))
     (group,) = found.groups
     assert (group.by.key, list(shown(group))) == ("adj", ["a", "b"])
@@ -92,8 +92,8 @@ def test_with_every_null_measured_the_ranks_colours_and_bands_go_by_the_correcte
     assert bands == {"a": ("balanced", "balanced"), "b": ("strong global", "strong global"), "c": (None, None)}
     built = leaderboard([tmp_path], tmp_path / "board")
     page = (built.folder / "index.html").read_text()
-    assert '<td class="num balanced" data-value="0.05"><span class="v">+0.050' in page  # with luck removed: coloured
-    assert '<td class="num" data-value="0.05"><span class="v">+0.050' in page  # as published: not
+    assert '<td class="num balanced" data-value="0.05"><span class="v">+0.050' in page  # luck-corrected: coloured
+    assert '<td class="num" data-value="0.05"><span class="v">+0.050' in page  # not luck-corrected: not coloured
 
 
 @pytest.mark.parametrize("null", ["assumed", None])
@@ -102,7 +102,7 @@ def test_one_assumed_null_and_the_raw_index_ranks_and_the_board_says_why(tmp_pat
     (group,) = board_of(tmp_path, run("a", -0.4, 0.05), run("b", 0.05, adj, null=null, looks=None)).groups
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
     told = remarks(group)
-    assert told[0] == "Ranked by the raw index: no measured null in b."
+    assert told[0] == "Ranked by the index, not luck-corrected: luck is not measured in b."
     assert any(line.startswith("Not known whether the answers depend on the image") and line.endswith(": b.") for line in told)
 
 
@@ -113,7 +113,7 @@ def test_where_luck_saturates_for_all_the_raw_index_ranks(tmp_path):
     ]
     (group,) = board_of(tmp_path, *documents).groups
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
-    assert remarks(group)[0].startswith("Ranked by the raw index: with luck removed there is none")
+    assert remarks(group)[0].startswith("Ranked by the index, not luck-corrected: there is no luck-corrected one")
 
 
 def test_where_luck_saturates_for_one_that_one_has_no_rank(tmp_path):
@@ -138,8 +138,8 @@ def test_asked_for_by_name_the_corrected_index_ranks_those_that_have_a_measured_
 
 
 B_AND_A = (
-    "Contradicted: b: raw 0.050 (balanced), corrected 0.400 (strong global): the raw index is mostly luck; "
-    "a: raw -0.400 (strong local), corrected 0.050 (balanced): the raw index is mostly luck."
+    "Contradicted: b: not luck-corrected 0.050 (balanced), luck-corrected 0.400 (strong global): the first is mostly luck; "
+    "a: not luck-corrected -0.400 (strong local), luck-corrected 0.050 (balanced): the first is mostly luck."
 )
 
 
@@ -150,7 +150,7 @@ def test_other_numbers_rank_as_ever(tmp_path):
 
 def test_the_top_of_the_page_says_that_tables_differ(tmp_path):
     lines = head(board_of(tmp_path, run("a", -0.4, 0.05)))
-    assert any("Where every null of a table is measured, luck is removed" in line for line in lines)
+    assert any("ranked by the luck-corrected index where luck is measured in all its runs" in line for line in lines)
 
 
 def test_a_marginal_pass_is_marked(tmp_path):
@@ -165,7 +165,7 @@ def test_a_marginal_pass_is_marked(tmp_path):
 
 
 def of(model, adjs, nulls=("measured", "measured")):
-    """A run on x and y: as published 0.05 and 0.1; with luck removed as given."""
+    """A run on x and y: the index 0.05 and 0.1; the luck-corrected one as given."""
     tasks = [
         index_task(base, grids=dict.fromkeys((2, 3), (index, index - 0.01, index + 0.01)), adj=(adj, adj - 0.01, adj + 0.01), null=null, looks=True)
         for base, index, adj, null in zip("xy", (0.05, 0.1), adjs, nulls, strict=True)
@@ -178,7 +178,7 @@ def test_means_are_of_the_corrected_index_where_every_null_is_measured(tmp_path)
     found = board_of(tmp_path, of("a", (0.2, 0.4)), of("b", (-0.1, 0.1)))
     for table in overall(found):
         assert [(line.model, round(line.mean_abs.value, 9), str(line.place)) for line in table.lines] == [("b", 0.1, "1"), ("a", 0.3, "2")]
-        assert "Of the index with luck removed: every null is measured." in overall_note(table)
+        assert "Of the luck-corrected index: luck is measured on wrong images in every run." in overall_note(table)
     (step,) = changes(found)
     assert {line.model: line.coarse.value for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
 
@@ -189,7 +189,7 @@ def test_one_benchmark_without_and_all_means_are_of_the_raw_index(tmp_path):
     assert [(group.base, group.by.key) for group in found.groups if group.grid == 3] == [("x", "adj"), ("y", "pcri")]
     for table in overall(found):
         assert {line.model: line.mean_abs.value for line in table.lines} == pytest.approx({"a": 0.075, "b": 0.075})
-        assert "Of the raw index: not every entry has a measured null." in overall_note(table)
+        assert "Of the index, not luck-corrected: luck is not measured in every run." in overall_note(table)
 
 
 def test_what_a_model_lacks_says_that_it_does_not_look(tmp_path):
@@ -229,7 +229,7 @@ def test_a_board_of_an_earlier_version_opens_and_ranks_by_the_raw_index(tmp_path
     (group,) = leaderboard([], tmp_path / "board").board.groups
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
     told = " ".join(remarks(group))
-    assert "no measured null in a, b" in told
+    assert "luck is not measured in a, b" in told
     assert "Not known whether the answers depend on the image" in told
     assert B_AND_A.replace("mostly luck", "mostly luck (assumed null)") in told
 

@@ -54,7 +54,7 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     assert (
         overall_note(table)
         == "Means over 2 of 3 benchmarks, which every ranked model has (2): x, y. Without a rank, because they lack some of these: 2."
-        " Of the raw index: not every entry has a measured null. From whole runs: x (100 docs), y (100 docs), z (100 docs)."
+        " Of the index, not luck-corrected: luck is not measured in every run. From whole runs: x (100 docs), y (100 docs), z (100 docs)."
     )
 
 

@@ -280,20 +280,20 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
         ),
         (
             index_task("toy", grids={3: (-0.3, -0.4, -0.2)}, adj=(-0.2, -0.3, -0.1), looks=True),
-            "One cell is enough for toy (PCRI -0.20, 95 % interval [-0.30, -0.10]). That is some cell of each image: before you publish it, confirm it with "
+            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). That is some cell of each image: before you publish it, confirm it with "
             "_crci or a second run.",
         ),
         (
             index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True),
-            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60]).",
+            "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60]).",
         ),
         (
             index_task("toy", grids={3: (0.2, 0.1, 0.3)}, adj=(0.5, 0.4, 0.6)),
-            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], not checked that it looks).",
+            "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60], not checked that it looks).",
         ),
         (
             index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True, marginal=True),
-            "The whole image is needed for toy (PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
+            "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
         ),
         (index_task("toy", grids={3: None}, valid=False, fip=0.26), "Cannot be read: toy (acc 0.260 on the full image, 0.250 by chance)."),
         (
@@ -343,7 +343,7 @@ def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tm
     assert rows_of(found["m"])[0][2] == "−0.200 [−0.300, −0.100]"
     assert rows_of(found["n"])[0][2] == "−0.400 [−0.500, −0.300] sampled"
     assert rows_of(found["o"])[0][2] == "−0.200 [−0.300, −0.100] sampled"
-    sure = "One cell is enough for toy (PCRI −{}, 95 % interval [−{}, −{}]{})."
+    sure = "One cell is enough for toy (luck-corrected PCRI −{}, 95 % interval [−{}, −{}]{})."
     assert sure.format("0.20", "0.30", "0.10", "") in found["m"]
     assert sure.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
     index = (tmp_path / "board" / "index.html").read_text()

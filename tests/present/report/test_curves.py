@@ -124,4 +124,4 @@ def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(mad
     assert values == pytest.approx([1 / 3, 2 / 3, 1], abs=0.2)
     assert not any("dice with" in tip or "two with" in tip for tip in told)
     assert "Not drawn, no number may be read: dice." in figure.caption
-    assert figure.caption.startswith("Luck removed. ")
+    assert figure.caption.startswith("Luck-corrected RCI. ")

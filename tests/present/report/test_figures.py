@@ -149,35 +149,35 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
         if index.value is None:
             assert any(text.startswith(f"{who}: N/A, ") and index.reason in text for text in told)
             continue
-        raw = [place for text, place in marks.items() if text.startswith(f"{who}, as published: {signed(index.value)} [{signed(index.low)}, ")]
+        raw = [place for text, place in marks.items() if text.startswith(f"{who}, RCI: {signed(index.value)} [{signed(index.low)}, ")]
         assert raw == [pytest.approx(index.value)]
         measured = one.whole.analysis["grids"]["3"]["adj"]["null"] == "measured"
-        lead = [place for text, place in marks.items() if text.startswith(f"{who}, luck removed: ")]
+        lead = [place for text, place in marks.items() if text.startswith(f"{who}, luck-corrected RCI: ")]
         if not measured:
             assert lead == []
         elif adj.low > 1:
             assert lead == [pytest.approx(1.0)]
-            assert any(text.startswith(f"{who}, luck removed: 1.00, cells mislead") for text in told)
+            assert any(text.startswith(f"{who}, luck-corrected RCI: 1.00, cells mislead") for text in told)
         else:
             assert lead == [pytest.approx(adj.value)]
-            assert any(text.startswith(f"{who}, luck removed: {signed(adj.value)} [{signed(adj.low)}, {signed(adj.high)}]") for text in told)
+            assert any(text.startswith(f"{who}, luck-corrected RCI: {signed(adj.value)} [{signed(adj.low)}, {signed(adj.high)}]") for text in told)
 
 
 def test_the_headline_says_what_stands_beside_an_index():
     entries = situations(9, 1)
     sketch = next(forests.drawings(across.points_of(entries)))
     shown = words(sketch)
-    for one, beside in ((1, "marginal"), (3, "raw contradicted"), (6, "sampled")):
+    for one, beside in ((1, "marginal"), (3, "RCI contradicted"), (6, "sampled")):
         adj = entries[one].whole.measures["rci3_adj"]
         assert f"{signed(adj.value, 2)} [{signed(adj.low, 2)}, {signed(adj.high, 2)}], {beside}" in shown
     assert "1.00, cells mislead" in shown
-    assert {"N/A: near chance", "N/A: does not look", "luck removed", "as published (raw)", "as published, luck not measured"} <= set(shown)
+    assert {"N/A: near chance", "N/A: does not look", "luck-corrected RCI", "RCI", "RCI, luck not measured"} <= set(shown)
     narrow = words(sketch, canvas.ONE)
     adj = entries[1].whole.measures["rci3_adj"]
     assert f"{signed(adj.value, 2)}  m" in narrow
     assert "In one column: m marginal" in sketch.caption
     plain = entry("a", grids=(3,), indices=(-0.2,))
-    assert {"as published"} <= set(words(next(forests.drawings(across.points_of([plain])))))
+    assert {"RCI"} <= set(words(next(forests.drawings(across.points_of([plain])))))
 
 
 def test_rows_run_from_local_to_global_and_refused_ones_stand_last():
@@ -213,7 +213,7 @@ def test_an_index_far_out_is_written_at_the_edge():
     points = [Point("d", "model", 3, -2.31, None, None, None, "", True, ""), Point("e", "model", 3, 0.1, 0.0, 1.4, 20, "", True, "")]
     sketch = next(forests.drawings(points))
     assert "◂ −2.31" in words(sketch)
-    assert "d, model, 3×3, as published: −2.310" in titles(sketch)
+    assert "d, model, 3×3, RCI: −2.310" in titles(sketch)
     low, high = sketch.draw(canvas.TWO).axes[0].get_xlim()
     assert (low, high) == (-forests.LEAST, forests.LEAST)
     # The interval goes on beyond the axis: an arrow at its end.
@@ -296,8 +296,8 @@ def test_models_and_scores_tell_their_numbers():
     entries = [entry(b, m, grids=(3,), indices=(i + j,), blind=estimate(0.31, 0.05)) for (b, i), (m, j) in pairs]
     made = {one.name: one for one in sketches(entries, across.points_of(entries))}
     ranking = titles(made["ranking"])
-    assert any(text.startswith("m, mean |index| at 3×3: 0.267 [") for text in ranking)  # (0.4 + 0.1 + 0.3) / 3
-    assert any(text.startswith("n, mean |index| at 3×3: 0.273 [") for text in ranking)  # (0.38 + 0.12 + 0.32) / 3
+    assert any(text.startswith("m, mean |PCRI| at 3×3: 0.267 [") for text in ranking)  # (0.4 + 0.1 + 0.3) / 3
+    assert any(text.startswith("n, mean |PCRI| at 3×3: 0.273 [") for text in ranking)  # (0.38 + 0.12 + 0.32) / 3
     scores_ = titles(made["without-image"])
     assert "a with m, without the image (blind): 0.310 [0.260, 0.360]" in scores_
     assert "a with m, full image: 0.800 [0.760, 0.840]" in scores_

@@ -12,7 +12,7 @@ from lmms_patch.present.report.figures import canvas, forests
 from lmms_patch.present.report.figures import models as ranked
 from lmms_patch.present.report.gather import gather
 from lmms_patch.present.report.page import page
-from lmms_patch.present.report.points import Point, luck_free, points_of
+from lmms_patch.present.report.points import Point, luck_corrected, points_of
 from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
 from tests.making.pages import rows_of
@@ -74,7 +74,7 @@ def test_what_can_be_read_is_counted_without_what_is_contradicted_or_refused(rep
 
 
 def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
-    """Columns 7 and 8: the index as published, and with luck removed; 10: the gate."""
+    """Columns 7 and 8: the index, and the luck-corrected one; 10: the gate."""
     assert {name: row[10] for name, row in results.items()} == {
         "never": "✕ does not look",
         "guesses": "! valid, index contradicted",
@@ -89,7 +89,7 @@ def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
 
 
 def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
-    """The bands of both cells, index as published and luck removed, by their classes."""
+    """The bands of both cells, index and luck-corrected index, by their classes."""
     table = html.partition('id="results-table"')[2].partition("</table>")[0]
     rows = {name: next(row for row in table.split("<tr")[1:] if f'data-value="{name}"' in row) for name in entries}
     coloured = {name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][5:7] for name, row in rows.items()}
@@ -109,7 +109,7 @@ def test_the_details_say_the_reason_the_null_and_what_was_not_checked(html):
     assert "Measured null: each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs" in details["known"]
     assert "Assumed null:" in details["before"]
     assert "not checked whether the answers depend on the image" in details["before"]
-    assert "3x3, contradicted: raw −0." in details["guesses"].replace("raw -", "raw −")
+    assert "3x3, contradicted: not luck-corrected −0." in details["guesses"].replace("corrected -", "corrected −")
     assert "2 · SE of FIP − chance" in details["known"]
     assert "2 · max(SE of FIP" in details["before"]
 
@@ -119,7 +119,7 @@ def test_the_tables_show_the_null(report):
     assert (rows["never"]["gate"], rows["never"]["asked"]) == ("does not look", 300)
     assert rows["never"]["wrong"] == rows["never"]["score"].value
     assert rows["never"]["looks"].value == 0
-    assert rows["guesses"]["mark"].endswith("the raw index is mostly luck")
+    assert rows["guesses"]["mark"].endswith("the first is mostly luck")
     assert rows["guesses"]["band"] == "strong global"
     assert "looks" not in rows["before"]
     text = sheet(report, "runs", "runs").to_markdown()
@@ -129,8 +129,18 @@ def test_the_tables_show_the_null(report):
 
 def test_tables_across_benchmarks_are_marked_and_say_what_it_means(report):
     table = sheet(report, "benchmarks", "rci")
-    assert "Contradicted: with luck removed the index lies" in table.note
+    assert "Contradicted: the luck-corrected index lies" in table.note
     assert ", contradicted" in table.to_latex()
+    corrected = sheet(report, "benchmarks", "rci_adj")
+    (raw,), (other,) = table.rows, corrected.rows
+    for name, adj in (("guesses", 1.0), ("known", 0.0)):  # all guess on cells; one cell knows what the image shows
+        assert other[f"{name}, n=3"].value == pytest.approx(adj, abs=0.15)
+        assert raw[f"{name}, n=3"].value < 0.05
+    assert other["before, n=3"] == "luck not measured"
+    assert {"guesses, RCI_3", "guesses, luck-corrected RCI_3"} <= {column.title for column in (*table.columns, *corrected.columns)}
+    assert "guesses, luck-corrected RCI\\_3" in corrected.to_latex()
+    assert "a cell does worse than a wrong image" in corrected.note  # of "misled"
+    assert "worse than a wrong image" not in table.note
     (row,) = sheet(report, "benchmarks", "bands").rows
     assert row["guesses, n=3"].endswith(", contradicted")
     reasons = {row["model"]: row["reason"] for row in sheet(report, "benchmarks", "no_index").rows}
@@ -163,8 +173,8 @@ def point(model, value, corrected=None, base="x", words=()):
 def test_models_are_ranked_by_the_corrected_index_where_every_null_is_measured():
     (table,) = models.sheets([point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)])
     assert [row["model"] for row in table.rows] == ["b", "a"]
-    assert table.title == "Models by |PCRI|, luck removed"
-    assert table.note.startswith("Of the index with luck removed: every null is measured.")
+    assert table.title == "Models by |luck-corrected PCRI|"
+    assert table.note.startswith("Of the luck-corrected index: luck is measured on wrong images in every run.")
 
 
 @pytest.mark.parametrize("other", [point("b", 0.2), dataclasses.replace(point("b", 0.2), source="published.csv")])
@@ -172,26 +182,26 @@ def test_one_without_and_they_are_ranked_by_the_index_as_published(other):
     (table,) = models.sheets([point("a", 0.05, 0.6, words=("contradicted",)), other])
     assert [row["model"] for row in table.rows] == ["a", "b"]
     assert table.title == "Models by |PCRI|"
-    assert table.note.startswith("Of the index as published, which the one with luck removed contradicts for x with a, 3x3.")
+    assert table.note.startswith("Of the index, not luck-corrected; the luck-corrected one contradicts it for x with a, 3x3.")
 
 
 def test_a_saturated_point_has_no_place_among_corrected_ones():
     saturated = dataclasses.replace(point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates"))
-    found, which = luck_free([point("a", 0.05, 0.6), saturated])
+    found, which = luck_corrected([point("a", 0.05, 0.6), saturated])
     assert (which, [(p.model, p.valid, p.value) for p in found]) == (True, [("a", True, 0.6), ("c", False, None)])
-    assert not luck_free([saturated])[1]
+    assert not luck_corrected([saturated])[1]
 
 
 def test_drawings_show_what_the_tables_rank_by():
     points = [point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)]
     titles = [made.title for made in ranked.drawings(points)]
     assert titles
-    assert all(title.endswith(", luck removed") for title in titles)
+    assert all("luck-corrected PCRI" in title for title in titles)
     (headline,) = forests.drawings(points)
     with canvas.style():
         (axes,) = headline.draw(canvas.TWO).axes
     marks = {float(line.get_xdata()[0]): canvas.told(line.get_gid()) for line in axes.lines if line.get_marker() in ("D", "s", "o")}
     assert set(marks) == {0.05, 0.6, 0.2, 0.1}
-    assert marks[0.6].endswith("raw contradicted")
+    assert marks[0.6].endswith("RCI contradicted")
     assert marks[0.05].endswith(", contradicted")
-    assert "c raw contradicted" in headline.caption
+    assert "c RCI contradicted" in headline.caption

@@ -299,7 +299,7 @@ def test_the_table_of_results_has_no_column_that_says_nothing():
     html = page.page(pages.report(entries=(bare,), examples=(), figures=(), sheets={}, findings=()))
     head = re.search(r'id="results-table">.*?<thead>(.*?)</thead>', html, re.DOTALL)[1]
     titles = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<th[^>]*>.*?</th>", head)]
-    assert titles == ["Benchmark", "Grid", "Docs", "Score (FIP)", "MPP", "Gap", "RCI / PCRI", "Luck removed", "Chance", "Gate"]
+    assert titles == ["Benchmark", "Grid", "Docs", "Score", "MPP", "Gap", "RCI", "Luck-corrected RCI", "Chance", "Gate"]
 
 
 def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
@@ -462,12 +462,12 @@ def _at(entry, level):
 
 def test_sentences_of_a_page_have_the_minus_of_its_tables():
     warned = dataclasses.replace(
-        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}), warnings=("raw -0.085 (balanced), corrected 0.866 (strong global)",)
+        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}), warnings=("not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global)",)
     )
     found = Finding("one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",))
     texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
     assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
-    assert "raw −0.085 (balanced)" in texts
+    assert "not luck-corrected −0.085 (balanced)" in texts
     assert "B - A = −0.3" in texts
     assert re.findall(r"(?<![\w./-])-\d\.\d", texts) == []
 

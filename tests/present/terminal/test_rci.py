@@ -117,6 +117,35 @@ def test_a_run_shows_what_it_computed(tmp_path):
     assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
 
 
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("toy_blind", "no image"),
+        ("toy_blank", "grey image"),
+        ("toy_shuffle3", "cells shuffled, 3×3"),
+        ("toy_tshuffle4", "segments shuffled, 4 segments"),
+        ("toy_treverse", "clip reversed"),
+        ("toy_frame", "middle frame"),
+        ("toy_swap", "another doc’s image"),
+        ("toy_swap3", "another doc’s image"),
+    ],
+)
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, what, width):
+    spec = parse(task)
+    metrics = {"acc": 0.35, "n_docs": 120, "chance": 0.25, "acc_mpp3": 0.9}
+    one = Shown(task, {**spec.described(), "metric": "acc"}, metrics)
+    head, _, row = table([one], width).split("\n\n")[-1].splitlines()
+    best = ["best of 9 cells"] * (task == "toy_swap3")
+    assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
+    assert re.split(r"\s{2,}", row.strip()) == [task, what, "acc", "120", "0.250", "0.350", *(["0.900"] if best else [])]
+    full = shown("toy", 0.8, 0.7, 0.75)
+    of_full, of_other = table([full, one], width).split("\n\n")
+    assert task not in of_full
+    assert "full" in of_full
+    assert "full" not in of_other
+
+
 def test_an_index_below_chance_is_said_not_shown(tmp_path):
     path = write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)})
     assert "near chance" in table(load(path))
@@ -152,7 +181,7 @@ def told(path):
 
 
 def cells_of(one):
-    """The last two cells of the table: the index, and with luck removed."""
+    """The last two cells of the table: the index, and the luck-corrected one."""
     return [cell.strip() for cell in re.split(r"\s{2,}", table([one]).splitlines()[2])][-2:]
 
 
@@ -175,17 +204,17 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
 
 
 def test_pure_guessing_on_cells_is_marked(worlds):
-    """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: raw index -0.09, corrected 1."""
+    """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: RCI -0.09, luck-corrected RCI 1."""
     (one,) = load(worlds["guesses"])
     raw, adj = one.metrics["rci3"], one.metrics["rci3_adj"]
     assert raw < 0 < 0.8 < adj
     assert cells_of(one)[0] == f"{raw:+.3f} [{one.metrics['rci3_low']:+.3f}, {one.metrics['rci3_high']:+.3f}], contradicted"
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
-    assert line.startswith(f"toy_rci3: 3x3, contradicted: raw {raw:.3f} (")
-    assert line.endswith(f"), corrected {adj:.3f} (strong global): the raw index is mostly luck")
+    assert line.startswith(f"toy_rci3: 3x3, contradicted: not luck-corrected {raw:.3f} (")
+    assert line.endswith(f"), luck-corrected {adj:.3f} (strong global): the first is mostly luck")
     said, marked = told(worlds["guesses"])
-    assert said.startswith(f"The whole image is needed for toy (RCI {adj:+.2f}, 95 % interval")
-    assert marked == f"Raw and corrected index disagree in toy (raw {raw:+.2f}, corrected {adj:+.2f})."
+    assert said.startswith(f"The whole image is needed for toy (luck-corrected RCI {adj:+.2f}, 95 % interval")
+    assert marked == f"The luck-corrected index says something else in toy (RCI {raw:+.2f}, luck-corrected RCI {adj:+.2f})."
 
 
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
@@ -205,20 +234,20 @@ def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
 
 
 def test_an_earlier_run_says_what_it_lacks(tmp_path):
-    """Without wrong images the correction rests on an assumed null; raw and corrected still contradict each other, and that is said."""
+    """Without wrong images the correction rests on an assumed null; the two indices still contradict each other, and that is said."""
 
     def model(stream, gold):
         return guesses_on_cells(stream, gold)[0], None
 
     path = as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)}))
     (one,) = load(path)
-    assert told(path)[0].startswith("Undecided: toy (raw and corrected index disagree")
+    assert told(path)[0].startswith("Undecided: toy (the two indices disagree")
     raw, adj = cells_of(one)
     assert raw.endswith("], contradicted")
     assert adj == f"{one.metrics['rci3_adj']:+.3f}, assumed null"
     lines = warnings([one])
     assert any("not checked whether the answers depend on the image" in line for line in lines)
-    assert any(line.endswith("the raw index is mostly luck (assumed null)") for line in lines)
+    assert any(line.endswith("the first is mostly luck (assumed null)") for line in lines)
     assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "N/A", "N/A", "N/A"]
 
 

@@ -322,7 +322,7 @@ function showNeeds(counts) {
   else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
     const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    const luck = map.without_luck ? ", luck removed" : map.luck ? `, lucky guesses among them (a cell of a wrong image is right in ${percent(map.luck)})` : "";
+    const luck = map.without_luck ? ", luck-corrected" : map.luck ? `, lucky guesses among them (a cell of a wrong image is right in ${percent(map.luck)})` : "";
     const shares = about.needs.filter((need) => map.shares[need].value !== null).map((need) => `${need} ${percent(map.shares[need].value)}${ends(map.shares[need])}`);
     const told = shares.length ? `: ${shares.join(", ")}` : `: none, ${map.shares[about.needs[1]].reason}`;
     $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)}${luck} (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how})${told}. Docs as they answer:`;

@@ -147,31 +147,32 @@ def _tick(name: str, n: int) -> str:
 
 def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     """Yield the figure of indices over the size of the grid."""
-    curves, free = [], []
+    curves, corrected = [], []
     for entry in entries:
         raw = {n: entry.whole.measures[f"{entry.index}{n}"] for n in entry.grids}
         adjusted = {n: _corrected(entry, n) for n in raw if raw[n].value is not None}
-        luck_free = bool(adjusted) and None not in adjusted.values()
-        free += [entry.id] if luck_free else []
-        chosen = {n: one for n, one in adjusted.items() if one is not None} if luck_free else raw
+        is_corrected = bool(adjusted) and None not in adjusted.values()
+        corrected += [entry.id] if is_corrected else []
+        chosen = {n: one for n, one in adjusted.items() if one is not None} if is_corrected else raw
         curves.append(Curve(entry, _defined({str(n): one for n, one in chosen.items()})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})
-    name = str(entries[0].index).upper() if len({entry.index for entry in entries}) == 1 else "index"
-    published = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.id not in free)
-    rule = "Luck removed. " if free else ""
-    if published:
-        rule = (
-            f"As published{f' for {listed(published, 6)}' if free else ''}: the best of many cells also wins by luck, the more the finer the grid. "
-        )
-        rule += "Luck removed for the others. " if free else ""
+    index = str(entries[0].index) if len({entry.index for entry in entries}) == 1 else "index"
+    name, other = (reading.name(index, corrected=which) for which in (False, True))
+    luck = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.id not in corrected)
+    rule = f"{other[0].upper()}{other[1:]}. " if corrected else ""
+    if luck:
+        rule = f"{name[0].upper()}{name[1:]}{f' for {listed(luck, 6)}' if corrected else ''}, in which "
+        rule += "the best of many cells also wins by luck, the more the finer the grid. "
+        rule += f"{other[0].upper()}{other[1:]} for the others. " if corrected else ""
+    name = other if corrected and not luck else name if not corrected else "index"
     across = "segments" if words.instead else "n of the n × n grid"
     chart = _Chart(curves, list(map(str, sizes)), across, name, True)
     yield from _sketch(chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule))
 
 
 def _corrected(entry: Entry, n: int) -> Estimate | None:
-    """Return an index with luck removed by a measured null; None where there is none, or it has no value."""
+    """Return a luck-corrected index with a measured null; None where there is none, or it has no value."""
     one = entry.whole.measures.get(f"{entry.index}{n}_adj")
     return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
 

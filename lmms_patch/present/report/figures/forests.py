@@ -37,14 +37,14 @@ _LANE, _PAD = 0.118, 0.12
 _TINT = 0.5
 """How strongly the bands are drawn, so that every mark stands out."""
 _RAW = "#7a7f85"
-"""Of the index as published beside the one with luck removed: a grey with a contrast of 3:1 on both grounds."""
+"""Of RCI beside luck-corrected RCI: a grey with a contrast of 3:1 on both grounds."""
 _RING = Mark("", "o", _RAW, hollow=True, size=5.8)
-"""The index as published beside the one with luck removed: around it, where both are the same."""
+"""RCI beside luck-corrected RCI: around it, where both are the same."""
 _LETTERS = {
     reading.MARGINAL: "m",
     reading.SAMPLED: "s",
-    f"raw {reading.CONTRADICTED}": "c",
     reading.CONTRADICTED: "c",
+    **{f"{reading.name(index, corrected=False)} {reading.CONTRADICTED}": "c" for index in ("rci", "trci")},
     **dict.fromkeys(reading.MISLEAD, "x"),
 }
 """What stands for a word in a drawing for one column."""
@@ -71,7 +71,7 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def leading(point: Point) -> tuple[Estimate | None, bool]:
-    """Return the index to go by, and whether luck is removed in it; None where it may not be read."""
+    """Return the index to go by, and whether it is luck-corrected; None where it may not be read."""
     if not point.valid or point.value is None:
         return None, False
     corrected = point.corrected
@@ -88,10 +88,26 @@ def said(estimate: Estimate) -> str:
 
 
 def words(point: Point) -> tuple[str, ...]:
-    """Return the words beside the index to go by, and whether it contradicts the one as published."""
+    """Return the words beside the index to go by, and whether it contradicts the other."""
     estimate, corrected = leading(point)
-    raw = (f"raw {reading.CONTRADICTED}",) if corrected and point.contradicted else ()
-    return (*reading.words(estimate), *raw)
+    other = (_contradicted(point),) if corrected and point.contradicted else ()
+    return (*reading.words(estimate), *other)
+
+
+def _contradicted(point: Point) -> str:
+    """Return what stands beside a luck-corrected index that contradicts the other."""
+    return f"{_name(point, False)} {reading.CONTRADICTED}"
+
+
+def _shown(points: Sequence[Point]) -> str:
+    """Return what the indices to go by are called; ``index`` where some are luck-corrected and some are not, or none may be read."""
+    which = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    return _name(points[0], which.pop()) if len(which) == 1 else "index"
+
+
+def _name(point: Point, corrected: bool) -> str:
+    """Return what an index is called in this drawing, where PCRI has the name of RCI."""
+    return reading.name("trci" if point.in_time else "rci", corrected=corrected)
 
 
 def reason(point: Point) -> str:
@@ -112,7 +128,8 @@ def order(points: Sequence[Point]) -> list[str]:
 def index_name(points: Sequence[Point], room: float) -> str:
     """Return what the axis is called: in full where there is room."""
     grids = ", ".join(once(p.medium.size(p.n) for p in points))
-    names = (f"index = 1 − MPP/FIP, {grids}", f"index, {grids}")
+    name = _shown(points)
+    names = (f"{name}, {grids}", name)
     return next((name for name in names if canvas.inside(room, name, SIZE)), "index")
 
 
@@ -173,7 +190,8 @@ def _headline(chosen: _Chosen) -> Sketch:
     medium = medium_of(points)
     title = medium.say("How much each benchmark needs the whole image")
     ends = "from one segment to the whole clip" if medium.instead else "from the most local to the most global"
-    alt = f"Index by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
+    what = _shown(points)
+    alt = f"{what[0].upper()}{what[1:]} by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
     caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
 
     def draw(width: float) -> Any:
@@ -207,19 +225,23 @@ def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[
 
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
     medium = medium_of(points)
-    alt = f"Index by benchmark {_aloud(medium, n)}: {_in_words(points, shown)}"
+    what = _shown(points)
+    what = f"{what[0].upper()}{what[1:]} by benchmark"
+    alt = f"{what} {_aloud(medium, n)}: {_in_words(points, shown)}"
     end = "_time" if medium.instead else ""
-    return Sketch(f"{name}{end.replace('_', '-')}", f"Index by benchmark, {medium.size(n)}{part}", caption, alt, f"benchmarks{end}", draw)
+    return Sketch(f"{name}{end.replace('_', '-')}", f"{what}, {medium.size(n)}{part}", caption, alt, f"benchmarks{end}", draw)
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
     """Return the indices in words, of at most 12 results."""
     several = len({p.model for p in points}) > 1
+    mixed = _shown(points) == "index"
     told = []
     for row in rows:
         for point in (p for p in points if p.benchmark == row):
-            estimate, _ = leading(point)
+            estimate, corrected = leading(point)
             who = f"{row}, {point.model}" if several else row
+            who += f", {_name(point, corrected)}" if mixed and estimate is not None else ""
             told.append(f"{who} {said(estimate) if estimate is not None else reason(point)}")
     return "; ".join(told[:12]) + ("; and more, in the table." if len(told) > 12 else ".")
 
@@ -233,11 +255,13 @@ def _caption(points: Sequence[Point], n: int) -> str:
     grids = sorted({p.n for p in points})
     medium = medium_of(points)
     sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
-    out = [f"Index 1 − MPP/FIP by benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
+    raw, luck_corrected = (_name(points[0], which) for which in (False, True))
+    out = [f"By benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
     if any(corrected for _, _, corrected in leads):
-        out.append(medium.say("Filled: luck removed, as measured on other docs' images. Hollow: as published."))
+        told = medium.say("(less what the answers earn on other docs' images)")
+        out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
-        out.append("Hollow: as published, luck not removed.")
+        out.append(f"Hollow: {raw} = 1 − MPP/FIP, luck not measured.")
     out.append(interval_text(known) + size)
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
@@ -432,8 +456,8 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
     if estimate is None:
         _refused(axes, point, place, who, m if len(models) > 1 else None, limits, plot)
         return
-    told = f"{who}, {'luck removed' if corrected else 'as published'}: {said(estimate)}"
-    told += f"; raw {reading.CONTRADICTED}" if corrected and point.contradicted else ""
+    told = f"{who}, {_name(point, corrected)}: {said(estimate)}"
+    told += f"; {_contradicted(point)}" if corrected and point.contradicted else ""
     value = 1.0 if reading.misleads(estimate) else estimate.value
     assert value is not None
     if corrected and point.value is not None:
@@ -449,9 +473,9 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
 
 
 def _raw(axes: Any, point: Point, place: float, who: str, limits: tuple[float, float]) -> None:
-    """Draw the index as published beside the one with luck removed."""
+    """Draw RCI beside luck-corrected RCI."""
     assert point.value is not None
-    told = f"{who}, as published: {said(point.estimate)}"
+    told = f"{who}, {_name(point, False)}: {said(point.estimate)}"
     _at(axes, point.value, place, _RING, told, limits, zorder=5, markeredgewidth=0.9)
 
 
@@ -524,11 +548,11 @@ def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Ma
         if kinds == {True, False}:
             out.append(Mark("hollow: luck not measured", palette.MARKERS[0], palette.SERIES_LIGHT[0], hollow=True))
     elif True in kinds:
-        out.append(Mark("luck removed", palette.MARKERS[0], palette.SERIES_LIGHT[0]))
+        out.append(Mark(_name(points[0], True), palette.MARKERS[0], palette.SERIES_LIGHT[0]))
     if False in kinds and not several:
-        out.append(Mark("as published, luck not measured" if True in kinds else "as published", "o", palette.SERIES_LIGHT[0], hollow=True))
+        out.append(Mark(f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}", "o", palette.SERIES_LIGHT[0], hollow=True))
     if True in kinds:
-        out.append(replace(_RING, label="as published (raw)"))
+        out.append(replace(_RING, label=_name(points[0], False)))
     if not named:
         out += [Mark(name, "patch", colour, alpha=_TINT) for name, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
     return out

@@ -104,12 +104,12 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
     caption = (
-        f"The index as published on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
+        f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
     )
-    caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: with luck removed the index says something else.' * contradicted}"
+    caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: luck-corrected RCI says something else.' * contradicted}"
     caption += lettering.explained(names)
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
-    alt = f"Table in colours of the index of {what} at {n} by {n}; the numbers are in the table of indices."
+    alt = f"Table in colours of the RCI of {what} at {n} by {n}; the numbers are in the table of indices."
 
     def draw(across: float) -> Any:
         marks = [Mark(band, "patch", colour) for band, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
@@ -118,7 +118,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
             _map_cell(axes, rows.index(row), models.index(model), point)
         return drawing
 
-    title = f"Index of each benchmark and model, {n}×{n}{part}"
+    title = f"RCI of each benchmark and model, {n}×{n}{part}"
     return Sketch(name, title, caption, alt, "benchmarks", draw, papers=(ONE, TWO) if len(models) <= NARROW else (TWO,))
 
 

@@ -80,6 +80,8 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
     order = [row.model for row in rows if row.n == grids[-1]][:MOST]
     names = lettering.short(order)
 
+    index, told = tables.basis({words.size(row.n, "x"): row.luck_corrected for row in rows}, words)
+
     def draw(across: float) -> Any:
         made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids, words))
         axes = made.axes[0]
@@ -87,22 +89,21 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
             if row.model in order:
                 k = grids.index(row.n)
                 at = made.places[order.index(row.model)] + _off(k, len(grids))
-                _mark(axes, row.size, at, k, f"{row.model}, mean |index| {_asked(words, row.n)}", False)
+                _mark(axes, row.size, at, k, f"{row.model}, mean |{index}| {_asked(words, row.n)}", False)
         axes.set_xlim(left=0)
-        axes.set_xlabel(lettering.fit("mean |index| over benchmarks", made.plot, SIZE, 2))
+        axes.set_xlabel(lettering.fit(f"mean |{index}| over benchmarks", made.plot, SIZE, 2))
         return made.drawing
 
     rest = f" Shown: the first {MOST} of {len(group.models)}." if len(group.models) > MOST else ""
     means = tables.left_out(group)
-    end, told = tables.basis({words.size(row.n, "x"): row.luck_free for row in rows})
     finest = words.each(grids[-1]) if words.instead else f"the {grids[-1]}×{grids[-1]} grid"
     caption = f"{told}{means[0].upper()}{means[1:]} Sorted by {finest}. {_interval([row.size for row in rows])}{rest}"
     first = next(row for row in rows if row.n == grids[-1])
     where = f"in {words.size(grids[-1])}" if words.instead else f"at {grids[-1]} by {grids[-1]}"
-    alt = f"{counted(len(order), 'model')} by mean size of the index. Nearest 0 {where}: {first.model}, {first.size.value:.3f}."
+    alt = f"{counted(len(order), 'model')} by mean size of the {index}. Nearest 0 {where}: {first.model}, {first.size.value:.3f}."
     time = "_time" if words.instead else ""
     name = f"ranking{f'-{place + 1}' if count > 1 else ''}{time.replace('_', '-')}"
-    return Sketch(name, f"Models by |{tables.index_name(words)}|{end}", caption + lettering.explained(names), alt, f"models{time}", draw)
+    return Sketch(name, f"Models by |{index}|", caption + lettering.explained(names), alt, f"models{time}", draw)
 
 
 # --- by task type ---------------------------------------------------------------------------------
@@ -123,24 +124,25 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
     order = models[:MOST]
     names = lettering.short(order)
 
+    parts = {f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_corrected for kind, some in panels.items() for row in some}
+    index, told = tables.basis(parts, OF_IMAGES)
+
     def draw(across: float) -> Any:
         titles = [TYPES.get(kind, "all benchmarks") for kind in panels]
         made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), titles, _grids(grids))
         for axes, (kind, rows) in zip(made.axes, panels.items(), strict=True):
             _type_panel(axes, rows, order, grids, made.places, TYPES.get(kind, "all benchmarks"))
-            axes.set_xlabel("mean index")
+            axes.set_xlabel(lettering.fit(f"mean {index}", made.plot, SIZE, 2))
         return made.drawing
 
     over = "; ".join(f"{TYPES.get(kind, 'all')}: {_counts(rows)}" for kind, rows in panels.items())
     rest = f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
     ends = _interval([row.signed for some in panels.values() for row in some])
-    basis, told = tables.basis({f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_free for kind, some in panels.items() for row in some})
-    caption = (
-        f"{told}Mean index, with its sign, over the benchmarks that all models of the panel have ({over}). {ends}{rest} Each panel has its own scale."
-    )
+    caption = f"{told}Mean {index}, with its sign, over the benchmarks that all models of the panel have ({over}). "
+    caption += f"{ends}{rest} Each panel has its own scale."
     listed = ", ".join(TYPES.get(kind, "all benchmarks") for kind in panels)
-    alt = f"Mean index of {counted(len(order), 'model')} by task type: {listed}; numbers are in the tables."
-    title = f"Models by task type, coarse and fine cells{basis}"
+    alt = f"Mean {index} of {counted(len(order), 'model')} by task type: {listed}; numbers are in the tables."
+    title = f"Models by task type, coarse and fine cells, {index}"
     yield Sketch("by-type", title, caption + lettering.explained(names), alt, "models", draw)
 
 
@@ -178,6 +180,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
         return
     order = models[:MOST]
     names = lettering.short(order)
+    index, told = tables.basis({TYPES.get(row.type, "all"): row.luck_corrected for row in rows}, OF_IMAGES)
     most = min(CHANGE_EDGE, max(100 * abs(row.relative.value or 0) for row in rows)) * 1.12
 
     def draw(across: float) -> Any:
@@ -190,19 +193,17 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
             if row.model in order:
                 k = kinds.index(row.type)
                 _change(axes, row, made.places[order.index(row.model)] + _off(k, len(kinds)), k)
-        label = f"(index at {finest}×{finest} − index at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %"
+        label = f"({index} at {finest}×{finest} − {index} at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %"
         axes.set_xlabel(lettering.fit(label, made.plot, SIZE, 2))
         return made.drawing
 
     out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
-    basis, told = tables.basis({TYPES.get(row.type, "all"): row.luck_free for row in rows})
-    caption = (
-        f"{told}Relative change of the mean index; no interval: both grids share their docs. Of a small coarse index, a large change is a small one."
-    )
+    caption = f"{told}Relative change of the mean {index}; no interval: both grids share their docs. "
+    caption += "Of a small coarse index, a large change is a small one."
     caption += f" Not drawn, the coarse index cannot be told from 0: {', '.join(out[:8])}{' and more' if len(out) > 8 else ''}." if out else ""
     caption += f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
-    alt = f"Relative change of the index of {counted(len(order), 'model')}; the numbers are in the table."
-    title = f"From coarse to fine cells: relative change{basis}"
+    alt = f"Relative change of the {index} of {counted(len(order), 'model')}; the numbers are in the table."
+    title = f"From coarse to fine cells: relative change of {index}"
     yield Sketch("change", title, caption + lettering.explained(names), alt, "models", draw)
 
 
