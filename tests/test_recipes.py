@@ -73,7 +73,8 @@ def tree(recipe, tmp_path_factory):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.mp4", "*.parquet"))
     for name in ("configs", "tasks"):
         (copy / name).symlink_to(ROOT / name)
-    subprocess.run(["git", "apply", "--recount", "--whitespace=nowarn", "-"], input=recipe, text=True, cwd=copy, check=True, capture_output=True)
+    done = subprocess.run(["git", "apply", "--recount", "--whitespace=nowarn", "-"], input=recipe, text=True, cwd=copy, capture_output=True)
+    assert done.returncode == 0, f"the change that CONTRIBUTING.md shows no longer fits the files; write it anew: {done.stderr}"
     return copy
 
 

@@ -1,7 +1,6 @@
 """The numbers of a task: what each is called, what it says, and where it stands in the analysis. Pure.
 
-Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md all ask these rows. A number that is new gets a row here, a value
-in ``runs.numbers.Analysis``, and nothing else.
+Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md ask these rows. CONTRIBUTING.md shows what a new number takes.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Number:
             of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
-        title: the head of its column in ``lmms-patch show --wide``; empty where that table has a place for it, or another table has.
+        title: the head of its column in ``lmms-patch show --wide``, and its label on pages; empty where these have words for it.
     """
 
     name: str
@@ -399,6 +398,12 @@ def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     keys = Keys(kind.sets(grids), kind.points(grids))
     found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
     return {name: key for name, key in found.items() if isinstance(key, int)}
+
+
+def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
+    """Return the titles of a task's numbers by name, as far as rows have one."""
+    keys = Keys(kind.sets(grids), kind.points(grids))
+    return {number.named(kind, key): number.title.format(key=key) for number, key in rows(kind, keys) if number.title}
 
 
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:

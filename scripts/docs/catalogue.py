@@ -19,6 +19,6 @@ def written(text: str) -> str:
 if __name__ == "__main__":
     old = PAGE.read_text(encoding="utf-8")
     new = written(old)
-    print("the table is as the catalogue has it" if new == old else "the table differs; --write writes it")
     if "--write" in sys.argv:
         PAGE.write_text(new, encoding="utf-8")
+    print("the table is as the catalogue has it" if new == old else "written" if "--write" in sys.argv else "the table differs; --write writes it")

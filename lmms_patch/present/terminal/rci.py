@@ -372,8 +372,7 @@ def _with_a_title(shown: Sequence[Shown]) -> dict[str, str]:
     """Return the numbers of the catalogue that have a column of their own, by name, each with its head."""
     out: dict[str, str] = {}
     for s in shown:
-        keys = catalogue.Keys(s.kind.sets(s.described["grids"]), s.kind.points(s.described["grids"]))
-        out |= {number.named(s.kind, key): number.title.format(key=key) for number, key in catalogue.rows(s.kind, keys) if number.title}
+        out |= catalogue.titles(s.kind, s.described["grids"])
     return {name: title for name, title in out.items() if any(name in s.metrics for s in shown)}
 
 
