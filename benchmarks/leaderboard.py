@@ -58,7 +58,10 @@ def run_of(made: dict[str, Any], model: int, benchmarks: int) -> dict[str, Any]:
         name = f"bench{b:02d}_rci"
         task = str((model + b) % DIFFERENT)
         prints = {"docs": f"docs{b:012d}", "prompts": f"prompts{b:09d}", "lmms_eval": "0.7.3", "lmms_patch": "0.1"}
-        found = {**made["results"][task], "patch,none": {**made["results"][task]["patch,none"], "made": prints}}
+        found = {
+            **made["results"][task],
+            "patch,none": {**made["results"][task]["patch,none"], "made": {**made["results"][task]["patch,none"]["made"], **prints}},
+        }
         described = {**made["configs"][task]["lmms_patch"], "base": f"bench{b:02d}"}
         described["options"] = {**described["options"], "type": ("mcq", "yesno", "vqa", "caption")[b % 4]}
         results[name], configs[name] = found, {**made["configs"][task], "lmms_patch": described, "dataset_path": f"org/bench{b:02d}"}

@@ -332,9 +332,8 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from None
     level, depth = [found] if isinstance(found, (dict, list)) else [], 0
     while level := [inner for one in level for inner in (one.values() if isinstance(one, dict) else one) if isinstance(inner, (dict, list))]:
-        if (depth := depth + 1) > DEEPEST:  # who walks through it calls itself as often
+        if (depth := depth + 1) >= DEEPEST:  # who walks through it calls itself as often
             raise ValueError("nested too deeply")
-    return found
     return found
 
 

@@ -185,7 +185,7 @@ FIGURES = [
     Figure("patterns for names of numbers", 20, 0, patterns),
     Figure("look-ups in KINDS", 156, 20, kinds),
     Figure("attributes set on parts", 15, 0, set_outside),
-    Figure("lines of the largest class", 715, 250, classes, lambda weights: max(weights, default=0)),
+    Figure("lines of the largest class", 714, 250, classes, lambda weights: max(weights, default=0)),
     Figure("% of lines that are comments", 0.4, 2.0, comments, percent, more=True),
     Figure("% of first lines that lean on a loose word", 54.1, 20.0, leaning, percent),
 ]

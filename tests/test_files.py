@@ -1,5 +1,6 @@
 """Whole files or none; never through a link; nothing of a killed process stays."""
 
+import json
 import multiprocessing
 import os
 import subprocess
@@ -180,3 +181,16 @@ def test_no_file_is_written_in_another_way():
         if any(word in path.read_text(encoding="utf-8") for word in ("os.replace(", '.part"', '.tmp"', "mkstemp", "mkdtemp", "copyfile("))
     }
     assert found <= own
+
+
+@pytest.mark.parametrize(("levels", "whole"), [(100, True), (101, False), (5000, False), (200_000, False)])
+def test_json_is_read_to_a_bounded_depth(levels, whole):
+    text = "[" * levels + "1" + "]" * levels
+    mixed = '{"a":[' * (levels // 2) + "1" + "]}" * (levels // 2)
+    for one in (text, mixed if levels > 1000 else text):
+        if whole:
+            assert json.dumps(files.parse_json(one)) == one
+        else:
+            with pytest.raises(ValueError, match="nested too deeply"):
+                files.parse_json(one)
+    assert files.parse_json("[" + "[1]," * 5000 + "{}]")[-1] == {}

@@ -35,7 +35,7 @@ from scipy.special import ndtri
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse, workers
-from lmms_patch.stats import donors, luck
+from lmms_patch.stats import donors, habits, luck
 from lmms_patch.stats.forms import MEAN, Picked
 
 Array = NDArray[np.float64]
@@ -331,7 +331,7 @@ def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *
 
     def elsewhere() -> Array:
         lost = []
-        for golds in (made.golds, *(made.golds[(np.arange(docs) + stream.integers(1, docs, docs)) % docs] for _ in range(donors.DONORS))):
+        for golds in (made.golds, *(made.golds[(np.arange(docs) + stream.integers(1, docs, docs)) % docs] for _ in range(habits.GOLDS))):
             earned = [made.right(one, golds) for one in (made.seen, made.wrong)]
             lost.append([1 - part for one in earned for part in (one[:, 0], one[:, first:].max(axis=1))])
         return np.where(asked[:, None], np.mean(lost, axis=0).T, math.nan)

@@ -222,7 +222,7 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
     from lmms_patch.runs import run as runs
 
     def fits(file: Path) -> bool:
-        return any(one.described["base"] in names for one in runs.read(file).results)
+        return any(one.base in names for one in runs.read(file).results)
 
     try:
         return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)

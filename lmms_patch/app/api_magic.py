@@ -134,7 +134,6 @@ def steps(
     seed: int = 0,
     annotator: str = "",
     judge: str = "",
-    concurrency: int = 8,
     tell: Callable[[int, int], None] | None = None,
 ) -> Steps:
     """List the reasoning steps of a finished run's responses, one row each: for people to label, or labelled by a judge.
@@ -146,7 +145,6 @@ def steps(
         seed: of the sample.
         annotator: who is to label them, written into each row.
         judge: a judge model that labels them (docs/magic-judge.md); its rows are of the source "judge".
-        concurrency: requests to the judge under way at once.
         tell: is called after each item that is judged, with their number and of how many.
 
     Raises:
@@ -155,9 +153,8 @@ def steps(
     from lmms_patch.compare.variants import lines_of
     from lmms_patch.magic.score import steps as stepping
 
-    for name, value in (("items", items), ("concurrency", concurrency)):
-        if value is not None and value < 1:
-            raise OptionError(f"{name} is {value}; allowed: 1 or more")
+    if items is not None and items < 1:
+        raise OptionError(f"items is {items}; allowed: 1 or more")
     if annotator and judge:
         raise OptionError("annotator and judge exclude each other: a judge's labels bear its own name")
     name, lines = lines_of(Path(folder), task)
@@ -169,14 +166,14 @@ def steps(
     counts = (*some, len(chains) - some[1], sum(len(chain.steps) != chain.scored for chain in chosen))
     if not judge:
         return Steps(name, tuple(stepping.rows(chosen, annotator)), *counts)
-    verdicts = _judged(chosen, judge, concurrency, tell)
+    verdicts = _judged(chosen, judge, tell)
     labelled = {item: [one.value for one in said] for item, said in verdicts.items()}
     missing = [one for said in verdicts.values() for one in said if one.value is None]
     why = tuple(dict.fromkeys(one.error for one in missing))
     return Steps(name, tuple(stepping.rows(chosen, judge, "judge", labelled)), *counts, judge, len(missing), why)
 
 
-def _judged(chains: Sequence[Chain], model: str, concurrency: int, tell: Callable[[int, int], None] | None) -> dict[str, Sequence[Verdict]]:
+def _judged(chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None) -> dict[str, Sequence[Verdict]]:
     """Return the judge's verdict on each step, by item; verdicts that are in its cache are not asked again."""
     import itertools
     import os
@@ -191,7 +188,7 @@ def _judged(chains: Sequence[Chain], model: str, concurrency: int, tell: Callabl
     judge = judge_from(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model}))
     assert judge is not None
     done = itertools.count(1)
-    said = judge.many(asked, concurrency, None if tell is None else lambda: tell(next(done), len(set(asked))))
+    said = judge.many(asked, progress=None if tell is None else lambda: tell(next(done), len(set(asked))))
     return {chain.item: verdicts for chain, verdicts in zip(chains, said, strict=True)}
 
 

@@ -96,6 +96,8 @@ _BY_HOST = "lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args,
 GONE: Mapping[tuple[str, ...], str] = {
     **{("export", "--to", tracker): _BY_HOST for tracker in ("mlflow", "trackio", "wandb")},
     ("export", "--project"): _BY_HOST,
+    **dict.fromkeys([("magic", "build", f"--{name}") for name in ("merge", "iou", "coverage")], "0.5, 0.5 and 0.8 always hold (docs/magic.md)"),
+    ("magic", "steps", "--concurrency"): "eight requests go to the judge at once",
     ("init", "suite"): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
 }
 """Commands, options and values of earlier versions -> what to do instead."""

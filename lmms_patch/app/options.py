@@ -183,9 +183,6 @@ class BuildOptions(BaseModel):
     )
     clean: Annotated[float, typer.Option("--clean", help="Side of the morphological element, as a share of the image's shorter side.")] = 0.012
     min_area: Annotated[float, typer.Option("--min-area", help="The smallest hotspot, as a share of the image.")] = 0.002
-    merge: Annotated[float, typer.Option("--merge", help="A hotspot is an object where their IoU reaches this.")] = 0.5
-    iou: Annotated[float, typer.Option("--iou", help="Two relevant boxes of a larger IoU than this: one goes.")] = 0.5
-    coverage: Annotated[float, typer.Option("--coverage", help="Likewise, the covered share of the smaller one.")] = 0.8
-    keep: Annotated[Literal["larger", "earlier"], typer.Option("--keep", help="Which of the two stays.")] = "larger"
+    keep: Annotated[Literal["larger", "earlier"], typer.Option("--keep", help="Which of two boxes that overlap too much stays.")] = "larger"
     min_size: Annotated[float, typer.Option("--min-size", help="Shortest side of an adversarial box, as a share of the image's.")] = 0.03
     max_size: Annotated[float, typer.Option("--max-size", help="Longest side, likewise.")] = 0.6

@@ -249,7 +249,7 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     kind = "rci" if arguments.by == "locality" else "tst5"
 
     def fitting(file: Path) -> list[Result]:
-        return [r for r in read(file).results if r.described["base"] == arguments.task and _has_scores(r, arguments.by)]
+        return [r for r in read(file).results if r.base == arguments.task and _has_scores(r, arguments.by)]
 
     taken = newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
     path = taken.path

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -27,11 +27,6 @@ class _File(Options):
     """The content of a profile file."""
 
     tasks: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1), must("a list of task names, such as 'tasks: [gqa]'")]
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a profile file."""
-    return _File.model_json_schema()
 
 
 @dataclass(frozen=True)

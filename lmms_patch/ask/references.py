@@ -15,6 +15,7 @@ from typing import Any
 
 from lmms_patch.ask.answers import Answer, Asked, first_words, recognise
 from lmms_patch.stats.donors import DONORS, Strata, draw, draw_clusters, strata
+from lmms_patch.stats.habits import GOLDS
 
 CONSTANTS = 5
 """How many of the most frequent golds are tried as the constant answer of an open format."""
@@ -128,7 +129,7 @@ def plan(
                 loans[docs[d].doc_id].append(Loan(docs[i].doc_id, p))
     ids = [doc.doc_id for doc in docs]
     exchanged = [i for i, answer in enumerate(answers) if exchange and not answer.options]
-    others_alike = draw(strata_of_docs, units, sources, donors=donors, seed=seed, of=exchanged)
+    others_alike = draw(strata_of_docs, units, sources, donors=GOLDS, seed=seed, of=exchanged)
     return Plan(
         dict(zip(ids, answers, strict=True)),
         {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)},

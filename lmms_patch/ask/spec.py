@@ -9,9 +9,10 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.json_schema import GenerateJsonSchema
 
 from lmms_patch.errors import OptionError, UnknownNameError, must, read_as
 from lmms_patch.stats.bounds import LARGEST
@@ -480,13 +481,15 @@ _Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[_Text, must("a name")]
 ASKING = ("exit", "quick", "precision", "budget", "target", "pilot", "reference")
 """The options that decide how much is asked; none of them changes a view."""
+UNWRITTEN = ("null", "probe", *ASKING)
+"""The options that a results file does not hold: they change no view, and the harness's response cache goes by what it holds."""
 Fields = Annotated[_Text | Annotated[list[_Text], Field(min_length=1)], must("the name of a field, or a list of names")]
 """One field of a doc, or several that count together."""
 Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]
 """The names of ``stats.forms.FORMS``, which takes NumPy to import."""
 Count = Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0")]
-_Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST)]
-Above0 = Annotated[_Number, Field(gt=0), must("a number above 0")]
+_Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST), WithJsonSchema({"type": "number"})]
+Above0 = Annotated[_Number, Field(gt=0), must("a number above 0"), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
 _FORM_OF_EACH = f"a form for each metric ({', '.join(get_args(Form))}), such as {{acc: mean}}"
 
 
@@ -505,6 +508,7 @@ def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str
 class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
+    LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged")
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     metric: Name | None = None
@@ -582,7 +586,7 @@ class Options(BaseModel):
     """
     quick: bool = False
     """Ask only as many docs as ``precision`` needs, with ``exit``. A name that ends in ``_quick`` sets it."""
-    precision: Annotated[_Number, Field(gt=0, lt=1), must("a number above 0 and below 1")] = 0.03
+    precision: Annotated[Above0, Field(lt=1), must("a number above 0 and below 1")] = 0.03
     """Of ``quick``: the half-width of the 95 % interval of RCI that is enough."""
     budget: Annotated[int, Field(ge=1, le=LARGEST), must("a whole number of at least 1")] | None = None
     """Of ``quick``: the most calls, those of ``null`` among them. Default: as many as ``precision`` needs."""
@@ -628,6 +632,16 @@ class Options(BaseModel):
         return read_as(cls, mapping, where)
 
     @classmethod
+    def of_file(cls, mapping: Any, where: str) -> Options:
+        """Return the options that a results file holds. Options that only another version knows are left out.
+
+        Raises:
+            OptionError: values that are not allowed.
+        """
+        known = {name: value for name, value in mapping.items() if name in cls.model_fields} if isinstance(mapping, Mapping) else mapping
+        return read_as(cls, known, where)
+
+    @classmethod
     def names(cls) -> list[str]:
         """Return the names that a file may set."""
         return list(cls.model_fields)
@@ -649,10 +663,17 @@ class Options(BaseModel):
         """Return all options, in plain JSON types."""
         return self.model_dump()
 
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of the options."""
+        return cls.model_json_schema(schema_generator=_Untitled)
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of the options of a task."""
-    return Options.model_json_schema()
+
+class _Untitled(GenerateJsonSchema):
+    """Makes JSON schemas without titles, which would repeat the names of the options."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 @dataclass(frozen=True)

@@ -108,15 +108,14 @@ class Ring:
         return self._rings[label]
 
 
-def choose(doc: int, own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
+def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
     """Return the doc whose images replace a doc's own images.
 
     Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the
     doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
 
     Args:
-        doc: the doc that is asked.
-        own: its own images.
+        own: the doc's own images.
         candidates: docs in the order in which they are considered (``Ring.candidates``).
         look: returns what is known of a doc's images; None where they cannot be read.
 

@@ -31,6 +31,7 @@ from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.imported import TOOL
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import columns, failures, samples
 from lmms_patch.runs import numbers as outcome
@@ -254,7 +255,7 @@ def _check_size(result: Result, where: str) -> list[str]:
 def _check_settings(result: Result, where: str) -> None:
     """Check that the statistics' settings are those that the task's options say."""
     options, settings = result.described["options"], result.details.get("settings") or {}
-    said = {**options, "form": (options.get("aggregation") or {}).get(result.described["metric"])}
+    said = {**options, "form": (options.get("aggregation") or {}).get(result.metric)}
     for name in ("seed", "delta", "scale", "chance", "signed", "form"):
         if name in settings and name in said:
             _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
@@ -407,7 +408,8 @@ class _Log:
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
         about = self.result.run.about
         counts, first = (about.get("n-samples") or {}).get(self.result.task), int(about.get("offset") or 0)
-        if counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
+        numbered = self.result.run.adapter != TOOL  # rows that were imported keep their own numbers
+        if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts['effective']} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
@@ -432,14 +434,14 @@ class _Log:
 
     def _check_record(self, record: Record, doc_id: Any) -> None:
         """Check that a record is of this task, has all its views, and keeps the best ones."""
-        if record.base != self.described["base"]:
+        if record.base != self.result.base:
             said = f"records of {clean(record.base)}, but {self.result.task} asks {self.described['base']}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:
             raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
         _match(where, "kind", record.kind, self.described["kind"], "the results file")
-        _match(where, "grids", record.grids, self.described["grids"], "the results file")
+        _match(where, "grids", record.grids, self.result.grids, "the results file")
         for view in (*record.views, *record.wrong_views):
             if id(view) in self._views:
                 continue
@@ -450,8 +452,8 @@ class _Log:
                     raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
         if self.kind.turns:
             self._check_orders(record, where)
-        metric = self.described["metric"]
-        for key in self.kind.sets(self.described["grids"]):
+        metric = self.result.metric
+        for key in self.kind.sets(self.result.grids):
             self._check_set(record, key, metric, where)
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
@@ -517,23 +519,24 @@ class _Log:
         if not intervals:
             return (*self.unchecked, "intervals, chance and gate")
         self._check_errors_of_columns()
-        self._check_rest(analysis)
+        flat = _flat(self.result, known) if (known := self.result.analysis) else {}
         if form is not None and analysis:
-            fresh = outcome.to_json(analyse(table, Logged(self.run, table, form, True), settings, sets))
-            self._compare(analysis, json.loads(json.dumps(fresh)), "analysis")
+            fresh = analyse(table, Logged(self.run, table, form, True), settings, sets)
+            self._compare(analysis, json.loads(json.dumps(outcome.to_json(fresh))), "analysis")
+            more = {name: value for name, value in columns_of(fresh, self.kind).items() if name not in flat}
+            for name in more.keys() & self.result.metrics.keys() if self.numbers == outcome.NUMBERS else ():
+                _match(self.where, name, self.result.metrics[name], more[name])
+            flat |= more
         elif not analysis:
             self.unchecked.append("intervals, chance and gate: the run has none")
         tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
         if tested is not None:
             self._compare(self.result.details.get("tst_details") or {}, json.loads(json.dumps(outcome.to_json(tested))), "tst_details")
             self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if self.result.details.get("tst_details", {}).get(key)]
-        return tuple(dict.fromkeys(self.unchecked))
-
-    def _check_rest(self, analysis: Mapping[str, Any]) -> None:
-        """Name the numbers that nothing in the log gives: anybody may have added them."""
-        given = {"records", *self.given, *(_flat(self.result, known) if (known := self.result.analysis) else ()), *_flat_of_tst(self.result)}
+        given = {"records", *self.given, *flat, *_flat_of_tst(self.result)}
         odd = [name for name, value in self.result.metrics.items() if value is not None and name not in given]
-        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
+        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
+        return tuple(dict.fromkeys(self.unchecked))
 
     def _check_errors(self, analysis: Mapping[str, Any]) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
@@ -550,7 +553,7 @@ class _Log:
             table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
             failed = not is_native(table)
             wanted = [] if metric == primary or failed else [(metric, table.full)]
-            for n in self.described["grids"] if not self.kind.has_index else ():
+            for n in self.result.grids if not self.kind.has_index else ():
                 wanted.append((f"{metric}_drop{n}", self._worst(table, n)))
             if metric != primary:
                 wanted += [(f"{metric}_mpp{end(key)}", table.best(key)) for key in sets_of(self.run)]
@@ -596,7 +599,7 @@ class _Log:
         native, _, key = metric.rpartition("_mpp")
         if not self._is_whole or (native and self.kind.every_order):
             return None
-        views = ((record.views, record.best.get(key) if native else 0) for record in self.run.records)
+        views = ((record.views, record.best.get(key.removeprefix("_")) if native else 0) for record in self.run.records)
         items = [own[place].items.get(native or metric) for own, place in views if place is not None]
         return np.array(items, float) if all(isinstance(item, (int, float)) for item in items) else None
 
@@ -635,6 +638,8 @@ class _Log:
             for key, value in fresh.items():
                 if key in stored:
                     self._compare(stored[key], value, f"{path}.{key}")
+                elif outcome.first_written(f"{path}.{key}") > max(1, self.numbers):  # then the run does not have this number
+                    continue
                 elif (key != "necessity" or self.numbers >= 2) and (value is not None or key not in _LATER):
                     self._differs(f"{path}.{key}", None, value)
             for key in stored.keys() - fresh.keys():  # others are of earlier versions, and nothing reads them
@@ -777,10 +782,10 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     aside = ["intervals by type of question"] if about.get("by_type") else []
     if current:
         _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
-    for (name, sort), told in columns.errors(result).items():
-        if sort:
-            aside.append(f"{name}_stderr{sort}")
-        else:
+    errors = columns.errors(result)
+    aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
+    for (name, sort), told in errors.items():
+        if not sort:
             _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
     return Audit(tuple(unchecked), tuple(aside))
 

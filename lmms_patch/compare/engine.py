@@ -68,7 +68,7 @@ class Compared:
 def matches(one: Result, other: Result) -> bool:
     """Return whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
     ways = [plain_name(result.kind.name) for result in (one, other)]
-    return one.described["base"] == other.described["base"] and ways[0] == ways[1] and one.filter == other.filter
+    return one.base == other.base and ways[0] == ways[1] and one.filter == other.filter
 
 
 def fingerprints(first: Result, second: Result, same: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -233,7 +233,7 @@ def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> 
 def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) -> Side:
     records = list(result.records(lean=False))
     task.check_docs(log, len(records))
-    metric = metric or str(result.described["metric"])
+    metric = metric or str(result.metric)
     known = {name for record in records for name in record.views[0].scores}
     if metric not in known:
         raise RecordError(f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")

@@ -214,7 +214,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     only = tuple(sorted(ours.keys() - theirs.keys())), tuple(sorted(theirs.keys() - ours.keys()))
     other_docs = bool(only[0] or only[1])
     clusters = len(set(results.clusters([record for _, record in pairs])))
-    primary = second.described["metric"]
+    primary = second.metric
     return Compared(
         task=second.label,
         metric=primary,
@@ -226,7 +226,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         mcnemar=None,
         settings=tuple(in_words(differences(*prints, (*SAME, *(_OF_DOCS if other_docs or not shown_alike else ()))))),
         warnings=tuple(filter(None, [*warnings, not_compared(*prints)])),
-        base=second.described["base"],
+        base=second.base,
         kind="magic",
         higher=primary not in lower,
         clusters=None if clusters == len(ids) else clusters,

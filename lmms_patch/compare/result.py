@@ -91,7 +91,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         settings.append(f"images (of {other_images} of the docs)")
     return Compared(
         task=second.label,
-        metric=second.described["metric"],
+        metric=second.metric,
         docs=len(pair.ids),
         only_first=pair.only[0],
         only_second=pair.only[1],
@@ -100,7 +100,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         mcnemar=pair.mcnemar(),
         settings=tuple(options_apart(setting, first.described, second.described) for setting in settings),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
-        base=second.described["base"],
+        base=second.base,
         kind=second.described["kind"],
         index=pair.kind.index,
         higher=pair.higher,
@@ -153,7 +153,7 @@ class Side:
     @property
     def grids(self) -> list[int]:
         """The grids of its index."""
-        return list(self.run.result.described["grids"]) if self.kind.index else []
+        return list(self.run.result.grids) if self.kind.index else []
 
     @property
     def records(self) -> dict[int, Record]:
@@ -441,7 +441,7 @@ class Pair:
 
     def _as_run(self, level: float) -> dict[str, Difference]:
         """Return the differences of the runs' own numbers, as if on other docs each."""
-        metric = self.sides[1].run.result.described["metric"]
+        metric = self.sides[1].run.result.metric
         if self.only[0] or self.only[1]:
             raise RecordError(
                 f"{self.sides[1].run.name}: the aggregation of {metric} can only be computed in the run, and the two runs have other docs"
@@ -545,7 +545,7 @@ class Pair:
         if self.sides[0].run.lent != self.sides[1].run.lent:
             changed.add(("lent", "", ""))
         natives = {metric for record in ours.values() for metric in record.views[0].items}
-        primary = self.sides[1].run.result.described["metric"]
+        primary = self.sides[1].run.result.metric
 
         def alike(name: str) -> bool:
             metric = name if name in natives else primary

@@ -206,7 +206,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     if not every:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
     if pattern is not None:
-        known = sorted({name for result in every for name in (result.task, result.described["base"])})
+        known = sorted({name for result in every for name in (result.task, result.base)})
         every = [result for result in every if _means(pattern, result)]
         if not every:
             close = nearest(pattern, known) or known[:5]
@@ -224,7 +224,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
 
 
 def _means(pattern: str, result: Result) -> bool:
-    return fnmatchcase(result.task, pattern) or fnmatchcase(result.described["base"], pattern)
+    return fnmatchcase(result.task, pattern) or fnmatchcase(result.base, pattern)
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
@@ -240,7 +240,7 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
 
 
 def _shared(one: Result, other: Result) -> tuple[int, int]:
-    both = set(one.described["grids"]) & set(other.described["grids"])
+    both = set(one.grids) & set(other.grids)
     return len(both), max(both, default=0)
 
 

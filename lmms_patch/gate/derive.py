@@ -82,7 +82,7 @@ def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
         one: the result.
         several: whether the folder has runs of several models, so that a rule has to name its own.
     """
-    kind, metric = one.result.kind, str(one.result.described["metric"])
+    kind, metric = one.result.kind, str(one.result.metric)
     about: dict[str, Any] = {"task": one.result.task, **({"model": one.run.model} if several else {})}
     head = f"{one.task} of {one.model}" if several else one.task
     first = {"fip": kind.full, "tst": bool(kind.folds), metric: kind.name == "magic"}
@@ -90,7 +90,7 @@ def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
         better = one.higher != bool(kind.folds)  # a text-only model should not answer more than before
         if (limits := _limits(one.measures.get(name), low=better, high=not better)) is not None:
             yield _Candidate({"name": f"{head}: {metric if name == 'fip' else name}", **about, "metric": name, **limits[0]}, limits[1])
-    for grid in one.result.described["grids"] if kind.index else ():
+    for grid in one.result.grids if kind.index else ():
         name = f"{kind.index}{grid}"
         if (limits := _limits(one.measures.get(name), low=True, high=True)) is not None:
             yield _Candidate({"name": f"{head}: {name}", **about, "metric": name, **limits[0]}, limits[1])

@@ -95,7 +95,7 @@ def _plain(one: Result, name: str) -> bool:
     """Return whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
-    return name in ("score", "fip", one.result.described["metric"]) or bool(_MPP.match(name)) or name == "tst"
+    return name in ("score", "fip", one.result.metric) or bool(_MPP.match(name)) or name == "tst"
 
 
 def _scale(one: Result, name: str) -> tuple[float, float] | None:
@@ -217,7 +217,7 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
 
 def _paired(one: Result, other: Result, name: str, compared: Compared) -> Difference | None:
     """Return the paired difference of a number; None where the comparison does not have it."""
-    primary = one.result.described["metric"]
+    primary = one.result.metric
     names = ["score" if name == primary else name]
     if name == "tst_over_chance":
         same_chance = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)  # else the difference is also one of chance

@@ -378,7 +378,7 @@ def _of_limit(rule: Rule, item: Item, number: Judged, level: float, before: Base
         call=call,
         warned=call == "inconclusive" and not rule.blocks,
         reason=reason,
-        base=str(item.one.result.described["base"]),
+        base=str(item.one.result.base),
         measure=_measure(rule, item),
         least=None if least is None else least - rule.margin,
         most=None if most is None else most + rule.margin,
@@ -460,7 +460,7 @@ def _measure(rule: Rule, item: Item) -> str:
     if item.metric not in ("fip", "score") or rule.absolute:
         return _metric(rule, item)
     kind = KINDS[item.one.kind]
-    return str(item.one.result.described["metric"]) + (f" {kind.where}" if kind.view != "full" and not kind.full else "")
+    return str(item.one.result.metric) + (f" {kind.where}" if kind.view != "full" and not kind.full else "")
 
 
 def _ends(rule: Rule, check: str) -> tuple[float | None, float | None]:
@@ -545,7 +545,7 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
     analysis = details.get("analysis") or {}
     failed = analysis.get("failed") or {}
-    first = raw in ("score", "fip", one.result.described["metric"])
+    first = raw in ("score", "fip", one.result.metric)
     lost = int(failed.get("first" if first else "docs") or 0)
     if reading.is_sampled(analysis):  # the number is of all docs, but a doc that was not asked cannot be lost
         docs = int(analysis["asked"]["docs"]) - (lost - int(failed.get("first") or 0))  # those whose first call failed are not among them
@@ -610,7 +610,7 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
         call=call,
         warned=warned,
         reason=reason,
-        base=str(one.result.described["base"]),
+        base=str(one.result.base),
         kind=one.kind,
         measure=item.metric,
         least=least,
@@ -651,7 +651,7 @@ def _excluded(one: Result) -> tuple[float | None, str]:
     """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
     analysis = one.result.details.get("analysis") or {}
     docs, grids = analysis.get("n_docs"), analysis.get("grids") or {}
-    counts = {n: grids[str(n)]["excluded"] if str(n) in grids else None for n in one.result.described["grids"]}
+    counts = {n: grids[str(n)]["excluded"] if str(n) in grids else None for n in one.result.grids}
     if not docs or not counts or None in counts.values():
         return None, "the run does not say how many docs it left out"
     worst = max(counts, key=lambda n: counts[n] or 0)

@@ -98,9 +98,9 @@ def check_direction(rule: Rule, one: Result, metric: str, source: str) -> None:
     Raises:
         OptionError: the metric is better when lower, and only its improvement is limited.
     """
-    primary = one.result.described["metric"]
+    primary = one.result.metric
     native = metric if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score") else primary
-    text_only, known = metric in _TEXT_ONLY, named(one.result.kind, one.result.described["grids"]).get(metric)
+    text_only, known = metric in _TEXT_ONLY, named(one.result.kind, one.result.grids).get(metric)
     of_model = metric.startswith("drop") or (known is not None and known.better)
     if one.better(native) or not (text_only or of_model or metric in (native, primary)):
         return

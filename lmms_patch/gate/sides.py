@@ -68,7 +68,7 @@ class Result:
             return None
         with guarded(self.run.path):
             found = stored_bounds(self.result.details.get("magic") or {"numbers": {}})
-            own = found.get(str(self.result.described["metric"]) if name == "score" else name)
+            own = found.get(str(self.result.metric) if name == "score" else name)
             return None if own is None else dataclasses.replace(own, low=checked(own.low), high=checked(own.high))
 
     @cached_property
@@ -106,7 +106,7 @@ class Result:
     @property
     def higher(self) -> bool:
         """Whether the primary metric is better when higher."""
-        return self.better(self.result.described["metric"])
+        return self.better(self.result.metric)
 
     def better(self, metric: str) -> bool:
         """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
@@ -130,7 +130,7 @@ class Result:
         every = {
             "task": (self.result.task, self.task),
             "model": (self.run.model, self.model),
-            "base": (str(self.result.described["base"]),),
+            "base": (str(self.result.base),),
             "kind": (self.kind,),
         }
         return every[selector]
@@ -231,7 +231,7 @@ def made_by(results: Sequence[Result], kinds: Sequence[str]) -> str:
     """
     kind = next(KINDS[name] for pattern in kinds for name in KINDS if fnmatchcase(name, pattern))
     bases = list(dict.fromkeys(one.names("base")[-1] for one in results))
-    number = results[0].result.described["grids"][:1] or [3] if kind.grid == "required" else ""
+    number = results[0].result.grids[:1] or [3] if kind.grid == "required" else ""
     names = [f"{base}_{kind.name}{''.join(map(str, number))}" for base in bases] if kind.suffix else [kind.name]
     run = results[0].run
     model = ("tst_rf", "") if kind.folds else (run.adapter, run.model_args)
@@ -356,7 +356,7 @@ class Baseline:
             alike = [other for other in self.results if matches(other.result, one.result) and other.run.identity == one.run.identity]
             for other in [other for other in alike if other.task == one.task] or alike[:1]:
                 index = KINDS[other.kind].index
-                asked = [f"{index}{n}" for n in other.result.described["grids"]] if index else []
+                asked = [f"{index}{n}" for n in other.result.grids] if index else []
                 names = matching(other.measures, rule.metric) if rule.metric else asked
                 gone = [name for name in names if name not in skipped and not matching(one.measures, name)]
                 if gone:

@@ -23,7 +23,7 @@ from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_ro
 from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size
 
-__all__ = ["Checked", "Dataset", "DatasetError", "check", "inspect", "read", "write"]
+__all__ = ["Checked", "Dataset", "DatasetError", "inspect", "read", "write"]
 
 _HIDDEN = 0.1  # the share of a box that numbers and outlines may hide without a warning
 _NAMED = 3  # how many faults the one line of a run names
@@ -185,19 +185,6 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     return Checked(source.name, total, usable, tuple(faults), {"images": len(images), **{name: counts[name] for name in _COUNTED}})
 
 
-def check(path: str | Path, *, split: str = "test") -> list[Fault]:
-    """Return every fault of a dataset, in the order of its lines.
-
-    Args:
-        path: as in ``read``.
-        split: as in ``read``.
-
-    Raises:
-        DatasetError: there is no such dataset, or the file has another form.
-    """
-    return list(inspect(path, split=split).faults)
-
-
 _COUNTED = (
     "relevant boxes",
     "adversarial boxes",
@@ -220,14 +207,13 @@ def _counts(item: MagicItem) -> dict[str, int]:
     return dict(zip(_COUNTED, (*of_boxes_and_steps, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
 
 
-def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str], int, int]:
+def image_names(path: str | Path) -> tuple[frozenset[str], int, int]:
     """Return the names of a dataset's images: the groups of its rows, and their file names without folder and suffix.
 
     Rows that runs leave out count too: a faulty row still shows its image. So do rows that hold their image.
 
     Args:
         path: as in ``read``.
-        split: as in ``read``.
 
     Returns:
         The names; the number of rows without a name; the number of rows.
@@ -237,7 +223,7 @@ def image_names(path: str | Path, *, split: str = "test") -> tuple[frozenset[str
     """
     names: set[str] = set()
     unnamed = total = 0
-    for _, row in open_source(path, split).rows():
+    for _, row in open_source(path, "test").rows():
         total += 1
         image = row.get("image") if isinstance(row, Mapping) else None
         image = image.get("path") if isinstance(image, Mapping) else image

@@ -102,7 +102,7 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
     for task, of_task in together(list(runs.values())):
         if not of_task[0].run.result.kind.index:
             continue
-        grids = [tuple(a.run.result.described["grids"]) for a in of_task]
+        grids = [tuple(a.run.result.grids) for a in of_task]
         if len(set(grids)) > 1:
             raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
         out += [_ensemble(dict(zip(runs, of_task, strict=True)), n, changes or Changes()) for n in grids[0]]

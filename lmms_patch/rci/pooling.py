@@ -67,7 +67,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
     settings = settings or Changes()
     if not members or not members[0].run.result.kind.index:
         return []
-    grids = sorted(set.intersection(*({int(n) for n in m.run.result.described["grids"]} for m in members)))
+    grids = sorted(set.intersection(*({int(n) for n in m.run.result.grids} for m in members)))
     return [_pool(group, members, n, settings) for n in grids]
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.spec import Key, Kind, Options, end
-from lmms_patch.errors import RecordError
+from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import catalogue, failures, samples
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, none_used, sets_in, to_json
+from lmms_patch.runs.numbers import Analysis, none_used, to_json
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, read
@@ -120,7 +120,7 @@ class Analyzed:
         return {
             "task": self.run.result.task,
             "filter": self.run.result.filter,
-            "base": self.run.result.described["base"],
+            "base": self.run.result.base,
             "metrics": dict(self.metrics),
             "analysis": stored if self.analysis is None else to_json(self.analysis),
             **({"categories": to_json(self.categories)} if self.categories else {}),
@@ -154,8 +154,8 @@ def load(path: Path) -> list[TaskRun]:
         magic = any(one.kind.name == "magic" for one in results)
         hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
         raise RecordError(f"{file}: no task with an index in this run; {hint}")
-    blind = {one.described["base"]: scores(one, one.described["metric"]) for one in results if one.kind.name == "blind" and not one.place}
-    return [TaskRun(one, samples.records(one), blind.get(one.described["base"])) for one in wanted]
+    blind = {one.base: scores(one, one.metric) for one in results if one.kind.name == "blind" and not one.place}
+    return [TaskRun(one, samples.records(one), blind.get(one.base)) for one in wanted]
 
 
 def scores(result: Result, metric: str) -> dict[int, float]:
@@ -206,13 +206,11 @@ class Logged:
 
     def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
         """Return what the run computed for a set; None unless docs and metric are the same."""
-        analysis = self._run.result.details.get("analysis") or {}
-        sets = sets_in(analysis)
-        if not self._whole or analysis.get("metric") != self._table.metric or str(key) not in sets:
+        analysis = self._run.result.analysis
+        if not self._whole or analysis is None or analysis.metric != self._table.metric or key not in analysis.sets:
             return None
-        grid = sets[str(key)]
-        why = "" if grid["mpp"]["value"] is not None else grid["reason"]
-        return grid["fip"], grid["mpp"]["value"], why
+        grid = analysis.sets[key]
+        return grid.fip, grid.mpp.value, "" if grid.mpp.value is not None else grid.reason
 
     def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
         """Check that the log reproduces a number of the results file: otherwise the value would come from one file and its interval from another."""
@@ -252,8 +250,7 @@ def check_number(where: str, name: str, form: forms.Form, value: float, own: flo
 
 def has_fip(result: Result, table: Table) -> bool:
     """Return whether a run reported FIP of a table's docs: where it is not the harness's own number, only of its primary metric."""
-    stored = (result.details.get("analysis") or {}).get("metric")
-    return stored == table.metric or is_native(table)
+    return is_native(table) or (result.analysis is not None and result.analysis.metric == table.metric)
 
 
 def is_native(table: Table) -> bool:
@@ -268,7 +265,7 @@ def fip_of(result: Result, table: Table) -> float | None:
     """
     if is_native(table):
         return result.metrics.get(table.metric)
-    return result.details["analysis"]["fip"]["value"] if has_fip(result, table) else None
+    return result.analysis.fip.value if result.analysis is not None and has_fip(result, table) else None
 
 
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
@@ -301,7 +298,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
 def sets_of(run: TaskRun) -> tuple[Key, ...]:
     """Return the sets of views with an index: grids, or the two sets of boxes."""
     kind = run.result.kind
-    return kind.sets(run.result.described["grids"]) if kind.has_index else ()
+    return kind.sets(run.result.grids) if kind.has_index else ()
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
@@ -348,11 +345,11 @@ def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: S
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     """Return settings, metric and records of a task with the changes applied."""
     described = run.result.described
-    options = Options.from_mapping({k: v for k, v in described["options"].items() if k in Options.names()}, run.name)
+    options = Options.of_file(described["options"], run.name)
     metric = changes.metric or described["metric"]
     known = {m for view in failures.different(view for record in run.records for view in record.views) for m in view.items}
     if run.records and metric not in known:
-        raise RecordError(f"{run.name}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+        raise RecordError(f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
     higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
@@ -384,9 +381,9 @@ def _recorded(run: TaskRun, name: str) -> bool:
 
 def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
     """Return the form of the aggregation: as the run found it, else the form that fits the run's numbers."""
-    analysis = run.result.details.get("analysis") or {}
-    if analysis.get("metric") == table.metric:
-        return forms.FORMS.get(analysis.get("form") or "")
+    analysis = run.result.analysis
+    if analysis is not None and analysis.metric == table.metric:
+        return forms.FORMS.get(analysis.form or "")
     checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:
         best = table.best(key)
@@ -397,8 +394,8 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
 
 def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     note = f"{run.name}: the aggregation of {metric} is not a mean, so it can only be computed in the run"
-    if changes.metric not in (None, run.result.described["metric"]) or changes.category is not None:
+    if changes.metric not in (None, run.result.metric) or changes.category is not None:
         return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
-    known = catalogue.named(run.result.kind, run.result.described["grids"])
+    known = catalogue.named(run.result.kind, run.result.grids)
     return Analyzed(run, None, {name: value for name, value in run.result.metrics.items() if name in known}, note=note)

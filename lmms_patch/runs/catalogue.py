@@ -1,7 +1,6 @@
 """The numbers of a task: what each is called, what it says, and where it stands in the analysis. Pure.
 
-Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md all ask these rows. A number that is new gets a row here, a value
-in ``runs.numbers.Analysis``, and nothing else.
+Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md ask these rows. CONTRIBUTING.md shows what a new number takes.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid, Placed
 from lmms_patch.stats.intervals import mended
@@ -65,6 +64,7 @@ class Number:
             of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
+        title: the head of its column in ``lmms-patch show --wide``, and its label on pages; empty where these have words for it.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Number:
     scale: Literal["metric", "difference", "index", "count", "p"] = "metric"
     better: bool = False
     words: Literal["", "raw", "corrected"] = ""
+    title: str = ""
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of one key."""
@@ -91,6 +92,10 @@ def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 def _if_indexed(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return (None,) if kind.prefix else ()
+
+
+def _if_full(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,) if kind.full else ()
 
 
 def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
@@ -133,14 +138,14 @@ def _wrong(analysis: Analysis, what: str) -> Value:
 
 
 def _corrected(grid: Grid) -> Value:
-    """Return the luck-corrected index of a set; of a grid without one the reason why it has no index."""
+    """Return the corrected index of a set; of a grid without an index the reason why there is none."""
     if grid.adj is not None:
         return grid.adj.estimate
     return None if grid.n in REGIONS else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
 
 
 def _chance(analysis: Analysis) -> Estimate:
-    """Return the chance floor with its interval where the floor is one that was estimated."""
+    """Return the chance floor, with an interval where the floor was estimated."""
     chance = analysis.chance
     floor = chance.floors.get(chance.floor or "")
     if floor is not None and floor.value == chance.value:
@@ -185,7 +190,7 @@ _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 NUMBERS = (
     Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("fip", "Full Image Performance: the same on full images", _if_indexed, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number("fip", "Full Image Performance: the same on full images", _if_full, lambda a, k: a.fip, columns=False, measured=True, better=True),
     Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
     Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
     Number(
@@ -227,7 +232,7 @@ NUMBERS = (
     ),
     Number(
         "{index}{key}_full_pass",
-        "of a quick run: what a full pass over these docs would print as the index",
+        "of a quick run: the index of a full pass",
         _sets,
         lambda a, k: ABSENT if a.sets[k].full_pass is None else a.sets[k].full_pass,
         ends=_BOTH,
@@ -242,7 +247,7 @@ NUMBERS = (
         scale="difference",
         better=True,
     ),
-    Number("n_excluded{key}", "docs that MPP and the index leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
+    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
     _Shown(
         "mean{key}",
         "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
@@ -259,14 +264,14 @@ NUMBERS = (
     ),
     _Shown(
         "regions_even",
-        "the same of the best of equally many boxes",
+        "the best of equally many boxes of each set, likewise",
         _once_with_boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.even,
         scale="difference",
     ),
     _Shown(
         "regions_mean",
-        "the same of the means",
+        "one box of each set drawn at random, likewise",
         _once_with_boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.average,
         scale="difference",
@@ -314,7 +319,7 @@ NUMBERS = (
         lambda a, k: _of(a.curve, k),
         better=True,
     ),
-    Number("n_excluded{key}", "docs that this number leaves out", _points, _left_out, scale="count"),
+    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out, scale="count"),
     _Shown(
         "drop{key}",
         "how far the full image is above that, over the same docs",
@@ -352,7 +357,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the numbers of a task that are columns of its results file, by name; those with an interval are followed by its ends.
+    """Return the columns of a task in a results file, by name; the ends of an interval follow the number.
 
     Args:
         analysis: the numbers.
@@ -371,7 +376,7 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
 
 
 def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
-    """Return the names of the numbers of which lmms-eval's own table has a row; places of the gold are not known before docs are."""
+    """Return the names of our rows in lmms-eval's table; places of the gold are not known before docs are."""
     keys = Keys(kind.sets(grids), kind.points(grids))
     return [number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)]
 
@@ -388,8 +393,21 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
     return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
 
 
+def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
+    """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
+    keys = Keys(kind.sets(grids), kind.points(grids))
+    found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
+    return {name: key for name, key in found.items() if isinstance(key, int)}
+
+
+def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
+    """Return the titles of a task's numbers by name, as far as rows have one."""
+    keys = Keys(kind.sets(grids), kind.points(grids))
+    return {number.named(kind, key): number.title.format(key=key) for number, key in rows(kind, keys) if number.title}
+
+
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:
-    """Return the numbers of a task that tables, comparisons and gates show, by name, each with its interval.
+    """Return the numbers of a task for tables, comparisons and gates, by name, each with an interval.
 
     Args:
         analysis: the numbers.
@@ -423,3 +441,37 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
     """Return a number without an interval, with the reason why it has none."""
     return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
+
+
+def documented() -> dict[str, str]:
+    """Return what each number is by what docs/metrics.md calls it: ``<n>`` stands for its key, several names are those of several kinds."""
+    out: dict[str, list[str]] = {}
+    for number in NUMBERS:
+        names = dict.fromkeys(number.name.format(index=kind.prefix, kind=kind.name, key="<n>") for kind in KINDS.values() if _has(number, kind))
+        ends = "; " * bool(number.ends) + ", ".join(f"`_{side}`" for side in number.ends)
+        out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
+    return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the columns of a task by the patterns of their names."""
+    numbers = [number for number in NUMBERS if number.columns or number.ends]
+    of_kinds = {
+        name: "|".join(dict.fromkeys(str(getattr(kind, name)) for kind in KINDS.values() if _has_parts(kind, name))) for name in ("prefix", "name")
+    }
+    out: dict[str, Any] = {}
+    for number in numbers:
+        name = number.name.format(index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial)")
+        ends = f"_({'|'.join(number.ends)})" if number.ends else ""
+        out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {"type": ["number", "null"], "description": number.help}
+    return out
+
+
+def _has(number: Number, kind: Kind) -> bool:
+    """Return whether a kind may have a number."""
+    grids = kind.sizes[:1]
+    return bool(list(number.of(kind, Keys(kind.sets(grids), kind.points(grids), (1,)))))
+
+
+def _has_parts(kind: Kind, name: str) -> bool:
+    return kind.prefix is not None if name == "prefix" else bool(kind.points(kind.sizes[:1]))

@@ -79,7 +79,7 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected form, the metric over
     best cells, and all other columns. What room is left goes to intervals, those of indices first; then to our own standard errors.
     """
-    metric, known = result.described["metric"], estimates(result)
+    metric, known = result.metric, estimates(result)
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
     numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
 
@@ -129,7 +129,7 @@ def estimates(result: Result) -> dict[str, Estimate]:
 
     They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
     """
-    metric, known = result.described["metric"], result.measures
+    metric, known = result.metric, result.measures
     out = {}
     for name in _columns(result):
         estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))

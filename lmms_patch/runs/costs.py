@@ -65,7 +65,7 @@ def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
     Raises:
         RecordError: a file that cannot be read.
     """
-    asked = {one.task: str(one.described["base"]) for one in run.results if not one.kind.folds}
+    asked = {one.task: str(one.base) for one in run.results if not one.kind.folds}
     logged = {task: file for task in run.configs if (file := samples_file(run.path, task)) is not None}
     if not set(asked) & set(logged):
         return None

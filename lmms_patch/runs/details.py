@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.spec import KINDS, Options
+from lmms_patch.runs import catalogue
 from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.record import WrappedKind, sizes_at_odds
 from lmms_patch.runs.typed import Digest, fault
@@ -20,70 +21,11 @@ from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Parts, Share,
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
 Hex = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]+$"})]
-Fields = str | list[str]
 Seconds = Annotated[float, Meta(gt=0, le=LARGEST)]
 Majority = Annotated[str, Meta(pattern="^majority$")]
 
 
 # --- what was asked -------------------------------------------------------------------------------
-
-
-class TaskOptions(Struct):
-    """Every option (docs/options.md).
-
-    Attributes:
-        aggregation: metric -> form
-        min_side: pixels
-        min_cell: pixels
-        seconds: time budget
-        null: docs asked on a wrong image; not in a results file, since it changes no view; nor are the options of how much is asked
-    """
-
-    LATE: ClassVar[tuple[str, ...]] = ("frames", "timeline", "merged")
-
-    metric: str | None = None
-    score: Fields | None = None
-    scorer: Literal["cider_d"] | None = None
-    aggregation: dict[str, Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]] | None = None
-    chance: Number | Majority | None = None
-    scale: Number | None = None
-    delta: Number | None = None
-    signed: bool = False
-    type: Literal["mcq", "yesno", "vqa", "caption"] | None = None
-    format: Literal["mc", "yesno", "number", "open", "caption"] | None = None
-    gold: str | None = None
-    cluster: Fields | None = None
-    group: Fields | None = None
-    category: Fields | None = None
-    stratum: Fields | None = None
-    choices: str | None = None
-    images: Literal["all", "first"] = "all"
-    min_side: Annotated[int, Meta(ge=1, le=10**6)] = 1
-    min_cell: Annotated[int, Meta(ge=0, le=10**6)] = 0
-    allow_judge: bool = False
-    seconds: Seconds = 60.0
-    seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
-    null: Count | UnsetType = UNSET
-    probe: Count | UnsetType = UNSET
-    grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
-    fold_seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
-    fold_seeds: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    features: str | None = None
-    key: str | None = None
-    exit: bool | UnsetType = UNSET
-    quick: bool | UnsetType = UNSET
-    precision: Number | UnsetType = UNSET
-    budget: Count | UnsetType | None = UNSET
-    target: Literal["benchmark", "population"] | UnsetType = UNSET
-    pilot: Count | UnsetType | None = UNSET
-    reference: Literal["auto", "none"] | UnsetType = UNSET
-    boxes: str = "boxes"
-    relevant: str = "relevant"
-    box_form: Literal["ltrb", "ltwh"] = "ltrb"
-    box_image: Literal["first", "last"] = "first"
-    frames: Annotated[int, Meta(ge=1, le=10**4)] | None = None
-    timeline: list[str | int] | None = None
-    merged: dict[str, list[str | int]] | None = None
 
 
 class ClipFrames(Struct, omit_defaults=True):
@@ -105,14 +47,13 @@ class Described(Struct, kw_only=True):
 
     Attributes:
         grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
-        options: every option (docs/options.md)
         metric: the primary metric
     """
 
     base: str
     kind: str
     grids: list[Parts]
-    options: TaskOptions
+    options: Options
     metric: str
 
 
@@ -123,7 +64,6 @@ class TaskConfig(Described, kw_only=True):
         pixels: version of how views are cut
         grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
         folds: of tst only
-        options: every option (docs/options.md)
         metric: the primary metric
         run: of tst only: makes the response cache ask again
         boxes: of regions only: digest of all docs' boxes
@@ -348,8 +288,9 @@ class Details(Struct):
 
     MORE: ClassVar[dict[str, Any]] = {
         "type": ["number", "null"],
-        "description": "the flat numbers of docs/metrics.md: rci3, rci3_low, tst, ...; scores on the metric's own scale",
+        "description": "numbers of docs/tst.md, and of earlier versions; scores on the metric's own scale",
     }
+    RULES: ClassVar[dict[str, Any]] = {"patternProperties": catalogue.schema()}
 
     records: Count = 0
     chance: Number | None = None

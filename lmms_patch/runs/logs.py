@@ -82,8 +82,8 @@ _FIELDS, _PARTS = msgspec.json.Decoder(_Fields), msgspec.json.Decoder(_Parts)
 _VIEW, _BASELINE = msgspec.json.Decoder(View), msgspec.json.Decoder(Baseline)
 
 
-def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Record]:
-    """Yield the records of a sample log, in file order.
+def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Line]:
+    """Yield the lines of a wrapped task's sample log, in file order, each with its record.
 
     Args:
         path: the log.
@@ -93,11 +93,6 @@ def read_samples(path: Path, filter_place: int | None = None, *, lean: bool = Fa
     Raises:
         RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a doc twice.
     """
-    return (line.record for line in read_lines(path, filter_place, lean=lean))
-
-
-def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Line]:
-    """Yield the lines of a wrapped task's sample log, checked as ``read_samples`` says."""
     times: Counter[int] = Counter()
     shared = Shared(boxes=not lean)
     for number, text in _texts(path):

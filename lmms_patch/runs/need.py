@@ -70,7 +70,7 @@ def has_classes(result: Result) -> bool:
     ``rci.necessity`` makes none of captions, which are not right or wrong.
     """
     stored = (result.details.get("analysis") or {}).get("necessity")
-    return bool(result.kind.index and result.described["grids"] and result.higher_is_better and stored != [])
+    return bool(result.kind.index and result.grids and result.higher_is_better and stored != [])
 
 
 def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None) -> list[Need | None]:

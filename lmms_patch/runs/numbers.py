@@ -39,7 +39,7 @@ def since(path: str) -> int:
     return 3 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
 
 
-_FIRST = {
+FIRST_WRITTEN = {
     3: ("analysis.grids.*.adj.tests.elsewhere", "analysis.regions.sets.*.adj.tests.elsewhere"),
     2: ("analysis.grids.*.adj.tests", "analysis.regions.sets.*.adj.tests", "analysis.necessity.*.without_luck"),
     1: (
@@ -56,7 +56,22 @@ def written_by(details: Mapping[str, Any]) -> int:
     >>> written_by({"analysis": {"grids": {"3": {"adj": {"tests": {}}}}}}), written_by({"made": {"log": ""}}), written_by({"made": {}})
     (2, 1, 0)
     """
-    return next((version for version, paths in _FIRST.items() if any(_holds(details, path.split(".")) for path in paths)), 0)
+    return next((version for version, paths in FIRST_WRITTEN.items() if any(_holds(details, path.split(".")) for path in paths)), 0)
+
+
+def first_written(path: str) -> int:
+    """Return the first version (``NUMBERS``) that wrote a key of ``Details``; 0 where every version did.
+
+    >>> first_written("analysis.grids.3.adj.tests"), first_written("analysis.fip")
+    (2, 0)
+    """
+    steps = path.split(".")
+    known = ((version, pattern.split(".")) for version, paths in FIRST_WRITTEN.items() for pattern in paths)
+    return next((version for version, pattern in known if len(pattern) == len(steps) and all(map(_fits, pattern, steps))), 0)
+
+
+def _fits(step: str, key: str) -> bool:
+    return step in ("*", key)
 
 
 def _holds(value: Any, path: Sequence[str]) -> bool:

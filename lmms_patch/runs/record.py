@@ -104,6 +104,7 @@ class Answer(Struct, frozen=True, gc=False):
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("gold_at",)
+    GONE: ClassVar[tuple[str, ...]] = ("candidates",)
 
     format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
     label: str = ""

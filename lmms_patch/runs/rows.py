@@ -68,7 +68,7 @@ BATCH = 4096
 
 def metrics_of(result: Result) -> list[str]:
     """Return the metrics that the harness reports of a task, the primary one first."""
-    primary = result.described["metric"]
+    primary = result.metric
     return [primary, *(name for name in result.details.get("higher_is_better") or {} if name != primary)]
 
 
@@ -132,7 +132,7 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
         **_of_views(schema, metrics_of(result), [view for doc in docs for view in doc.views]),
         **{name: column.take(pa.array(of_row)) for name, column in {**_of_docs(lines), "need": _needs(result, lines)}.items()},
     }
-    full = np.array([full_marks(line.record, result.described["metric"]) for line in lines])
+    full = np.array([full_marks(line.record, result.metric) for line in lines])
     right = pc.greater_equal(columns["score"], pa.array(full[of_row] / 2))
     if "record.own" in schema.names:
         columns |= pack([line.record for line in lines], [doc.of_record for doc in docs])
@@ -217,7 +217,7 @@ def _needs(result: Result, lines: Sequence[Line]) -> pa.Array:
     """Return what each doc needs at the finest grid (``runs.need``); null where the task's docs have no classes."""
     if not has_classes(result):
         return pa.nulls(len(lines), SHARED_TEXT)
-    found = needs([line.record for line in lines], result.described["metric"], max(result.described["grids"]))
+    found = needs([line.record for line in lines], result.metric, max(result.grids))
     return pa.array(found, pa.string()).dictionary_encode()
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -95,7 +95,7 @@ class Run:
                 f"{_named(match)} {_shown(one)}" for name, one in result.measures.items() if (match := _INDEX.fullmatch(name)) and _shown(one)
             )
             gate = reading.gate_word(reading.gate_of(result.details.get("analysis") or {})) if result.kind.has_index else ""
-            rows.append([result.label, str(result.docs), result.described["metric"], _shown(result.measures["score"]), indices, gate])
+            rows.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
         return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
 
 
@@ -127,6 +127,22 @@ class Result:
         return int(self.metrics.get("records") or 0)
 
     @property
+    def base(self) -> str:
+        """The benchmark."""
+        return str(self.described["base"])
+
+    @property
+    def metric(self) -> str:
+        """The primary metric."""
+        return str(self.described["metric"])
+
+    @property
+    def grids(self) -> Sequence[int]:
+        """The numbers after the kind: grid sizes, numbers of segments or frames, reductions."""
+        grids: Sequence[int] = self.described["grids"]
+        return grids
+
+    @property
     def kind(self) -> Kind:
         """The kind of task."""
         return KINDS[self.described["kind"]]
@@ -144,7 +160,7 @@ class Result:
     @property
     def higher_is_better(self) -> bool:
         """Whether the primary metric is better when higher."""
-        return bool((self.details.get("higher_is_better") or {}).get(self.described["metric"], True))
+        return bool((self.details.get("higher_is_better") or {}).get(self.metric, True))
 
     @cached_property
     def analysis(self) -> Analysis | None:
@@ -191,7 +207,7 @@ class Result:
         Raises:
             RecordError: there is no log; it is cut, of another benchmark or of another run.
         """
-        docs, log, base = 0, sample_log(self.run.path, self.task), self.described["base"]
+        docs, log, base = 0, sample_log(self.run.path, self.task), self.base
         for line in read_lines(log, self.place, lean=lean):
             if line.record.base != base:
                 raise RecordError(f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from lmms_patch.ask.spec import ANY_INDEX
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.packed import SHARED_TEXT
 from lmms_patch.runs.rows import texts
 from lmms_patch.runs.run import Result, Run
@@ -38,7 +36,6 @@ COLUMNS: dict[str, pa.DataType] = {
     "reason": pa.string(),
     "path": pa.string(),
 }
-_GRID = re.compile(rf"(?:mpp|{ANY_INDEX}|gap|drop|frames|lowres)([1-9]\d?)(?:_|$)")
 
 
 def numbers_of(runs: Iterable[Run]) -> pa.Table:
@@ -67,19 +64,19 @@ def _rows(result: Result) -> Iterable[dict[str, Any]]:
         "date": run.date,
         "task": result.task,
         "filter": result.filter,
-        "base": result.described["base"],
+        "base": result.base,
         "kind": result.kind.name,
-        "metric": result.described["metric"],
+        "metric": result.metric,
         "docs": result.docs,
         "gate": None if gate is None else bool(gate),
         "path": str(run.path),
     }
+    grids = catalogue.grids_of(result.kind, result.grids)
     for name, one in result.measures.items():
-        grid = _GRID.match(name)
         yield {
             **of_task,
             "measure": name,
-            "grid": int(grid[1]) if grid else None,
+            "grid": grids.get(name),
             **{key: getattr(one, key) for key in ("value", "se", "low", "high", "level", "n")},
             "note": ", ".join(reading.words(one)) or None,
             "reason": one.reason or None,

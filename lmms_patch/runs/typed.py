@@ -17,7 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import msgspec
 import numpy as np
 
-from lmms_patch.errors import RecordError, shown
+from lmms_patch.ask.spec import Options
+from lmms_patch.errors import OptionError, RecordError, shown
 from lmms_patch.stats.bounds import LARGEST, MOST, Number, is_number
 
 T = TypeVar("T")
@@ -39,8 +40,9 @@ _WORDS = (
 )
 """What msgspec calls types, in words."""
 _NUMBERS = "Expected `array` with nothing but numbers"
+_OPTIONS = "Expected `object`"
 _PLAIN = re.compile(r"[\w-]{1,60}", re.ASCII)
-_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$")
+_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`$")
 
 
 class Open(msgspec.Struct):
@@ -93,11 +95,16 @@ def convert(value: Any, kind: type[T]) -> T:
     Raises:
         msgspec.ValidationError: the value is not of this type.
     """
-    return msgspec.convert(value, kind, str_keys=True, dec_hook=_array)
+    return msgspec.convert(value, kind, str_keys=True, dec_hook=_other)
 
 
-def _array(kind: Any, value: Any) -> Any:
-    """Return a list of numbers as an array; its error names the list, not a place in it."""
+def _other(kind: Any, value: Any) -> Any:
+    """Return a value of a type that msgspec does not know: options, or a list of numbers as an array. Errors name the value, not a place in it."""
+    if kind is Options:
+        try:
+            return Options.of_file(value, "")
+        except OptionError:
+            raise ValueError(_OPTIONS) from None
     try:
         return np.asarray(msgspec.convert(value, list[Number]), float)
     except msgspec.ValidationError:  # its place is within the list; msgspec names the place of the list for another error
@@ -118,12 +125,23 @@ def _told(error: str, value: Any, kind: Any, where: str) -> str:
         place, given = f"a key of {place}", _wrong_key(value, steps, given, kind, error)
     if said.startswith("Invalid enum value"):
         return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {_given(given)}"
+    if said == _OPTIONS and isinstance(given, Mapping):
+        return _of_options(given, place)
     if said == _NUMBERS and isinstance(given, list):
         given = next((one for one in given if not is_number(one)), given)
     said = said.partition(", got ")[0]
     for words, plain in _WORDS:
         said = re.sub(words, plain, said)
     return f"{place} must be {said}, not {f'of {len(given)}' if ' of length ' in said else _given(given)}"
+
+
+def _of_options(value: Any, place: str) -> str:
+    """Say what is wrong with options."""
+    try:
+        Options.of_file(value, place)
+    except OptionError as error:
+        return str(error)
+    return ""
 
 
 def _given(value: Any) -> str:
@@ -190,7 +208,7 @@ def _error(value: Any, kind: Any) -> str:
 
 def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
     """Return the values that an enumeration allows, by its place in a value."""
-    top = msgspec.json.schema(kind, schema_hook=lambda other: {})
+    top = msgspec.json.schema(kind, schema_hook=_of_other)
     nodes = list(_choices([top], top))
     for step in steps:
         named = (node.get("properties", {}).get(step) or node.get("items" if isinstance(step, int) else "additionalProperties") for node in nodes)
@@ -222,7 +240,9 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
     """
     classes = {one.__name__: one for one in _classes(kind, set())}
     by_pattern = [other for one in classes.values() for other in getattr(one, "PATTERNS", {}).values()]
-    (made, *_), parts = msgspec.json.schema_components([kind, *by_pattern], schema_hook=lambda other: {}, ref_template="#/$defs/{name}")
+    (made, *_), parts = msgspec.json.schema_components([kind, *by_pattern], schema_hook=_of_other, ref_template="#/$defs/{name}")
+    if Options in classes.values():
+        parts["Options"] = Options.json_schema()
     for part, found in parts.items():
         _finish(found, classes.get(part), ours)
     top = parts.pop(made.pop("$ref").rpartition("/")[2])
@@ -231,6 +251,11 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
         part.pop("title", None)
     whole: dict[str, Any] = _plain({**head, **({"$defs": dict(sorted(parts.items()))} if parts else {})})
     return whole
+
+
+def _of_other(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type that msgspec does not know; empty for an array, whose constraint has it."""
+    return {"$ref": "#/$defs/Options"} if kind is Options else {}
 
 
 def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
@@ -271,7 +296,11 @@ def _plain(node: Any) -> Any:
         return node
     if isinstance(node.get("description"), str):
         node["description"] = re.sub(r"\b(None|True|False)\b", lambda word: {"None": "null"}.get(word[0], word[0].lower()), node["description"])
-    if [*node.get("anyOf", ())][1:] == [{"type": "null"}] and isinstance(node["anyOf"][0].get("type"), str) and "enum" not in node["anyOf"][0]:
+    if (
+        [*node.get("anyOf", ())][1:] == [{"type": "null"}]
+        and isinstance(node["anyOf"][0].get("type"), str)
+        and not {"enum", "const"} & node["anyOf"][0].keys()
+    ):
         first = node.pop("anyOf")[0]
         node = {**first, **node, "type": [first["type"], "null"]}
     numeric = node.get("type")
@@ -282,7 +311,7 @@ def _plain(node: Any) -> Any:
 
 def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
     """Yield every class that a type is made of."""
-    if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)):
+    if isinstance(kind, type) and (kind is Options or issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)):
         if kind in seen:
             return
         seen.add(kind)

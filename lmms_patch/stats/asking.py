@@ -717,20 +717,19 @@ def overlap(shape: tuple[int, int], other: tuple[int, int]) -> Array:
     return np.asarray(np.kron(rows, columns), float)
 
 
-def logistic(features: Array, scores: Array, penalty: float = 1.0, turns: int = 8) -> Array:
+def logistic(features: Array, scores: Array, turns: int = 8) -> Array:
     """Return the coefficients of a ridge logistic regression; scores may be any shares of 0..1.
 
     Args:
         features: shape (rows, d).
         scores: shape (rows,).
-        penalty: of the squared coefficients.
         turns: Newton steps at most.
     """
     out = np.zeros(features.shape[1])
     for _ in range(turns):
         p = _share(features @ out)
         weight = p * (1 - p) + 1e-6
-        step = np.linalg.solve((features.T * weight) @ features + penalty * np.eye(len(out)), features.T @ (scores - p) - penalty * out)
+        step = np.linalg.solve((features.T * weight) @ features + np.eye(len(out)), features.T @ (scores - p) - out)
         out = out + step
         if np.abs(step).max(initial=0.0) < 1e-4:
             break

@@ -257,12 +257,12 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
     return bool(checks) and all(native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks)
 
 
-def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]], within: float = 0.02) -> bool:
-    """Return whether a form gives what M gave within a share ``within`` of it.
+def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
+    """Return whether a form gives what M gave within 2 % of it.
 
     For captions: their tokens and corpus weights differ a little from the scorer's.
     """
-    return bool(checks) and all(native is not None and abs(value_of(form, picked) - native) <= within * abs(native) for picked, native in checks)
+    return bool(checks) and all(native is not None and abs(value_of(form, picked) - native) <= 0.02 * abs(native) for picked, native in checks)
 
 
 def value_of(form: Form, picked: Picked) -> float:

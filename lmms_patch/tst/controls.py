@@ -42,7 +42,7 @@ class Control:
     """The comparison with one kind of random removal.
 
     Attributes:
-        match: what the random removals keep (``MATCHES``).
+        match: what the random removals keep (``group_keys``).
         controls: the judge's accuracy after each random removal.
         fall: mean of ``controls`` less that on the kept items: how much more than random removal the pruning lowered the accuracy.
         shuffled: the same fall under shuffled golds, one for each shuffle.
@@ -93,9 +93,6 @@ class Judged:
     p_below: float | None
     verdict: str
     sentence: str
-
-
-MATCHES = ("category", "format", "none")
 
 
 def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]:

@@ -42,11 +42,6 @@ class Locality:
     warnings: tuple[str, ...]
 
 
-def scores(records: Sequence[Record], n: int | None = None, metric: str | None = None) -> dict[int, float]:
-    """Return the locality of each doc by its id; nan where it is not known. See ``locality``."""
-    return dict(locality(records, n, metric).scores)
-
-
 def locality(records: Sequence[Record], n: int | None = None, metric: str | None = None, *, higher: bool = True) -> Locality:
     """Compute the locality of each doc.
 

@@ -17,9 +17,10 @@ from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.present.report.examples import answers_of, example
-from lmms_patch.runs.logs import Line, read_samples
+from lmms_patch.runs.logs import Line
 from lmms_patch.runs.results import samples_file
 from tests.making.boards import document, index_task, write
+from tests.making.logged import read_samples
 from tests.making.runs import as_line, as_record, mc_run, one_cell_knows, world_run, write_run
 
 HUGE = 10**400

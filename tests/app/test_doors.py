@@ -179,3 +179,59 @@ def test_a_board_of_an_earlier_version_is_masked_and_keeps_its_ranks(runs, tmp_p
     assert cli.main(["leaderboard", "--output", str(tmp_path), "-q"]) == 0
     assert SECRET not in store.read_text()
     assert json.loads(store.read_text()) == data
+
+
+# --- files that are nested deeply, or hold long texts -------------------------------------------------
+
+
+def deep(levels=600):
+    """Lists within objects within lists."""
+    out = 1
+    for level in range(levels):
+        out = [out] if level % 2 else {"a": out}
+    return out
+
+
+def long_schema(data):
+    data["configs"]["toy_rci2"]["lmms_patch"]["schema"] = "x" * 2000
+
+
+def long_kind(data):
+    data["configs"]["toy_rci2"]["lmms_patch"]["kind"] = "x" * 2000
+
+
+def deep_details(data):
+    data["results"]["toy_rci2"]["patch,none"]["donors"] = deep()
+
+
+def deep_key_that_nobody_knows(data):
+    data["results"]["toy_rci2"]["patch,none"]["analysis"]["of a later version"] = deep()
+
+
+def deep_config_of_another_task(data):
+    data["configs"]["gqa"] = {"task": "gqa", "metadata": deep()}
+
+
+@pytest.mark.parametrize(
+    "change", [long_schema, long_kind, deep_details, deep_key_that_nobody_knows, deep_config_of_another_task], ids=lambda one: one.__name__
+)
+def test_what_is_nested_deeply_or_long_is_one_short_line_at_every_door(tmp_path, capsys, change):
+    path = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=40)})
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    (tmp_path / "rules.yaml").write_text("{schema: 1, rules: [{name: a, metric: fip, min: 0}]}")
+    run = str(tmp_path / "run")
+    for words in (
+        ["show", run],
+        ["analyze", run],
+        ["compare", run, run],
+        ["gate", run, "--config", str(tmp_path / "rules.yaml")],
+        ["report", run, "--output", str(tmp_path / "report")],
+        ["leaderboard", run, "--output", str(tmp_path / "board")],
+    ):
+        capsys.readouterr()
+        assert cli.main(words) == 2
+        told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lmms-patch:")]
+        assert "unexpected" not in told[-1]
+        assert len(told[-1].replace(str(tmp_path), "")) < 330, words

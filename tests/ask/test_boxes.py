@@ -17,6 +17,7 @@ from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import KINDS, REGIONS
 from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.region_sets import expected_best
+from lmms_patch.runs import catalogue
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.scored import Lent
 from tests.making.boxes import numbers, planted, record
@@ -205,9 +206,9 @@ def test_numbers_by_hand():
     assert (regions.both, regions.boxes) == (120, {"relevant": 40 * 7, "adversarial": 40 * 7})
     assert regions.left_out == {"relevant": {"no relevant box": 40}, "adversarial": {"no adversarial box": 40}}
     assert (relevant.excluded, adversarial.excluded, regions.best.n, relevant.mpp.n) == (40, 40, 120, 160)
-    flat = outcome.metrics(found, KINDS["regions"])
+    flat = catalogue.columns(found, KINDS["regions"])
     assert (flat["rci_relevant"], flat["gap_adversarial"], flat["n_excluded_relevant"], flat["n_both"]) == (relevant.index.value, 0.25, 40, 120)
-    assert set(outcome.flat_names("rci", REGIONS)) == set(flat)
+    assert set(flat) == {name for name, one in catalogue.named(KINDS["regions"], []).items() if one.columns and "full_pass" not in name}
 
 
 def random_records(seed=3, n=200, per_cluster=2):
@@ -281,13 +282,12 @@ def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs)
 
 def test_every_estimate_is_found_by_its_name_in_what_is_written():
     found = numbers(planted(), chance=0.0)
-    estimates = outcome.region_estimates(outcome.to_json(found))
-    flat = outcome.metrics(found, KINDS["regions"])
+    estimates = catalogue.estimates(outcome.read(outcome.to_json(found)), KINDS["regions"], None)
+    flat = catalogue.columns(found, KINDS["regions"])
     named = [name for name in flat if f"{name}_low" in flat and not (name.endswith("_adj") and flat[name] is None)]
-    assert set(estimates) == {*named, "mpp_relevant", "mpp_adversarial"}
+    assert set(estimates) == {*named, "mpp_relevant", "mpp_adversarial", "score", "fip", "chance", "ceiling"}
     for name in named:
-        assert (estimates[name]["value"], estimates[name]["low"]) == (flat[name], flat[f"{name}_low"])
-    assert outcome.region_estimates({"grids": {}, "regions": None}) == outcome.region_estimates({"grids": {}}) == {}
+        assert (estimates[name].value, estimates[name].low) == (flat[name], flat[f"{name}_low"])
 
 
 LETTERS = "ABCD"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, SUFFIXES, Options, WrapSpec, from_file, json_schema, parse
+from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, SUFFIXES, Options, WrapSpec, from_file, parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 
@@ -204,7 +204,7 @@ def test_every_option_is_described():
 
 
 def test_the_json_schema_is_that_of_the_options():
-    schema = json_schema()
+    schema = Options.json_schema()
     assert list(schema["properties"]) == Options.names()
     assert all("description" in option for option in schema["properties"].values())
     jsonschema.validate(WrapSpec("gqa", "rci", (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})).described()["options"], schema)

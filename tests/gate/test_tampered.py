@@ -616,3 +616,18 @@ def test_docs_are_those_from_the_offset_on(made, tmp_path):
     shutil.copytree(made / "now", tmp_path / "run")
     with pytest.raises(RecordError, match=f"docs 0 to 59 have a record, but the harness asked {DOCS} from doc 5 on"):
         gate(edited(tmp_path / "run", later), of_rules(CHECKED))
+
+
+def test_a_flat_number_that_is_changed_wherever_it_stands_is_refused(made, tmp_path):
+    shutil.copytree(made / "now", tmp_path / "run")
+    (path,) = (tmp_path / "run").glob("*_results.json")
+    true = json.loads(path.read_text())
+    names = [name for name, value in patch(true).items() if isinstance(value, (int, float))]
+    assert {"rci2", "rci2_low", "gap2", "n_docs", "n_failed", "fip0", "n_excluded2", "chance"} <= set(names)
+    for name in names:
+        data = json.loads(path.read_text())
+        both(data, name, changed(patch(data)[name]))
+        path.write_text(json.dumps(data))
+        with pytest.raises(RecordError):
+            gate(tmp_path / "run", of_rules(RULES[0]))
+        path.write_text(json.dumps(true))

@@ -7,8 +7,8 @@ import json
 import pytest
 import yaml
 
-from lmms_patch.runs.logs import read_samples
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
+from tests.making.logged import read_samples
 from tests.places import SHARED
 from tests.sizes import size
 

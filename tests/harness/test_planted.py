@@ -14,7 +14,7 @@ import yaml
 from lmms_patch.app.cli import main
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.resources import folder
-from lmms_patch.runs.numbers import flat_names
+from lmms_patch.runs import catalogue
 from tests import stored
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, samples
 from tests.sizes import size
@@ -153,7 +153,7 @@ def test_a_finished_run_gives_the_same_numbers_again(live):
     runs = load(live)
     assert len(runs) == len(FAMILIES)
     for run in runs:
-        names = flat_names("rci", [2, 3])
+        names = catalogue.columns(run.result.analysis, run.result.kind)
         again = recompute(run)
         assert {name: again.metrics[name] for name in names} == {name: run.result.metrics[name] for name in names}
         one, two = again.to_json()["analysis"], run.result.details["analysis"]

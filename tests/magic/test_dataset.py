@@ -14,9 +14,10 @@ from PIL import Image
 
 from lmms_patch.app import schemas
 from lmms_patch.errors import RecordError
-from lmms_patch.magic.dataset import Dataset, DatasetError, check, read, write
+from lmms_patch.magic.dataset import Dataset, DatasetError, read, write
 from lmms_patch.magic.items import Box, MagicItem, Step
 from lmms_patch.magic.rows import Fault, Faults, parse, to_row
+from tests.magic.faults import check
 from tests.making.magic_rows import as_parquet, png, put, row
 from tests.sizes import examples
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lmms_patch.magic.dataset import DatasetError, check, image_names, read
+from lmms_patch.magic.dataset import DatasetError, image_names, read
+from tests.magic.faults import check
 from tests.making.magic_rows import as_parquet, png, put, row
 
 

@@ -15,8 +15,9 @@ from PIL import Image
 
 from lmms_patch.magic.build.builder import BuildSettings, build
 from lmms_patch.magic.build.choose import maps_of
-from lmms_patch.magic.dataset import check, inspect, read
+from lmms_patch.magic.dataset import inspect, read
 from lmms_patch.magic.sources import FORMATS, MOST_PIXELS, DatasetError, ImageFaultError, decode_image, open_source, upright_size
+from tests.magic.faults import check
 
 SIZE = (64, 48)
 

@@ -34,7 +34,7 @@ def digits(item: MagicItem) -> dict[str, int]:
 
 
 def test_the_only_faults_are_the_planted_missing_corrections():
-    found = dataset.check(HERE)
+    found = list(dataset.inspect(HERE).faults)
     assert [(fault.level, fault.key.split(".")[-1]) for fault in found] == [("warning", "correction")] * 2
     bare = {item.id for item in ITEMS if any(not step.correct and not step.correction for step in item.steps)}
     assert {fault.item for fault in found} == bare

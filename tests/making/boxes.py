@@ -4,6 +4,7 @@ from lmms_patch.ask.spec import KINDS, REGIONS, parse
 from lmms_patch.ask.views import Region, View
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import numbers as outcome
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
 from tests.making.files import described, lines_of, write_files
@@ -63,7 +64,7 @@ def write_boxes(folder, n=200):
     """The files of a run on ``planted`` docs; by hand, MPP is 0.75 of either set."""
     records, spec = planted(n), parse("toy_regions")
     analysis = numbers(records, chance=0.0)
-    flat = outcome.metrics(analysis, KINDS["regions"])
+    flat = columns(analysis, KINDS["regions"])
     about = {"records": n, **flat, "made": {}, "settings": {"level": 0.95}, "higher_is_better": {METRIC: True}}
     values = {METRIC: analysis.fip.value, f"{METRIC}_mpp_relevant": 0.75, f"{METRIC}_mpp_adversarial": 0.75, **flat}
     values["patch"] = unversioned({**about, "analysis": outcome.to_json(analysis)})

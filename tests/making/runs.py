@@ -15,7 +15,7 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.numbers import NUMBERS
+from lmms_patch.runs.numbers import FIRST_WRITTEN, NUMBERS
 from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
@@ -240,14 +240,21 @@ def knows(full, cell, lucky=False):
 
 def unversioned(details):
     """What a task's numbers were before they had a version: without all keys that came later. In place; returns them."""
-    analysis = details["analysis"]
-    sets = [*analysis["grids"].values(), *((analysis.get("regions") or {}).get("sets") or {}).values()]
-    late = [(details["made"], ("numbers", "log")), (details["settings"], ("asking",)), (analysis, ("asked", "necessity"))]
-    late += [(grid, ("full_pass",)) for grid in sets] + [(grid["adj"] or {}, ("tests",)) for grid in sets]
-    for found, keys in late:
-        for key in keys:
-            found.pop(key, None)
+    for path in ("made.numbers", *(path for paths in FIRST_WRITTEN.values() for path in paths)):
+        _drop(details, path.split("."))
     return details
+
+
+def _drop(value, path):
+    """Take the values at a path out of an object; ``*`` is any key or place."""
+    step, *rest = path
+    if not rest:
+        if isinstance(value, dict):
+            value.pop(step, None)
+        return
+    inside = [value.get(step)] if isinstance(value, dict) and step != "*" else value.values() if isinstance(value, dict) else value
+    for one in inside if isinstance(value, (dict, list)) else ():
+        _drop(one, rest)
 
 
 def as_before(path):

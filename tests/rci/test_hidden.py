@@ -15,8 +15,9 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import recompute
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import metrics, sentences, to_json
+from lmms_patch.runs.numbers import sentences, to_json
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
 from tests.making.runs import views_run, write_run
@@ -80,7 +81,7 @@ def test_each_number_is_of_the_docs_that_have_its_boxes():
     assert one.hidden.extra.value == pytest.approx(np.mean([doc[False] - doc[True] for doc in both]))
     assert one.hidden.share["relevant"] == pytest.approx((0.1 * len(both) + 0.3 * 51) / (len(both) + 51))
     assert sum(one.hidden.left_out["relevant"].values()) == 203 - one.curve["relevant"].n
-    flat = metrics(one, KINDS["hidden"])
+    flat = columns(one, KINDS["hidden"])
     assert [flat[f"n_excluded_{key}"] for key in ("relevant", "adversarial")] == [203 - one.curve[key].n for key in ("relevant", "adversarial")]
     assert (flat["n_both"], flat["drop_extra"], flat["drop_relevant"]) == (len(both), one.hidden.extra.value, one.drops["relevant"].value)
     told, _ = sentences(one, KINDS["hidden"])

@@ -12,8 +12,9 @@ from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import metrics, sentences
+from lmms_patch.runs.numbers import sentences
 from lmms_patch.runs.record import record_of
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
@@ -47,7 +48,7 @@ def test_an_image_too_small_for_a_reduction_is_left_out_of_both_sides():
     assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
     assert (found.drops[8].value, found.drops[8].n) == (pytest.approx((right[:, 0] - right[:, 3]).mean()), 198)
     assert found.curve[4].n == 200
-    flat = metrics(found, KINDS["lowres"])
+    flat = columns(found, KINDS["lowres"])
     assert [flat[f"n_excluded{k}"] for k in (2, 4, 8)] == [0, 0, 2]
     assert flat["drop8"] == found.drops[8].value
     told, mind = sentences(found, KINDS["lowres"])
@@ -156,7 +157,7 @@ def test_many_failed_calls_at_one_size_leave_no_score_there(lost, refused):
         why = "17 of 200 calls for the image at 1/8 failed (8%, more than 5%); run again with the same --use_cache: only the failed calls are asked"
         assert found.curve[8].reason == found.drops[8].reason == why
         assert f"no lowres8: {why}" in found.warnings
-        assert metrics(found, KINDS["lowres"])["drop8"] is None
+        assert columns(found, KINDS["lowres"])["drop8"] is None
         assert sentences(found, KINDS["lowres"])[0][-1] == f"lowres8 n/a ({why})"
     else:
         assert found.curve[8].n == 184

@@ -15,8 +15,9 @@ from lmms_patch.errors import RecordError, UnknownNameError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.orders import evenness
 from lmms_patch.runs import samples
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import metrics, sentences
+from lmms_patch.runs.numbers import sentences
 from lmms_patch.runs.record import record_of
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
@@ -165,7 +166,7 @@ def test_docs_that_count_in_one_order_alone():
     turned = found.turned
     assert (turned.docs, found.n_docs, found.fip.n) == (36, 40, 40)
     assert turned.left_out == {"two of its options are the same": 3, "a call failed": 1}
-    flat = metrics(found, KINDS["rotate"])
+    flat = columns(found, KINDS["rotate"])
     assert (flat["n_rotated"], flat["rotate_every"], flat["rotate_at4"]) == (36, 1, 1)
     told, mind = sentences(found, KINDS["rotate"])
     assert told[1].startswith("right in every order of the options: 1.000 [")
@@ -179,7 +180,7 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
     The model knows the odd docs, and calls fail on even ones: 100 of 200 docs are right in every order, and 100 of the 147 that are left.
     """
     found = numbers(lambda doc, order, gold, stream: order.index(gold) if doc % 2 else 0, n=200, unscored=range(0, 2 * lost, 2), draws=50)[0]
-    flat = metrics(found, KINDS["rotate"])
+    flat = columns(found, KINDS["rotate"])
     names = ["rotate_every", "rotate_once", "rotate_mean", "rotate_lost", "rotate_guess", "rotate_p", *(f"rotate_at{k}" for k in (1, 2, 3, 4))]
     assert {flat[name] is None for name in names} == {refused}
     assert (found.turned.docs, found.fip.n) == (200 - lost, 200)

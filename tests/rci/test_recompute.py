@@ -10,7 +10,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
-from lmms_patch.runs.numbers import flat_names
+from lmms_patch.runs import catalogue
 from tests.making.runs import mc_run, quick, write_run
 
 
@@ -28,7 +28,7 @@ def numbers(folder, **changes):
 def test_the_same_settings_give_the_same_numbers(run_folder):
     (run,) = load(run_folder)
     again = recompute(run)
-    assert dict(again.metrics) == {name: run.result.metrics[name] for name in flat_names("rci", [2])}
+    assert dict(again.metrics) == {name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)}
     assert again.metrics["gate"] == 1
     assert again.metrics["rci2_adj_low"] is not None
     assert json.loads(json.dumps(again.to_json()["analysis"])) == run.result.details["analysis"]
@@ -102,7 +102,7 @@ def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
     assert run.result.details["analysis"]["form"] is None
     again = recompute(run, Changes(seed=9))
     assert again.analysis is None
-    assert dict(again.metrics) == {name: run.result.metrics[name] for name in flat_names("rci", [2])}
+    assert dict(again.metrics) == {name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)}
     assert again.metrics["rci2_low"] is not None
     assert "can only be computed in the run" in again.note
     assert recompute(run, Changes(category="a")).metrics == {}

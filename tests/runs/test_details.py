@@ -98,6 +98,40 @@ def test_a_description_of_another_type_is_named(whole, key, value):
     assert key in wrong(*parts(data))
 
 
+HOSTILE = "a - at `$.b`"
+"""Reads like a place in an error of msgspec."""
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"seed": -1, "images": "last"},
+            "options: 2 faults: (1) images must be 'all' or 'first', not 'last'; (2) seed must be a whole number of at least 0, not -1",
+        ),
+        ({"images": HOSTILE}, f"options: images must be 'all' or 'first', not '{HOSTILE}'"),
+        ({"of a later version": 1}, ""),
+    ],
+)
+def test_options_are_held_to_what_a_task_file_may_set(whole, change, told):
+    data = copy.deepcopy(whole)
+    parts(data)[0]["options"] |= change
+    assert wrong(*parts(data)) == told
+
+
+@pytest.mark.parametrize("options", [[], 5, None])
+def test_options_of_another_type_are_named_without_the_list_of_all_options(whole, options):
+    data = copy.deepcopy(whole)
+    parts(data)[0]["options"] = options
+    assert wrong(*parts(data)).startswith("options must be an object, not ")
+
+
+def test_a_text_that_reads_like_a_place_is_no_place(whole):
+    data = copy.deepcopy(whole)
+    parts(data)[0]["clip"] = {"count": 1, "fps": None, "reader": HOSTILE}
+    assert wrong(*parts(data)) == f'clip.reader must be one of "", "qwen_vl_utils", not \'{HOSTILE}\''
+
+
 def test_a_file_with_it_is_refused_in_one_line(whole, tmp_path):
     data = copy.deepcopy(whole)
     parts(data)[1]["analysis"]["fip"] = "high"

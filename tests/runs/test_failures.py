@@ -16,10 +16,10 @@ from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import failures
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
 from tests.making.files import described, lines_of, write_files
+from tests.making.logged import read_samples
 from tests.making.runs import as_records, details, mc_run
 from tests.sizes import size
 

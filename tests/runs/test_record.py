@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.record import hashed, hashed_text, record_of
 from tests.app.commands.test_schema import tst_record
 from tests.ask.test_boxes import planted
 from tests.fuzz.damage import json_text, tree_changed
+from tests.making.logged import read_samples
 from tests.making.runs import guesses_on_cells, mc_run, world_run
 from tests.sizes import size
 

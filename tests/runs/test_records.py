@@ -6,10 +6,10 @@ import pytest
 from lmms_patch.ask.spec import Options, WrapSpec, parse
 from lmms_patch.ask.views import View, views_of
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.logs import read_samples
 from lmms_patch.runs.results import groups_of, results_files
 from lmms_patch.runs.run import read
 from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, cells_of
+from tests.making.logged import read_samples
 
 
 def record(scores=(1.0, 0.0, 1.0, None, 1.0)):

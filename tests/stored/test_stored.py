@@ -2,6 +2,7 @@
 
 import json
 import re
+import zlib
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -13,7 +14,7 @@ from lmms_patch.present.report.figures import canvas
 from tests.making.reports import undrawn
 from tests.places import ROOT
 from tests.sizes import size
-from tests.stored import commands, differences, numbers, stored, unpack
+from tests.stored import columns, commands, differences, numbers, stored, unpack
 
 SCHEMAS = {"analyze": "analysis", "gate": "gate", "report": "report", "compare": "compare", "leaderboard": "leaderboard", "magic": "magic-show"}
 """By command, the schema of what it writes."""
@@ -86,6 +87,27 @@ def test_a_difference_is_seen():
     assert not list(differences(stored(), before))
     task[name] += 1e-8
     assert len(list(differences(stored(), before))) == 1
+
+
+def test_a_difference_in_a_printed_page_and_in_a_table_of_docs_is_seen():
+    before = stored()
+    page = before["show clips"]["wrote"]
+    before["show clips"]["wrote"] = page.replace("0.917", "0.918", 1).replace("Shown otherwise", "Shown in another way")
+    (told,) = differences(stored(), before)
+    assert "'0.917'" in told
+    assert "'0.918'" in told
+    assert len(told) < 300
+    rows = [{"doc": 1, "score": 1.0, "answer": "a"}, {"doc": 2, "score": 0.0, "answer": None}]
+    swapped = [{**rows[0], "score": 0.0}, {**rows[1], "score": 1.0}]
+    assert columns("\n".join(map(json.dumps, rows))) == {
+        "rows": 2,
+        "doc": {"values": 2, "sum": 3.0, "square": 9.0},
+        "score": {"values": 2, "sum": 1.0, "square": 1.0},
+        "answer": {"values": 1, "checksum": zlib.crc32(b'["a"]')},
+    }
+    assert [where.split(":")[0] for where in differences(*(columns("\n".join(map(json.dumps, each))) for each in (rows, swapped)))] == [
+        "$.score.square"
+    ]
 
 
 @pytest.mark.parametrize(

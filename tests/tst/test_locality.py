@@ -16,7 +16,7 @@ def locality(records, *arguments, **options):
 
 
 def scores(records, *arguments):
-    return module.scores(as_records(records), *arguments)
+    return dict(module.locality(as_records(records), *arguments).scores)
 
 
 def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), metrics=("acc",)):

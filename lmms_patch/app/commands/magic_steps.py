@@ -30,7 +30,6 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
     annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Who is to label: written into each line.")] = "",
     judge: Annotated[str, typer.Option("--judge", metavar="MODEL", help="Label them by a judge model (docs/magic-judge.md).")] = "",
-    concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", help="Requests to the judge at once.")] = 8,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")] = False,
     quiet: Quiet = False,
 ) -> int:
@@ -50,9 +49,7 @@ def command(
     if output.exists() and not overwrite:
         raise OptionError(f"{output} is there already, and may hold labels; give another --output, or --overwrite")
     with counting("judge", quiet) as bar:
-        steps = api.magic.steps(
-            out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, concurrency=concurrency, tell=lambda n, of: bar(n, of)
-        )
+        steps = api.magic.steps(out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, tell=lambda n, of: bar(n, of))
     write_all({output: steps.to_text(form)})
     say(text(steps, output))
     return int(bool(steps.judge) and steps.unjudged == len(steps.rows))

@@ -81,10 +81,10 @@ def _null(newest: Sequence[Result]) -> Iterator[Line]:
 
 def _blind(newest: Sequence[Result]) -> Iterator[Line]:
     """Say which benchmarks lack a run without images, which the vision-blind gap needs."""
-    blind = {(one.run.identity, one.described["base"]) for one in newest if one.described["kind"] == "blind"}
-    lacking = [one for one in newest if one.kind.index and not one.kind.needs_video and (one.run.identity, one.described["base"]) not in blind]
+    blind = {(one.run.identity, one.base) for one in newest if one.described["kind"] == "blind"}
+    lacking = [one for one in newest if one.kind.index and not one.kind.needs_video and (one.run.identity, one.base) not in blind]
     if lacking:
-        bases = list(dict.fromkeys(str(one.described["base"]) for one in lacking))
+        bases = list(dict.fromkeys(str(one.base) for one in lacking))
         said = f"no run without images of {_some(bases)}: the gap between seeing and not seeing is not known"
         yield Line("blind", "warning", said, _command(lacking[0], [f"{base}_blind" for base in bases]))
 

@@ -83,7 +83,7 @@ def write(
     return path
 
 
-def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None = None, name: str | None = None) -> None:
+def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None = None) -> None:
     """Check that ``write`` could write: the same refusals, except those that need the ids.
 
     Raises:
@@ -91,7 +91,7 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
     """
     manager = catalog.task_manager(include_path)
     source_of(manager, base)
-    check_name(manager, name or f"{base}_pruned", folder)
+    check_name(manager, f"{base}_pruned", folder)
 
 
 def _about(

@@ -10,12 +10,10 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lmms_patch import files
 from lmms_patch.harness.video.clip import Clip, Seconds
 from lmms_patch.harness.video.sound import Sound, SoundError
 
@@ -34,17 +32,6 @@ class Encoded:
 
     data: bytes
     lost: str | None = None
-
-
-def write(clip: Clip, path: Path) -> str | None:
-    """Write a clip as an mp4 file, whole or not at all; return why its sound was lost, as ``Encoded.lost``.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
-    encoded = encode(clip)
-    files.write(path, encoded.data)
-    return encoded.lost
 
 
 def encode(clip: Clip) -> Encoded:

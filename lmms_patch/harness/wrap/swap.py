@@ -64,7 +64,7 @@ class WrongImages:
             if doc_id not in self._donors:
                 own = self._look(doc_id)
                 usable = own is not None and bool(own.sizes)
-                self._donors[doc_id] = choose(doc_id, own, self._ring.candidates(doc_id), self._look) if usable and own is not None else None
+                self._donors[doc_id] = choose(own, self._ring.candidates(doc_id), self._look) if usable and own is not None else None
             return self._donors[doc_id]
 
     @cached_property

@@ -15,7 +15,7 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
 from lmms_patch.ask.references import own_question
-from lmms_patch.ask.spec import ASKING, KINDS, Key, WrapSpec
+from lmms_patch.ask.spec import KINDS, UNWRITTEN, Key, WrapSpec
 from lmms_patch.ask.subtitles import with_subtitles
 from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import View, pixels, views_of
@@ -227,11 +227,10 @@ class WrappedTask(Delegate):
     def dump_config(self) -> dict[str, Any]:
         """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
 
-        The host's response cache goes by this config. So options that say how much is asked, but change no view, are left out: a run with a
-        larger ``null`` must find the answers of an earlier run.
+        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
-        for name in ("null", "probe", *ASKING):
+        for name in UNWRITTEN:
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
@@ -676,8 +675,7 @@ class WrappedTask(Delegate):
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
-        of_wrong = scored[own:], answers[own:]
-        wrong = self._wrong_image(doc.doc_id, *of_wrong)
+        wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
         scored, answers = scored[:own], answers[:own]
         shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
         excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}

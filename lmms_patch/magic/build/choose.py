@@ -15,7 +15,20 @@ import numpy as np
 
 from lmms_patch.magic.build import gqa
 from lmms_patch.magic.build.gqa import DropError, Question, Scene
-from lmms_patch.magic.build.saliency import Rect, RegionSettings, candidates, hotspots, load_saliency, merge, remove_overlap, sample, synthesise
+from lmms_patch.magic.build.saliency import (
+    MOST_COVERED,
+    MOST_IOU,
+    SAME,
+    Rect,
+    RegionSettings,
+    candidates,
+    hotspots,
+    load_saliency,
+    merge,
+    remove_overlap,
+    sample,
+    synthesise,
+)
 from lmms_patch.magic.items import Box
 from lmms_patch.magic.rows import ALL_BOXES
 from lmms_patch.magic.sources import below
@@ -118,9 +131,9 @@ def _relevant(
         notes["objects"] = faults
     objects = [_Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
-    fresh = merge([one.rect for one in objects], [one.rect for one in spots], rules.merge)
+    fresh = merge([one.rect for one in objects], [one.rect for one in spots], SAME)
     boxes = [*objects, *(spots[at] for at in fresh)]
-    staying = remove_overlap([one.rect for one in boxes], rules.iou, rules.coverage, rules.keep)
+    staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED, rules.keep)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
         some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (", ..." if len(faults) > _NAMED else "")

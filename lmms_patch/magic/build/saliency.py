@@ -24,6 +24,8 @@ Rect = tuple[int, int, int, int]
 
 SCALES = ("peak", "full")
 KEEP = ("larger", "earlier")
+SAME, MOST_IOU, MOST_COVERED = 0.5, 0.5, 0.8
+"""The IoU from which on a hotspot is an object, whose box is kept; and what two boxes of a kind may share: their IoU, and of the smaller one."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,7 @@ class RegionSettings:
         scale: the meaning of 1: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the range of its pixel format.
         clean: side of the morphological element as a fraction of the image's shorter side; smaller specks are removed, smaller holes are closed.
         min_area: the smallest hotspot, as a fraction of the image (counting its pixels above the threshold, not its box).
-        merge: a hotspot whose IoU with an object is at least this is that object: the object's box is kept.
-        iou: two relevant boxes overlap too much where their IoU exceeds this; 1: never.
-        coverage: likewise where the covered fraction of the smaller box exceeds this; 1: never.
-        keep: which of two such boxes is kept: the ``larger`` (then the earlier), or the ``earlier``.
-        adversarial_iou: like ``iou``, between an adversarial and a relevant box; 0: no pixel in common.
-        adversarial_coverage: like ``coverage``, between an adversarial and a relevant box; 0: no pixel in common.
+        keep: which of two boxes that overlap too much is kept: the ``larger`` (then the earlier), or the ``earlier``.
         min_size: the shortest sides of an adversarial box, as a fraction of the image's width and height.
         max_size: the longest sides of an adversarial box, likewise.
         min_pixels: the shortest side of any adversarial box (pixels).
@@ -50,18 +47,13 @@ class RegionSettings:
     scale: str = "peak"
     clean: float = 0.012
     min_area: float = 0.002
-    merge: float = 0.5
-    iou: float = 0.5
-    coverage: float = 0.8
     keep: str = "larger"
-    adversarial_iou: float = 0.0
-    adversarial_coverage: float = 0.0
     min_size: float = 0.03
     max_size: float = 0.6
     min_pixels: int = 8
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "clean", "min_area", "merge", "iou", "coverage", "adversarial_iou", "adversarial_coverage", "min_size", "max_size"):
+        for name in ("threshold", "clean", "min_area", "min_size", "max_size"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise OptionError(f"{name} is {value!r}; allowed: a fraction from 0 to 1")
@@ -213,16 +205,11 @@ def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int,
 def candidates(objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[int, int], settings: RegionSettings) -> list[int]:
     """Return which objects can be adversarial: places in the list, ascending.
 
-    Such objects have the right size, overlap no relevant box more than allowed, and do not overlap each other too much. The paper filters by size
+    Such objects have the right size, share no pixel with a relevant box, and do not overlap each other too much. The paper filters by size
     last; here it is first. Otherwise a wall-sized object would remove every object before it, and then be removed itself.
     """
-    fit = [
-        at
-        for at, rect in enumerate(objects)
-        if right_size(rect, size, settings)
-        and not any(overlaps(rect, other, settings.adversarial_iou, settings.adversarial_coverage) for other in relevant)
-    ]
-    staying = remove_overlap([objects[at] for at in fit], settings.iou, settings.coverage, settings.keep)
+    fit = [at for at, rect in enumerate(objects) if right_size(rect, size, settings) and not any(shared(rect, other) for other in relevant)]
+    staying = remove_overlap([objects[at] for at in fit], MOST_IOU, MOST_COVERED, settings.keep)
     return [fit[at] for at in staying]
 
 

@@ -221,10 +221,10 @@ def _nothing(paths: Sequence[str], unlabelled: int) -> str:
     return f"{names}: no labels; write one a line, with {', '.join(KEYS)}"
 
 
-def _name(text: str, most: int = 80) -> str:
-    """Return a text of the file as a message can hold it: on one line, of at most ``most`` characters."""
-    text = printable(text[: most + 1])
-    return text if len(text) <= most else text[: most - 3] + "..."
+def _name(text: str) -> str:
+    """Return a text of the file as a message can hold it: on one line, of at most 80 characters."""
+    text = printable(text[:81])
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 # --- lines ----------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ Where a number is not defined, one convention holds everywhere:
 
 * An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision, as its F1 is 0 by its own
 formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and it agrees with the paper's Table 2:
-LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can cause. ``unused`` is the share
-of such items.
+LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can cause. ``regions_unused`` is
+the share of such items.
 * An item without a relevant box has no recall, and nothing that a precision could find. Such items are always **left out** of macro recall and F1,
-and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``no_relevant`` counts them. A 0 would punish
-a model for using no box where none is needed; a 1 would reward silence.
+and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``results.counts`` counts them. A 0 would
+punish a model for using no box where none is needed; a 1 would reward silence.
 * Micro numbers are ratios of sums, so such items simply add their counts. A denominator of 0 is not defined: None, with the reason.
 * Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported separately.
 
@@ -83,14 +83,6 @@ class MagiScore:
         precision_macro: mean over items (which ones: module docstring).
         recall_macro: mean over items.
         f1_macro: mean over items.
-        exhaustive: share of the items with a box on which all boxes were used (paper, 5.3). Where every box is relevant, that is full recall.
-        unused: share of the items with a box on which none was used.
-        invented: share of all items on which a box was named that does not exist.
-        invented_boxes: share of all distinct named boxes that do not exist.
-        items: number of items.
-        no_relevant: number of items without a relevant box.
-        no_boxes: number of items without any box.
-        precision_zero: number of items whose precision is 0 by convention: something relevant, nothing used.
     """
 
     precision_micro: Estimate
@@ -99,14 +91,6 @@ class MagiScore:
     precision_macro: Estimate
     recall_macro: Estimate
     f1_macro: Estimate
-    exhaustive: Estimate
-    unused: Estimate
-    invented: Estimate
-    invented_boxes: Estimate
-    items: int
-    no_relevant: int
-    no_boxes: int
-    precision_zero: int
 
 
 def score_item(used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()) -> ItemScore:
@@ -138,12 +122,11 @@ def score_item(used: Collection[int], relevant: Collection[int], count: int, inv
     return ItemScore(tp, fp, count - tp - fp - fn, fn, precision, recall, f1, exhaustive, len(set(invented)))
 
 
-_COLUMNS = ("tp", "fp", "fn", "p", "p_n", "r", "r_n", "f", "all", "none", "boxes", "invents", "invented", "n")
+_COLUMNS = ("tp", "fp", "fn", "p", "p_n", "r", "r_n", "f")
 
 
 def _row(item: ItemScore) -> list[float]:
     """Return the columns of an item that are summed, by ``_COLUMNS``."""
-    boxes = item.exhaustive is not None
     return [
         item.tp,
         item.fp,
@@ -153,12 +136,6 @@ def _row(item: ItemScore) -> list[float]:
         item.recall or 0.0,
         item.recall is not None,
         item.f1 or 0.0,
-        bool(item.exhaustive),
-        boxes and not item.used,
-        boxes,
-        item.invented > 0,
-        item.invented,
-        1.0,
     ]
 
 
@@ -169,10 +146,6 @@ _STATISTICS: tuple[tuple[str, dict[str, float], dict[str, float]], ...] = (
     ("precision_macro", {"p": 1}, {"p_n": 1}),
     ("recall_macro", {"r": 1}, {"r_n": 1}),
     ("f1_macro", {"f": 1}, {"r_n": 1}),
-    ("exhaustive", {"all": 1}, {"boxes": 1}),
-    ("unused", {"none": 1}, {"boxes": 1}),
-    ("invented", {"invents": 1}, {"n": 1}),
-    ("invented_boxes", {"invented": 1}, {"invented": 1, "tp": 1, "fp": 1}),
 )
 
 
@@ -210,10 +183,4 @@ def magiscore(
     for name, *sides in _STATISTICS:
         above, below = (rows @ [side.get(column, 0.0) for column in _COLUMNS] for side in sides)
         estimates[name] = intervals.ratio(above, below, labels, draws=draws, level=level, seed=seed)
-    return MagiScore(
-        **estimates,
-        items=len(items),
-        no_relevant=sum(not item.relevant for item in items),
-        no_boxes=sum(item.exhaustive is None for item in items),
-        precision_zero=sum(not item.used and item.relevant > 0 for item in items),
-    )
+    return MagiScore(**estimates)

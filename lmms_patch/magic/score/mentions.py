@@ -332,7 +332,7 @@ def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
         start, end, number = _r_number(inner)
         first, stop, again = Item(start, end, (number,), "digits"), inner.end(), "R"
     else:
-        item = _first_number(text, match, count, plural and not relevant)
+        item = _first_number(text, match)
         if item is None:
             return None
         first, stop, again = item, match.end(), "plural" if plural else "singular"
@@ -354,7 +354,7 @@ def _another_frame(text: str, match: re.Match[str]) -> bool:
     return bool(counts) or (match["word"][0].isascii() and not re.search(r"\s", joint))
 
 
-def _first_number(text: str, match: re.Match[str], count: int, plain_plural: bool) -> Item | None:
+def _first_number(text: str, match: re.Match[str]) -> Item | None:
     """Return the number after a region word, or None where it counts something else."""
     name = "plain" if match["plain"] is not None else "spelt"
     end = match.end(name)

@@ -20,7 +20,6 @@ from lmms_patch.magic.score.verdict_prompts import FULL, HEAL, NOTES, SHORT, STE
 
 NO_GOLD = "no gold answer to compare with"
 """The error of a verdict that needs no judge to be missing."""
-KINDS = ("short", "full", "heal", "steps")
 _LONG = 600
 """The most characters of a judge's reasons stored beside the verdict; the whole reply is stored too."""
 
@@ -51,7 +50,7 @@ class Inquiry:
     """A question to a judge.
 
     Attributes:
-        kind: one of ``KINDS``.
+        kind: ``short``, ``full``, ``heal`` or ``steps``.
         prompt: the text that is sent.
         count: number of verdicts that the reply must give.
         known: verdicts that need no judge (nothing was answered; there is no gold answer); empty: the judge is asked.
@@ -338,7 +337,6 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
 
 
 __all__ = [
-    "KINDS",
     "NO_GOLD",
     "VERSION",
     "Inquiry",

@@ -6,7 +6,6 @@ digest of each run's numbers, and ``update`` compares the numbers with the run's
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -476,11 +475,13 @@ def _of_its_files(run: Stored, base: str) -> Stored:
     for path in (Path(_absolute(file.path, base)) for file in run.files):
         if not path.is_file() or _hash(path) != run.sha256:
             continue
-        with contextlib.suppress(RecordError):  # the file of its objects may have gone
+        try:
             one = runs.read(path)
-            now = Stored(run.sha256, run.files, one.model, one.adapter, one.model_args, one.date, tuple(map(_result, one.results)))
-            same = _digest(_plain(now)) == _digest(_plain(run))
-            return dataclasses.replace(run, changed=False) if same else dataclasses.replace(now, results=remember(one))
+        except RecordError:  # the file of its objects may have gone
+            continue
+        now = Stored(run.sha256, run.files, one.model, one.adapter, one.model_args, one.date, tuple(map(_result, one.results)))
+        same = _digest(_plain(now)) == _digest(_plain(run))
+        return dataclasses.replace(run, changed=False) if same else dataclasses.replace(now, results=remember(one))
     if run.changed:
         told = f"the numbers of {clean(run.model)}, {clean(run.date)}, are not those that this board wrote, and the run's files are not at hand"
         raise RecordError(f"{NAME}: {told}; put them back where they were, or give --fresh to make the board anew from the runs that are given")
@@ -622,20 +623,20 @@ def _stored_result(result: Mapping[str, Any]) -> Result:
     for name, value in given["fingerprint"].items():
         if isinstance(value, (dict, list)) or (isinstance(value, float) and not bounds.is_number(value)):
             raise ValueError(f"fingerprint: {clean(name)} is no plain value")
-    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *KINDS[given["kind"]].sizes) for n in given["grids"]):
+    kind = KINDS[given["kind"]]
+    if not bounds.is_whole(given["docs"]) or not all(bounds.is_whole(n, *kind.sizes) for n in given["grids"]):
         raise ValueError("docs or grids that cannot be")
     if (metric := gone.PRIMARY.get(given["metric"])) in given["numbers"]:
         given |= {"metric": metric, "fingerprint": {**given["fingerprint"], "metric": metric}}
         given["numbers"] = {**given["numbers"], "score": given["numbers"][metric]}
     given["grids"] = tuple(given["grids"])
     given["numbers"] = {name: _checked(name, of_file(one)) for name, one in gone.kept(given["numbers"]).items()}
-    if missing := [name for name in _needed(given) if name not in given["numbers"]]:
+    if missing := [name for name in _needed(given, kind) if name not in given["numbers"]]:
         raise ValueError(f"numbers have no {missing[0]}")
     given["notes"] = {int(n): GridNotes(**{**notes, "fip": _finite("FIP", notes.get("fip"))}) for n, notes in given["notes"].items()}
     return Result(**given)
 
 
-def _needed(given: Mapping[str, Any]) -> list[str]:
-    """Return the numbers that every result of a kind has: the score, and of each grid with an index what it is made of."""
-    index = KINDS[given["kind"]].index
-    return ["score", *(f"{stem}{int(n)}" for n in given["notes"] if index for stem in ("mpp", index, "gap"))]
+def _needed(given: Mapping[str, Any], kind: Kind) -> list[str]:
+    """Return the numbers without which no result is shown: the score, and of each grid with an index MPP, index and gap."""
+    return ["score", *(f"{stem}{int(n)}" for n in given["notes"] if kind.index for stem in ("mpp", kind.index, "gap"))]

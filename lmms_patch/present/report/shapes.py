@@ -19,7 +19,7 @@ from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
 from lmms_patch.runs.failures import from_json, states_in_words
 from lmms_patch.runs.numbers import EXTRA
@@ -264,7 +264,7 @@ def label(name: str, entry: Entry) -> str:
     if name == "score":
         what = KINDS[entry.kind].shows
         return f"Score, {what}{' (FIP)' if what in ('full image', 'full clip') else ''}"
-    return (_PLAIN | _HIDDEN).get(name, name)
+    return (_PLAIN | _HIDDEN | catalogue.titles(entry.asked, entry.grids)).get(name, name)
 
 
 @dataclass(frozen=True)

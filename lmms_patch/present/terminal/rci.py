@@ -18,8 +18,7 @@ from lmms_patch.present.terminal import necessity
 from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
-from lmms_patch.runs import failures, reading
-from lmms_patch.runs.catalogue import columns
+from lmms_patch.runs import catalogue, failures, reading
 from lmms_patch.runs.numbers import EXTRA, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -363,8 +362,18 @@ def _grid_table(shown: Sequence[Shown]) -> Sheet:
     for n in grids:
         heads += [Column("", f"{reading.name(name, n, corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
     heads += [f"drop_{n}" for n in hidden]
+    more = _with_a_title(shown)
+    heads += more.values()
     rows = [[s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
-    return sheets.table(heads, rows)
+    return sheets.table(heads, [[*row, *(_estimate(s, name) for name in more)] for s, row in zip(shown, rows, strict=True)])
+
+
+def _with_a_title(shown: Sequence[Shown]) -> dict[str, str]:
+    """Return the numbers of the catalogue that have a column of their own, by name, each with its head."""
+    out: dict[str, str] = {}
+    for s in shown:
+        out |= catalogue.titles(s.kind, s.described["grids"])
+    return {name: title for name, title in out.items() if any(name in s.metrics for s in shown)}
 
 
 def _fip(shown: Shown) -> float | None:
@@ -547,7 +556,7 @@ def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
 def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     """Return one row per category of a task."""
     kind = analyzed.run.result.kind
-    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=columns(one, kind)) for name, one in analyzed.categories.items()}
+    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=catalogue.columns(one, kind)) for name, one in analyzed.categories.items()}
     rows = [_of(part.result, name) for name, part in parts.items()]
     needs = necessity.table(((s.name, s.analysis, s.words) for s in rows), width)
     return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from importlib import metadata
+from itertools import dropwhile
 
 import pytest
 
@@ -99,6 +100,16 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
 )
 def test_each_mistake_is_one_line(capsys, words, says):
     assert refused(capsys, *words).startswith(says)
+
+
+@pytest.mark.parametrize("gone", cli.GONE, ids=" ".join)
+def test_what_is_gone_says_in_one_line_what_to_do_instead(capsys, gone):
+    """Of an option the line names the option, with the value where only that is gone; else the command."""
+    assert main([*gone, *(["1"] if gone[-1].startswith("--") else [])]) == 2
+    printed = capsys.readouterr()
+    named = gone if not any(word.startswith("--") for word in gone) else list(dropwhile(lambda word: not word.startswith("--"), gone))
+    assert printed.err == f"lmms-patch: {' '.join(named)} is gone: {cli.GONE[gone]}\n"
+    assert not printed.out
 
 
 def test_a_message_of_several_lines_is_one(monkeypatch, capsys):

@@ -11,7 +11,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.app.commands import prune
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import OptionError
-from lmms_patch.tst.controls import CONTROLS, MATCHES, SHUFFLES
+from lmms_patch.tst.controls import CONTROLS, SHUFFLES
 from lmms_patch.tst.selection import BY, STRATEGIES
 
 
@@ -57,7 +57,7 @@ def test_words_that_are_written_out_are_those_that_are_checked():
     words = {name: get_args(field.annotation) for name, field in pruning.Arguments.model_fields.items()}
     assert words["by"] == (*BY, "locality")
     assert words["strategy"] == STRATEGIES
-    assert words["match"] == MATCHES
+    assert words["match"] == ("category", "format", "none")
     assert sorted(words["grouping"]) == sorted(get_args(Options.model_fields["grouping"].annotation))
     default = pruning.Arguments(task="toy")
     assert (default.controls, default.shuffles) == (CONTROLS, SHUFFLES)

@@ -180,11 +180,12 @@ def test_other_wrong_values_are_refused(files, name, change):
 
 def test_options_and_kinds_are_those_of_the_program():
     found = schemas.load("task-config")
-    options = found["$defs"]["TaskOptions"]
+    options = found["$defs"]["Options"]
     assert list(options["properties"]) == Options.names()
     assert sorted(options["properties"]["aggregation"]["additionalProperties"]["enum"]) == sorted(FORMS)
     assert sorted(SUFFIXES) == found["properties"]["kind"]["enum"] == schemas.load("patch")["properties"]["kind"]["enum"]
     Draft202012Validator(options).validate(WrapSpec("x", "rci", (3,)).described()["options"])
+    assert set(options["required"]) == set(Options.names()) - set(Options.LATE)
 
 
 def test_a_part_of_two_files_is_described_once():

@@ -112,7 +112,7 @@ def _go_on(script: str, doc: Mapping[str, Any], lost: bool) -> str:
     if script == "all":
         return "This sheet is hard to make out. I would need more light for it.\n**Answer**: unclear"
     if lost:
-        return f"As I said before. {' '.join(doc['wrong'])} I stand by it.\n{_answer(doc, number(doc), True)}"
+        return f"As I said before. {' '.join(doc['prefix'][doc['first'] - 1 :])} I stand by it.\n{_answer(doc, number(doc), True)}"
     return f"Wait, that was a mistake. {' '.join(doc['corrections'])} Now it is settled.\n{_answer(doc, number(doc), False)}"
 
 

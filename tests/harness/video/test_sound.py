@@ -13,6 +13,7 @@ from lmms_patch.harness.video import writing
 from lmms_patch.harness.video.clip import Sampling, shown
 from lmms_patch.harness.video.reading import read
 from lmms_patch.harness.video.sound import Sound
+from tests.harness.video.written import write
 from tests.making.videos import LOWEST, RATE, STEP, make, numbered, pitch, tone
 
 SECONDS = 12
@@ -27,7 +28,7 @@ def clip(request, tmp_path_factory):
 def heard(view_of_clip, tmp_path):
     """Return the sound of a clip after writing and reading, shape (channels, samples), and its rate."""
     path = tmp_path / "v.mp4"
-    assert writing.write(view_of_clip, path) is None
+    assert write(view_of_clip, path) is None
     blocks = []
     with av.open(str(path)) as container:
         stream = container.streams.audio[0]
@@ -97,7 +98,7 @@ def test_stretches_that_touch_share_nothing(clip):
 
 @pytest.mark.parametrize("view", [View("frame"), View("frames", 4)], ids=["frame", "frames"])
 def test_stills_are_silent(clip, tmp_path, view):
-    writing.write(shown(clip, view), tmp_path / "v.mp4")
+    write(shown(clip, view), tmp_path / "v.mp4")
     with av.open(str(tmp_path / "v.mp4")) as container:
         assert not container.streams.audio
 

@@ -1,6 +1,6 @@
 """Which option each view's answer names, in the records of whole runs: by what the model was told to say."""
 
-from lmms_patch.stats.donors import DONORS
+from lmms_patch.stats.habits import GOLDS
 from tests.harness.toys import Model, rows, run, write_task
 
 OPTIONS = "\nA. a cat\nB. a dog\nC. a car"
@@ -89,7 +89,7 @@ def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
     assert [one["doc_id"] for one in asked] == [one["patch"]["doc_id"] for one in samples if "exchanged" in one["patch"]]
     for record in asked:
         found = record["exchanged"]
-        assert len(set(found["to"])) == DONORS
+        assert len(set(found["to"])) == GOLDS
         assert record["doc_id"] not in found["to"]
         assert found["full"] == found["wrong_full"] == [float(golds[to] == "blue") for to in found["to"]]
         assert found["best"] == found["wrong_best"] == {"2": [float(golds[to] in told[1:]) for to in found["to"]]}

@@ -11,7 +11,7 @@ from PIL import Image
 from lmms_patch.errors import OptionError
 from lmms_patch.magic.build.builder import BuildSettings
 from lmms_patch.magic.build.gqa import BuildError
-from lmms_patch.magic.dataset import check
+from tests.magic.faults import check
 from tests.magic.worlds import QUESTIONS, SIZE, World, question, scene
 
 

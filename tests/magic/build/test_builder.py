@@ -16,7 +16,8 @@ from lmms_patch.magic.build import gqa
 from lmms_patch.magic.build.builder import JOURNAL, BuildSettings, Built, Progress
 from lmms_patch.magic.build.choose import Inputs, choose
 from lmms_patch.magic.build.gqa import BuildError, DropError
-from lmms_patch.magic.dataset import check, read
+from lmms_patch.magic.dataset import read
+from tests.magic.faults import check
 from tests.magic.worlds import LATTICE, QUESTIONS, SIZE, KilledError, World, contents, question, scene
 from tests.sizes import examples
 

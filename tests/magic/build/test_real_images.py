@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.magic.dataset import check, read
+from lmms_patch.magic.dataset import read
 from lmms_patch.magic.draw import draw, upright
+from tests.magic.faults import check
 from tests.places import SHARED
 
 DATA = SHARED

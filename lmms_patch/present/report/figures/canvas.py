@@ -160,11 +160,11 @@ def write_at(drawing: Any, x: float, y: float, text: str, size: float = SMALL, *
     return drawing.text(x, y, text, transform=drawing.dpi_scale_trans, fontsize=size, **more)
 
 
-def box(drawing: Any, x: float, y: float, side: float, said: str, tall: float | None = None, **looks: Any) -> None:
-    """Draw a rectangle that tells its number at a place in inches from the lower left; a square without a height."""
+def box(drawing: Any, x: float, y: float, side: float, said: str, **looks: Any) -> None:
+    """Draw a square that tells its number at a place in inches from the lower left."""
     from matplotlib.patches import Rectangle
 
-    drawing.add_artist(tip(Rectangle((x, y), side, side if tall is None else tall, transform=drawing.dpi_scale_trans, **looks), said))
+    drawing.add_artist(tip(Rectangle((x, y), side, side, transform=drawing.dpi_scale_trans, **looks), said))
 
 
 # --- legends --------------------------------------------------------------------------------------
@@ -248,9 +248,9 @@ def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said
     tip(where.plot(xs, ys, **style)[0], said, _SPAN)
 
 
-def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str], size: float = SIZE) -> None:
+def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str]) -> None:
     """Write the names of rows left of the axes; each tells its whole name."""
-    where.set_yticks(list(places), list(shown), fontsize=size)
+    where.set_yticks(list(places), list(shown), fontsize=SIZE)
     for tick, name in zip(where.yaxis.get_major_ticks(), whole, strict=True):
         tip(tick.label1, name)
 

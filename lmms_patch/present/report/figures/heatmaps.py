@@ -362,11 +362,11 @@ def model_looks(models: Sequence[str]) -> tuple[Any, Any]:
     return colour, shape
 
 
-def model_marks(models: Sequence[str], room: float = 2.6) -> list[Mark]:
+def model_marks(models: Sequence[str]) -> list[Mark]:
     """Return the legend that names each model's colour; empty for one model, and for more models than there are marks."""
     known = once(models)
     if not 1 < len(known) <= len(palette.MARKERS):
         return []
     colour, shape = model_looks(known)
     names = lettering.short(known)
-    return [Mark(lettering.fit(names[model], room, SMALL, 1), shape(model), colour(model)) for model in known]
+    return [Mark(lettering.fit(names[model], 2.6, SMALL, 1), shape(model), colour(model)) for model in known]

@@ -1,0 +1,118 @@
+"""Every number of a finished run has a row, a sentence and a place in the docs; and what a row gives is what the run wrote."""
+
+import re
+
+import pytest
+
+from lmms_patch.app.schemas import load
+from lmms_patch.ask.spec import KINDS
+from lmms_patch.runs import catalogue
+from lmms_patch.runs.run import read
+from scripts.docs.catalogue import PAGE, written
+from tests import stored
+from tests.places import ROOT
+
+PAGES = {"tst": "docs/tst.md", "magic": "docs/magic.md"}
+"""Where the numbers of a kind stand that are not made of an analysis."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """All results of the stored runs: those of every kind."""
+    folder = stored.unpack(tmp_path_factory.mktemp("stored"))
+    found = [result for path in sorted(folder.rglob("*_results.json")) for result in read(path).results]
+    assert {result.kind.name for result in found} >= {
+        "rci",
+        "pcri",
+        "crci",
+        "rotate",
+        "lowres",
+        "hidden",
+        "regions",
+        "trci",
+        "frames",
+        "tst",
+        "magic",
+    }
+    return found
+
+
+def test_the_page_has_every_row():
+    text = PAGE.read_text(encoding="utf-8")
+    assert written(text) == text, "python scripts/docs/catalogue.py --write"
+    for number in catalogue.NUMBERS:
+        assert f"| {number.help} |" in text
+        assert number.help.strip(" .") == number.help
+
+
+def test_every_number_of_a_run_has_a_row(results):
+    """A column is the native metric's, one over cells, one of the catalogue, or one that the page of its kind names."""
+    seen = set()
+    for result in results:
+        kind, native = result.kind, result.details.get("higher_is_better") or {}
+        rows = catalogue.named(kind, result.described["grids"])
+        page = (ROOT / PAGES[kind.name]).read_text(encoding="utf-8") if kind.name in PAGES else ""
+        for name in {*result.metrics, *result.measures} - {"records", "patch"}:
+            seen.add(name)
+            over_cells = re.fullmatch(rf"(?:({'|'.join(map(re.escape, native))})_)?(mpp|drop)(\d+|_relevant|_adversarial)", name) if native else None
+            plain = re.sub(r"_(low|high)$", "", name)
+            assert name in rows or plain in native or over_cells or (kind.name in PAGES and documented(plain, page)), (result.label, name)
+    assert len(seen) > 100
+
+
+def documented(name, page):
+    """Whether a page names a number, by itself or with the others of its kind (``magiscore_<kind>``)."""
+    return name in ("score", "chance", "n_failed", "n_docs") or re.search(rf"`[^`\n]*{re.escape(name.split('_')[0])}", page) is not None
+
+
+def test_columns_are_those_that_the_run_wrote(results):
+    compared = 0
+    for result in results:
+        if result.analysis is None:
+            continue
+        for name, value in catalogue.columns(result.analysis, result.kind).items():
+            if name in result.metrics and name not in ("n_failed", "n_null", "fip0"):  # earlier versions did not write what these are made of
+                assert result.metrics[name] == (None if value is None else pytest.approx(value)), (result.label, name)
+                compared += 1
+    assert compared > 500
+
+
+def test_numbers_that_tables_show_are_named_in_their_order(results):
+    """Those of the finest grid together, the score first."""
+    result = next(one for one in results if one.kind.name == "rci" and len(one.described["grids"]) > 1)
+    first, second = result.described["grids"][:2]
+    names = [name for name in result.measures if name in catalogue.named(result.kind, result.described["grids"])]
+    expected = ["score", "fip", "chance", "ceiling"]
+    expected += [f"{stem}{n}{end}" for n in (first, second) for stem, end in (("mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))]
+    assert names == expected
+
+
+def test_a_schema_says_what_each_number_is(results):
+    """Each column of the stored runs has one pattern at most, and the pattern's description is the row's."""
+    patterns = load("details")["patternProperties"]
+    for result in results:
+        if result.kind.name == "magic":
+            continue
+        for name, number in catalogue.named(result.kind, result.described["grids"]).items():
+            found = {one["description"] for pattern, one in patterns.items() if re.search(pattern, name)}
+            assert found == ({number.help} if name in result.metrics else found)
+
+
+def test_every_kind_has_names_of_its_own():
+    """Two numbers of a task never share a name."""
+    for kind in KINDS.values():
+        keys = catalogue.Keys(kind.sets((2, 3)), kind.points((2, 3)), (1, 2))
+        names = [number.named(kind, key) for number, key in catalogue.rows(kind, keys)]
+        assert len(names) == len(set(names)), kind.name
+
+
+def test_places_are_of_the_commonest_number_of_options(results):
+    """The rule of docs/rotate.md, by hand from the stored object."""
+    told = [result for result in results if (result.details.get("analysis") or {}).get("turned")]
+    assert told
+    for result in told:
+        places = result.details["analysis"]["turned"]["places"]
+        most = max(places, key=lambda count: (places[count]["docs"], -int(count)))
+        numbers = catalogue.columns(result.analysis, result.kind)
+        assert [numbers[f"rotate_at{place}"] for place in range(1, int(most) + 1)] == [one["value"] for one in places[most]["scores"]]
+        assert f"rotate_at{int(most) + 1}" not in numbers
