@@ -119,10 +119,10 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
     return Case(
         key or result.label,
         model or result.run.model,
-        result.described["base"],
+        result.base,
         result.label,
         result.kind.name,
-        result.described["metric"],
+        result.metric,
         result.measures,
         result.details.get("analysis") or {},
         size if isinstance(size, int) else None,

@@ -77,7 +77,7 @@ def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, r
 def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
     """Yield the numbers of a result as entries of ``evaluation_results``."""
     top = full_marks(result.analysis, result.described["options"].get("scale"))
-    metric = result.described["metric"]
+    metric = result.metric
     for name, one in result.measures.items():
         if one.value is None or name in ("score", "fip"):  # both are the primary metric under another name
             continue
@@ -121,7 +121,7 @@ def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
 def _eee_source(result: Result) -> dict[str, Any]:
     """Return the dataset of a result as Every Eval Ever names it."""
     config = result.run.configs[result.task]
-    base = clean(result.described["base"])
+    base = clean(result.base)
     if not is_hub(config.get("dataset_path")):
         return {"dataset_name": base, "source_type": "other"}
     split = split_of(config)
@@ -174,7 +174,7 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
 
 def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
     """Yield the numbers of a result for the Hub: name, id of the task, estimate."""
-    base, metric = result.described["base"], result.described["metric"]
+    base, metric = result.base, result.metric
     score = result.measures["score"]
     native = result.measures.get(metric, score)  # of one order, where the score is of every order of the options
     if result.kind.full and native.value is not None:
@@ -190,7 +190,7 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
 
 def _meaning(result: Result, name: str) -> str:
     """Say in a few words what a number is."""
-    if name == result.described["metric"]:
+    if name == result.metric:
         return f"{clean(name)}, {_harness(result.run)}'s own metric" if result.kind.full else f"{clean(name)} of a {result.kind.name} run"
     words = {"chance": "what an uninformed answer scores", "ceiling": "what the gold answers score"}
     starts = {
@@ -211,7 +211,7 @@ def _harness(run: Run) -> str:
 def _of_failures(result: Result, name: str) -> str:
     """Say what a number makes of failed calls, and what the native metric is with these docs; "" where no call failed."""
     analysis = result.details.get("analysis") or {}
-    failed, metric = failures.from_json(analysis.get("failed")), result.described["metric"]
+    failed, metric = failures.from_json(analysis.get("failed")), result.metric
     if failed is None:
         lost = ((result.details.get("magic") or {}).get("counts") or {}).get("failed")
         return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""

@@ -286,7 +286,7 @@ class Explorer:
 
     def seen(self, number: int, place: int) -> tuple[str, Seen | None]:
         """Return the base task of a doc, and which image its views show; None where they show none that is known (``Docs.seen``)."""
-        return self.tasks[number].main.result.described["base"], _docs(self.tasks[number].main).seen(place)
+        return self.tasks[number].main.result.base, _docs(self.tasks[number].main).seen(place)
 
 
 def open_runs(paths: Sequence[Path]) -> Explorer:
@@ -316,7 +316,7 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
         task.name = label if often[task.main.result.label] == 1 else f"{label} ({models[0 if task.sides[0] else 1]})"
         _check(task)
     ordered = sorted(tasks, key=lambda task: not task.main.result.kind.index)
-    bases = list(dict.fromkeys(task.main.result.described["base"] for task in ordered))
+    bases = list(dict.fromkeys(task.main.result.base for task in ordered))
     title = f"{', '.join(bases) if len(bases) < 4 else f'{len(bases)} benchmarks'} with {' and '.join(models)}"
     return Explorer(models, ordered, title, taken=taken, left_out=left_out)
 
@@ -329,8 +329,8 @@ def _blind_of(result: Result) -> Result | None:
 
 def _blind_beside(result: Result) -> Result | None:
     """Return the blind task that asks a task's docs in the same run, with or without its sample log; None where there is none."""
-    base = result.described["base"]
-    beside = (one for one in result.run.results if one.kind.name == "blind" and not one.place and one.described["base"] == base)
+    base = result.base
+    beside = (one for one in result.run.results if one.kind.name == "blind" and not one.place and one.base == base)
     return next(beside, None) if result.kind.index else None
 
 
@@ -382,7 +382,7 @@ def _check(task: Task) -> None:
     if len(known) == 2 and None not in known and known[0] != known[1]:
         raise RecordError(f"{task.name}: the two runs were asked different docs, or docs with different golds; explore each run by itself")
     notes = ["only one of the two runs has this task"] if len(known) < len(task.sides) else []
-    metric = task.main.result.described["metric"]
+    metric = task.main.result.metric
     if metric == "bypass":  # the host's mark of --predict_only
         notes.append("answers were written and not scored (--predict_only), so none is right or wrong")
     elif not task.main.result.higher_is_better:

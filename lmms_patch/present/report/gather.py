@@ -105,7 +105,7 @@ def gather(
 def _same_docs(one: Result, other: Result) -> bool:
     """Return whether two results are of the same docs of one benchmark, as far as they say."""
     ours, theirs = ((result.details.get("made") or {}).get("docs") for result in (one, other))
-    return one.described["base"] == other.described["base"] and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
+    return one.base == other.base and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
 
 def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Result | None:
@@ -233,7 +233,7 @@ def _read_magic(result: Result, examples: int, categories: bool) -> _Read:
 
 def _records(lines: Iterator[Line], out: _Read, picker: Picker) -> Iterator[Record]:
     """Yield the record of each line; count and pick as they pass."""
-    metric = out.result.described["metric"]
+    metric = out.result.metric
     for line in lines:
         record = line.record
         picker.see(line)
@@ -259,7 +259,7 @@ def _blind_scores(result: Result) -> dict[int, float] | None:
     """Return by doc id the scores of the base's blind task in the same run; None without."""
     described = result.described
     for other in result.run.results:
-        if other.kind.name == "blind" and other.described["base"] == described["base"] and other.filter == result.filter and other.log:
+        if other.kind.name == "blind" and other.base == described["base"] and other.filter == result.filter and other.log:
             return scores(other, described["metric"])
     return None
 

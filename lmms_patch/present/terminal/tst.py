@@ -69,7 +69,7 @@ def _row(result: Result) -> list[Cell]:
     others = (details["by_grouping"].get(name) for name in ("none", "text"))
     return [
         result.task,
-        str(result.described["metric"]),
+        str(result.metric),
         details["diagnostic"],
         head["accuracy"]["n"],
         f"{details['folds']} {_FOLDS[details['headline']]}",
