@@ -24,6 +24,7 @@ from lmms_patch.ask.spec import KINDS
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.runs import measures, reading
+from lmms_patch.runs.numbers import read
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.resample import Estimate
 
@@ -202,7 +203,7 @@ def leading(found: Mapping[str, Any]) -> Estimate | None:
     """Return the index at 3×3 to go by, as the tool tells it; None where the gate refuses it, or the kind has none."""
     if "rci3" not in found:
         return None
-    numbers, null = measures.of_analysis(found["analysis"], KINDS["rci"]), reading.null_of(found["analysis"]["grids"]["3"])
+    numbers, null = measures.of_analysis(read(found["analysis"]), KINDS["rci"]), reading.null_of(found["analysis"]["grids"]["3"])
     index = reading.headline(numbers["rci3"], numbers["rci3_adj"], null)
     return index if index is not None and index.value is not None else None
 

@@ -1,6 +1,7 @@
 """Every number under its name: the same as the run wrote, with its interval."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,7 +81,8 @@ def test_wildcards_take_rci_and_pcri_for_one():
     ],
 )
 def test_the_scale_of_a_mean_is_from_0_to_full_marks_or_unknown(analysis, options, marks):
-    assert full_marks(analysis, **options) == marks
+    sets = {key: SimpleNamespace(**grid) for key, grid in analysis.get("grids", {}).items()}
+    assert full_marks(SimpleNamespace(form=analysis["form"], ceiling=analysis["ceiling"], sets=sets), **options) == marks
 
 
 def test_text_only_numbers(tmp_path):
