@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.engine import Compared
 from lmms_patch.gate import judge, rules
 from lmms_patch.stats import paired
@@ -131,9 +132,14 @@ class Side:
         self.answers, self.clusters = answers, clusters
         self.result = SimpleNamespace(
             docs=len(answers.full),
-            described={"base": "toy", "metric": "acc", "options": {}},
+            base="toy",
+            metric="acc",
+            kind=KINDS["rci"],
+            grids=[2],
+            described={"options": {}},
             metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
             details={"analysis": {"form": "mean", "ceiling": 1.0}},
+            analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}),
         )
 
     def bounds(self, name: str) -> None:

@@ -31,7 +31,6 @@ from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.imported import TOOL
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import columns, failures, samples
 from lmms_patch.runs import numbers as outcome
@@ -40,7 +39,7 @@ from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, sets_in
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
-from lmms_patch.runs.results import objects_file, sample_log
+from lmms_patch.runs.results import IMPORTED, objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
@@ -408,7 +407,7 @@ class _Log:
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
         about = self.result.run.about
         counts, first = (about.get("n-samples") or {}).get(self.result.task), int(about.get("offset") or 0)
-        numbered = self.result.run.adapter != TOOL  # rows that were imported keep their own numbers
+        numbered = self.result.run.adapter != IMPORTED  # rows that were imported keep their own numbers
         if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts['effective']} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")

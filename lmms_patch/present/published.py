@@ -16,9 +16,9 @@ from lmms_patch import __version__
 from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
-from lmms_patch.rci.imported import TOOL
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.measures import full_marks
+from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.run import Result, Run, is_hub, split_of
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
@@ -205,7 +205,7 @@ def _meaning(result: Result, name: str) -> str:
 
 def _harness(run: Run) -> str:
     """Return the name of the program that asked the model."""
-    return "VLMEvalKit" if run.adapter == TOOL else "lmms-eval"
+    return "VLMEvalKit" if run.adapter == IMPORTED else "lmms-eval"
 
 
 def _of_failures(result: Result, name: str) -> str:

@@ -30,13 +30,12 @@ from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import NUMBERS, to_json
 from lmms_patch.runs.record import Record, hashed, log_digest
+from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, best_cell
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.vlmevalkit import FAILED, Benchmark, Scored
 from lmms_patch.text import line
 
-TOOL = "vlmevalkit"
-"""What stands in place of an adapter's name in a results file."""
 TURNED = "index % 1000000"
 """What stands as the name of the clusters' field where rows are questions with their options turned."""
 
@@ -196,8 +195,8 @@ def _results(model: str, date: str, made: Sequence[_Task]) -> dict[str, Any]:
         "configs": described,
         "n-samples": counts,
         "higher_is_better": {one.spec.name: {one.metric: True} for one in made},
-        "config": {"model": TOOL, "model_args": None, "limit": None},
-        "model_source": TOOL,
+        "config": {"model": IMPORTED, "model_args": None, "limit": None},
+        "model_source": IMPORTED,
         "model_name": model,
         "date": date,
     }

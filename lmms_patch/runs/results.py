@@ -24,6 +24,8 @@ _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASK
 OBJECTS_SCHEMA = 1
 """Of the file beside a results file that has the long objects of its tasks."""
 
+IMPORTED = "vlmevalkit"
+"""What stands in place of an adapter's name in the results file of a run that was imported."""
 _RESULTS = "[0-9]*_results.json"
 _OF_RUNS = (_RESULTS, "[0-9]*_patch.json", "[0-9]*_samples_*.jsonl", "[0-9]*_samples_*.parquet")
 """How the files of a run are named: they begin with its date."""

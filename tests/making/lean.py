@@ -185,6 +185,8 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
 
 def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **config):
     """Write a run; ``change`` may alter the results file's content before it is written."""
+    first = config.get("offset", 0)
+    tasks = [(results, told, [{**record, "doc_id": record["doc_id"] + first} for record in records]) for results, told, records in tasks]
     made = {records[0]["task"]: (results, told, lines_of(records) if logs else None) for results, told, records in tasks}
     about = {"model_name": model, "config": {"model": "hf", "model_args": "", "limit": None, **config}, "start_time": next(STARTS)}
     about |= {"n-shot": dict.fromkeys(made, 0), "versions": dict.fromkeys(made, 1.0), "system_instruction_sha": None}

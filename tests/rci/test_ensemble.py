@@ -105,7 +105,7 @@ def test_a_model_whose_gate_fails_is_named_and_left_out(tmp_path, capsys):
     assert (one.raw.mean.low, one.raw.mean.high) == (one.raw.of["org/a"].low, one.raw.of["org/a"].high)
     assert (one.raw.sd, one.other) == (None, None)
     assert main(["analyze", "--ensemble", *map(str, folders)]) == 0
-    assert "the mean of rci2 leaves out org/blind (" in " ".join(capsys.readouterr().out.split())
+    assert "the mean of RCI_2 leaves out org/blind (" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_interval_of_the_corrected_index_is_no_narrower_than_its_models_on_average(found):

@@ -245,7 +245,7 @@ def test_people_see_that_scores_are_of_every_order(runs):
     assert result.metrics["acc"] > result.measures["fip"].value
     assert f"{grid['fip']:.3f}" in row
     assert f"{grid['mpp']['value']:.3f}" in row
-    assert any("sheet (CRCI" in one.text for one in shown.findings)
+    assert any("sheet (luck-corrected CRCI" in one.text for one in shown.findings)
 
 
 def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
@@ -257,7 +257,7 @@ def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
     assert [row["rank_first"] for row in rows if row["kind"] == "crci"] == ["1", "2"]
     api.report([runs], tmp_path / "report")
     told = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
-    assert "RCI / PCRI / CRCI" in told
+    assert "CRCI / RCI</th>" in told
     assert "sheet, every order" in told
 
 

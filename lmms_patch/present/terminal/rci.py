@@ -232,8 +232,9 @@ def _or_na(cell: Cell) -> Cell:
 
 def _shown_table(shown: Sequence[Shown]) -> Sheet:
     """Return one row per task that does not show the whole image: what it shows in its place, and the score on that."""
-    grids = sorted({n for s in shown if s.kind.swapped for n in s.described["grids"]})
-    heads: list[str | Column] = ["task", "shown", "metric", "docs", "chance", "score", *(f"best of {KINDS['swap'].cells(n)} cells" for n in grids)]
+    swapped = [s for s in shown if s.kind.swapped]
+    grids = sorted({n for s in swapped for n in s.described["grids"]})
+    heads: list[str | Column] = ["task", "shown", "metric", "docs", "chance", "score", *(f"best of {swapped[0].kind.cells(n)} cells" for n in grids)]
     rows: list[list[Cell]] = []
     for s in shown:
         sizes = "" if s.kind.swapped else ", ".join(map(s.words.size, s.described["grids"]))

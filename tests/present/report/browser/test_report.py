@@ -1,6 +1,7 @@
 """The report's page in a real browser: opened from disk, network off. Every test also asserts silence (``conftest.open_page``)."""
 
 import itertools
+import re
 
 import pytest
 
@@ -26,7 +27,7 @@ def values(page, table, number):
 
 
 def head(page, table, name):
-    return page.locator(f"#{table} thead th", has_text=name)
+    return page.locator(f"#{table} thead th", has_text=re.compile(rf"^\s*{re.escape(name)}"))
 
 
 def unfold(page, name):
