@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import outputs
 import pyarrow.parquet as parquet
 
 from lmms_patch.app import api
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
-from lmms_patch.runs import measures, reading
-from lmms_patch.runs.numbers import read
+from lmms_patch.runs import reading
+from lmms_patch.runs import run as runs
+from lmms_patch.runs.run import Result
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.resample import Estimate
 
@@ -199,28 +197,28 @@ def line(run: Path) -> str:
     return picture(680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
 
 
-def leading(found: Mapping[str, Any]) -> Estimate | None:
+def leading(found: Result) -> Estimate | None:
     """Return the index at 3×3 to go by, as the tool tells it; None where the gate refuses it, or the kind has none."""
-    if "rci3" not in found:
+    numbers = found.measures
+    if "rci3" not in numbers:
         return None
-    numbers, null = measures.of_analysis(read(found["analysis"]), KINDS["rci"]), reading.null_of(found["analysis"]["grids"]["3"])
-    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], null)
+    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], reading.null_of(found.details["analysis"]["grids"]["3"]))
     return index if index is not None and index.value is not None else None
 
 
 def gate(run: Path) -> str:
     """Draw for each task the score of the full image against what is needed, and against the wrong image."""
-    shown = {task.removesuffix("_rci"): found for task, found in results(run).items() if "rci3" in found}
+    shown = {task.removesuffix("_rci"): found for task, found in results(run).items() if "rci3" in found.measures}
     left, wide, top, step = 150, 420, 76, 32
     out = [text(20, 30, "Does the full image beat chance, and a wrong image?", "big", "start")]
     out += ['<circle class="dot" cx="26" cy="50" r="5"/>', text(38, 54, "full image", "quiet", "start")]
     out += ['<path class="line" stroke-width="3" d="M126 43v14"/>', text(134, 54, "chance and its margin", "quiet", "start")]
     out += ['<rect class="line" x="290" y="44" width="12" height="12"/>', text(310, 54, "a wrong image", "quiet", "start")]
     for i, (task, found) in enumerate(shown.items()):
-        y, passed = top + 16 + i * step, found["analysis"]["gate"]
+        y, passed = top + 16 + i * step, found.details["analysis"]["gate"]
         out += [text(left - 12, y + 4, task, "", "end"), f'<path class="dash" d="M{left} {y}h{wide}"/>']
         out.append(f'<path class="line" stroke-width="3" d="M{left + wide * passed["threshold"]:.1f} {y - 9}v18"/>')
-        out.append(f'<rect class="line" x="{left + wide * found["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>')
+        out.append(f'<rect class="line" x="{left + wide * found.metrics["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>')
         out.append(f'<circle class="dot" cx="{left + wide * passed["fip"]:.1f}" cy="{y}" r="5"/>')
         verdict = "valid" if passed["valid"] else "near chance" if passed["fip"] < passed["threshold"] else "does not look"
         out.append(text(left + wide + 14, y + 4, verdict, "right" if passed["valid"] else "wrong", "start"))
@@ -229,10 +227,10 @@ def gate(run: Path) -> str:
     return picture(690, bottom + 24, "Full image, chance and wrong image by task", out)
 
 
-def results(run: Path) -> dict[str, dict[str, Any]]:
-    """Return by task what the results file of the run says of it."""
+def results(run: Path) -> dict[str, Result]:
+    """Return the results of a run by task."""
     (file,) = run.glob("*_results.json")
-    return {task: found["patch,none"] for task, found in json.loads(file.read_text())["results"].items() if found.get("patch,none")}
+    return {found.task: found for found in runs.read(file).results}
 
 
 def folds(run: Path) -> str:
