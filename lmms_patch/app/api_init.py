@@ -316,10 +316,10 @@ def task(
 
 
 def _checked(name: str, option: str) -> str:
-    """Return the name of a new task.
+    """Check a name that the user gives a new task, and return it.
 
     Raises:
-        OptionError: it cannot be a name.
+        OptionError: the name holds a character that task names cannot have.
     """
     if not _NAME.fullmatch(name):
         raise OptionError(f"{option} {name!r}: must be letters, digits, '_', '-' and '.', such as my_gqa_rci3")

@@ -84,7 +84,7 @@ class Audit:
 
 
 def check(result: Result, *, intervals: bool = True, stored: bool = False) -> tuple[str, ...]:
-    """Check the numbers of a result as ``audit`` does, and return what could not be checked, in words."""
+    """Run ``audit``, and return only the sentences about what could not be checked."""
     return audit(result, intervals=intervals, stored=stored).unchecked
 
 
@@ -589,7 +589,7 @@ class _Log:
         )
 
     def _spread(self, metric: str) -> float | None:
-        """Return the standard error of the mean of a metric's items, as lmms-eval computes it; None where the log does not hold these items."""
+        """Compute the standard error of a metric as lmms-eval does: deviation of scores by √docs; None where the log lacks scores."""
         items = self._items(metric)
         return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
 
@@ -672,7 +672,7 @@ _KEYED = ("grids", "sets", "mean", "floors", "curve", "drops", "places", "share"
 _LEFT_OUT = (*Analysis.LEFT_OUT, *Luck.LEFT_OUT)
 """Parts that are left out where they say nothing."""
 _LATER = ("asked", "full_pass", "copies", "withheld")
-"""Parts of an analysis or a cross-validation that earlier versions did not have, and that are null in their runs; nor had they a necessity map."""
+"""Keys that the first version did not write. Where a run lacks one of them, the number computed again must be null."""
 
 
 def missing_rank(ids: Sequence[int]) -> str:

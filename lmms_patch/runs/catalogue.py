@@ -30,11 +30,12 @@ class Absent(Enum):
 ABSENT = Absent.ABSENT
 Value = Estimate | float | int | None
 Get = Callable[[Analysis, Key], Value | Absent]
+Of = Callable[["Kind", "Keys"], Iterable[Key | None]]
 
 
 @dataclass(frozen=True)
 class Keys:
-    """What a task has numbers of.
+    """The sets, points and places of a task: each of its numbers is of the whole task, or of one of these keys.
 
     Attributes:
         sets: grids, or sets of boxes, that have an index.
@@ -46,16 +47,21 @@ class Keys:
     points: Sequence[Key] = ()
     places: Sequence[int] = ()
 
+    @classmethod
+    def asked(cls, kind: Kind, grids: Iterable[int], places: Sequence[int] = ()) -> Keys:
+        """Return the keys of a task of a kind that was asked these grids."""
+        return cls(kind.sets(grids), kind.points(grids), places)
+
 
 @dataclass(frozen=True)
 class Number:
-    """A number, or one of each key.
+    """A number of a task, such as FIP; or a family of numbers, such as the RCI of each grid.
 
     Attributes:
         name: what it is called; ``{index}``, ``{kind}`` and ``{key}`` stand for the names of the task's index and kind, and for the key.
         help: what it is, in one sentence (docs/metrics.md).
-        of: from kind and keys to those keys that it is of; one None where it is a single number; nothing where the kind does not have it.
-        get: the number in an analysis: an estimate; or where it has no interval, a value.
+        of: from the kind and keys of a task to the keys of the family; to one None for a single number; to nothing if the kind lacks the number.
+        get: takes the number of a key from an analysis: an estimate, or a value where there is no interval.
         ends: which ends of its interval are columns of the results file; empty where it has none.
         columns: whether it is a column of the results file.
         listed: whether lmms-eval's own table has a row of it.
@@ -69,7 +75,7 @@ class Number:
 
     name: str
     help: str
-    of: Callable[[Kind, Keys], Iterable[Key | None]]
+    of: Of
     get: Get
     _: dataclasses.KW_ONLY
     ends: tuple[Literal["low", "high"], ...] = ()
@@ -90,12 +96,9 @@ def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return (None,)
 
 
-def _if_indexed(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,) if kind.prefix else ()
-
-
-def _if_full(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,) if kind.full else ()
+def _once(flag: str) -> Of:
+    """Return the keys of a single number: one None for kinds with a flag of ``Kind`` (``full``, ``regions``, ...), nothing for others."""
+    return lambda kind, keys: (None,) if getattr(kind, flag) else ()
 
 
 def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
@@ -106,24 +109,12 @@ def _boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.sets if kind.regions else ()
 
 
-def _once_with_boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,) if kind.regions else ()
-
-
 def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.points
 
 
 def _drops(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.points if kind.full else ()
-
-
-def _once_hidden(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,) if kind.hides else ()
-
-
-def _once_turned(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,) if kind.turns else ()
 
 
 def _places(kind: Kind, keys: Keys) -> Iterable[Key | None]:
@@ -154,9 +145,9 @@ def _chance(analysis: Analysis) -> Estimate:
     return Estimate(chance.value, None, None, None, docs, docs, 0, reason=chance.reason or NO_INTERVAL)
 
 
-def _turned(name: str) -> Get:
-    """Return what gives a number of the docs that are asked in every order of their options."""
-    return lambda analysis, key: ABSENT if analysis.turned is None else getattr(analysis.turned, name)
+def _part(part: str, name: str) -> Get:
+    """Return a function that takes a number from a part of an analysis (``regions``, ``turned``, ``hidden``); ABSENT where there is no such part."""
+    return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
 def placed(analysis: Analysis) -> Placed | None:
@@ -190,21 +181,21 @@ _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 NUMBERS = (
     Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("fip", "Full Image Performance: the same on full images", _if_full, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number("fip", "Full Image Performance: the same on full images", _once("full"), lambda a, k: a.fip, columns=False, measured=True, better=True),
     Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
     Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
     Number(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
-        _if_indexed,
+        _once("has_index"),
         lambda a, k: a.gate.number,
         scale="count",
         listed=True,
     ),
     Number("n_docs", "docs with the primary metric and an answer to their first view", _always, lambda a, k: a.n_docs, scale="count"),
     Number("n_failed", "docs with a failed call, of all that were asked", _always, lambda a, k: a.failed.docs if a.failed else 0, scale="count"),
-    Number("n_null", "docs that were also asked on another doc's image", _if_indexed, lambda a, k: _wrong(a, "docs"), scale="count"),
-    Number("fip0", "the native metric of the answers to whole wrong images", _if_indexed, lambda a, k: _wrong(a, "other")),
+    Number("n_null", "docs that were also asked on another doc's image", _once("has_index"), lambda a, k: _wrong(a, "docs"), scale="count"),
+    Number("fip0", "the native metric of the answers to whole wrong images", _once("has_index"), lambda a, k: _wrong(a, "other")),
     Number(
         "mpp{key}",
         "Maximum Patch Performance: the native metric over each doc's best cell, segment or box",
@@ -258,47 +249,45 @@ NUMBERS = (
     _Shown(
         "regions_best",
         "best relevant less best adversarial box, over docs with both",
-        _once_with_boxes,
-        lambda a, k: ABSENT if a.regions is None else a.regions.best,
+        _once("regions"),
+        _part("regions", "best"),
         scale="difference",
     ),
     _Shown(
         "regions_even",
         "the best of equally many boxes of each set, likewise",
-        _once_with_boxes,
-        lambda a, k: ABSENT if a.regions is None else a.regions.even,
+        _once("regions"),
+        _part("regions", "even"),
         scale="difference",
     ),
     _Shown(
         "regions_mean",
         "one box of each set drawn at random, likewise",
-        _once_with_boxes,
-        lambda a, k: ABSENT if a.regions is None else a.regions.average,
+        _once("regions"),
+        _part("regions", "average"),
         scale="difference",
     ),
-    Number(
-        "n_both", "docs with usable boxes of both sets", _once_with_boxes, lambda a, k: ABSENT if a.regions is None else a.regions.both, scale="count"
-    ),
+    Number("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both"), scale="count"),
     _Shown(
         "rotate_every",
         "the circular score: the metric over each doc's worst order of its options",
-        _once_turned,
-        _turned("every"),
+        _once("turns"),
+        _part("turned", "every"),
         better=True,
     ),
     _Shown(
         "rotate_once",
         "the metric in the docs' own order, over the docs of `rotate_every`",
-        _once_turned,
-        _turned("once"),
+        _once("turns"),
+        _part("turned", "once"),
         better=True,
     ),
-    _Shown("rotate_mean", "the mean over all orders, over the same docs", _once_turned, _turned("mean"), better=True),
+    _Shown("rotate_mean", "the mean over all orders, over the same docs", _once("turns"), _part("turned", "mean"), better=True),
     _Shown(
         "rotate_lost",
         "`rotate_once` less `rotate_every`, paired by doc",
-        _once_turned,
-        _turned("lost"),
+        _once("turns"),
+        _part("turned", "lost"),
         scale="difference",
         better=True,
     ),
@@ -309,9 +298,9 @@ NUMBERS = (
         _at_place,
         better=True,
     ),
-    Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once_turned, _turned("guess"), listed=True),
-    Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once_turned, _p, scale="p", listed=True),
-    Number("n_rotated", "docs that are asked in every order, each with a score", _once_turned, _turned("docs"), scale="count", listed=True),
+    Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once("turns"), _part("turned", "guess"), listed=True),
+    Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once("turns"), _p, scale="p", listed=True),
+    Number("n_rotated", "docs that are asked in every order, each with a score", _once("turns"), _part("turned", "docs"), scale="count", listed=True),
     _Shown(
         "{kind}{key}",
         "the native metric at that number of frames or reduction, or with such boxes hidden",
@@ -331,18 +320,18 @@ NUMBERS = (
     _Shown(
         "drop_extra",
         "how much further the metric falls with the relevant boxes hidden than with the adversarial ones, over docs with both",
-        _once_hidden,
-        lambda a, k: ABSENT if a.hidden is None else a.hidden.extra,
+        _once("hides"),
+        _part("hidden", "extra"),
         scale="difference",
         better=True,
     ),
-    Number("n_both", "docs with usable boxes of both sets", _once_hidden, lambda a, k: ABSENT if a.hidden is None else a.hidden.both, scale="count"),
+    Number("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both"), scale="count"),
 )
 """All numbers of an analysis, in the order in which tables show them."""
 
 
 def keys_of(analysis: Analysis) -> Keys:
-    """Return what an analysis has numbers of."""
+    """Return the keys of an analysis: its sets of views, points and places."""
     known = placed(analysis)
     points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
     return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
@@ -357,7 +346,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the columns of a task in a results file, by name; the ends of an interval follow the number.
+    """Return the numbers that a results file has as columns, by column name; ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
 
     Args:
         analysis: the numbers.
@@ -377,7 +366,7 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
 
 def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
     """Return the names of our rows in lmms-eval's table; places of the gold are not known before docs are."""
-    keys = Keys(kind.sets(grids), kind.points(grids))
+    keys = Keys.asked(kind, grids)
     return [number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)]
 
 
@@ -388,21 +377,21 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
         kind: of the task.
         grids: that it was asked.
     """
-    keys = Keys(kind.sets(grids), kind.points(grids), range(1, MOST + 1))
+    keys = Keys.asked(kind, grids, range(1, MOST + 1))
     found = {number.named(kind, key): number for number, key in rows(kind, keys)}
     return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
 
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    keys = Keys(kind.sets(grids), kind.points(grids))
+    keys = Keys.asked(kind, grids)
     found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
     return {name: key for name, key in found.items() if isinstance(key, int)}
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
     """Return the titles of a task's numbers by name, as far as rows have one."""
-    keys = Keys(kind.sets(grids), kind.points(grids))
+    keys = Keys.asked(kind, grids)
     return {number.named(kind, key): number.title.format(key=key) for number, key in rows(kind, keys) if number.title}
 
 
@@ -444,11 +433,14 @@ def without_interval(value: float | None, docs: int, reason: str = "") -> Estima
 
 
 def documented() -> dict[str, str]:
-    """Return what each number is by what docs/metrics.md calls it: ``<n>`` stands for its key, several names are those of several kinds."""
+    """Return the rows of the table in docs/metrics.md: the names of a number, with ``<n>`` for its key, and what the number is."""
     out: dict[str, list[str]] = {}
     for number in NUMBERS:
-        names = dict.fromkeys(number.name.format(index=kind.prefix, kind=kind.name, key="<n>") for kind in KINDS.values() if _has(number, kind))
-        ends = "; " * bool(number.ends) + ", ".join(f"`_{side}`" for side in number.ends)
+        names = list(dict.fromkeys(number.name.format(index=kind.prefix, kind=kind.name, key="<n>") for kind in KINDS.values() if _has(number, kind)))
+        sides = list(number.ends)
+        if not (number.columns or number.measured):  # only the ends of its interval have a name
+            names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
+        ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
         out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
     return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
 
@@ -469,8 +461,7 @@ def schema() -> dict[str, Any]:
 
 def _has(number: Number, kind: Kind) -> bool:
     """Return whether a kind may have a number."""
-    grids = kind.sizes[:1]
-    return bool(list(number.of(kind, Keys(kind.sets(grids), kind.points(grids), (1,)))))
+    return bool(list(number.of(kind, Keys.asked(kind, kind.sizes[:1], (1,)))))
 
 
 def _has_parts(kind: Kind, name: str) -> bool:

@@ -18,7 +18,7 @@ PRIMARY = {"self_heal_words": "acc_synonym"}
 
 
 def instead(name: str) -> str:
-    """Say what takes the place of a number; empty where the number is still computed.
+    """Return the advice for a number that was removed, such as "use self_heal, ..."; empty for all other names.
 
     >>> instead("rci3_adj"), instead("rci3_adj_blind_low")[:14]
     ('', 'use ..._adj, w')

@@ -25,7 +25,8 @@ Rect = tuple[int, int, int, int]
 SCALES = ("peak", "full")
 KEEP = ("larger", "earlier")
 SAME, MOST_IOU, MOST_COVERED = 0.5, 0.5, 0.8
-"""The IoU from which on a hotspot is an object, whose box is kept; and what two boxes of a kind may share: their IoU, and of the smaller one."""
+"""Limits on how far two boxes overlap. A hotspot and an object whose IoU reaches SAME are one region, which keeps the object's box. Two boxes of one
+kind have an IoU of at most MOST_IOU, and at most MOST_COVERED of the smaller box lies in the larger one."""
 
 
 @dataclass(frozen=True)
