@@ -163,13 +163,13 @@ def test_a_finished_run_gives_the_same_numbers_again(live):
         assert recompute(run, Changes(draws=500)).metrics["chance"] == again.metrics["chance"]
 
 
-def as_then(value):
-    """A part of a record without what the version of the stored run did not say: which candidate an answer names."""
+def apart(value):
+    """Return a part of a record without what depends on the run's other docs: which of their golds an answer names, how it fits them."""
     if isinstance(value, list):
-        return [as_then(one) for one in value]
+        return [apart(part) for part in value]
     if not isinstance(value, dict):
         return value
-    return {key: as_then(one) for key, one in value.items() if key not in ("names", "misread", "candidates", "gold_at", "exchanged")}
+    return {key: apart(part) for key, part in value.items() if key not in ("names", "misread", "candidates", "gold_at", "exchanged")}
 
 
 def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, live):
@@ -180,7 +180,7 @@ def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, 
         assert set(new) == set(range(DOCS))
         for doc, line in new.items():
             before, views = old[doc], 1 + 4 + 9
-            assert {key: as_then(line["patch"][key]) for key in own} == {key: before["patch"][key] for key in own}
+            assert apart({key: line["patch"][key] for key in own}) == apart({key: before["patch"][key] for key in own})
             assert [line[key] for key in ("input", "target", "acc", "doc_hash")] == [before[key] for key in ("input", "target", "acc", "doc_hash")]
             assert line["filtered_resps"][:views] == before["filtered_resps"][:views]
             assert len(line["filtered_resps"]) == views * (1 + ("wrong_image" in line["patch"]))
