@@ -142,7 +142,7 @@ def _filled(sheet: Any) -> list[tuple[Any, ...]]:
     return [row for row in sheet.iter_rows(values_only=True) if row]
 
 
-def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Return rows with the text of each formula that has no value in the file.
 
     What a model wrote is stored as a formula where it begins with ``=``. A score that is one is refused as no number.
@@ -154,7 +154,7 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
         _, *written = _filled(book[sheet])
     finally:
         book.close()
-    return [[text if value is None else value for value, text in zip(row, texts, strict=True)] for row, texts in zip(rows, written, strict=True)]
+    return [tuple(text if value is None else value for value, text in zip(row, texts, strict=True)) for row, texts in zip(rows, written, strict=True)]
 
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
