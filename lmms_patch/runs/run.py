@@ -244,12 +244,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A result, and what it is called where several are shown.
+    """A result with the names that it is shown under, for a place that shows several results.
 
     Attributes:
         result: the result.
-        model: what its model is called; another model has another name.
-        label: what tells the result from every other one, such as its place in a page.
+        model: the model's name as it is shown (``labels``).
+        label: the text that tells the result from the other results of that place: the name of its task, or the key that a page links to.
     """
 
     result: Result
