@@ -227,6 +227,18 @@ class JudgedBounds(Struct):
     unjudged: Count
 
 
+class LeftOut(Struct, frozen=True):
+    """What of a MAGIC dataset is not asked.
+
+    Attributes:
+        items: items that cannot be used; null: the run does not say
+    """
+
+    MORE: ClassVar[bool] = True
+
+    items: Count | None = None
+
+
 class MagicNumbers(Struct):
     """The numbers of a MAGIC task (docs/magic.md).
 
@@ -237,6 +249,7 @@ class MagicNumbers(Struct):
         by_type: the same by type of question
         counts: docs that a convention touches
         bounds: by metric, of numbers by the judge that lack verdicts; absent in older files
+        judged_by: how the judge was asked
     """
 
     MORE: ClassVar[bool] = True
@@ -249,6 +262,10 @@ class MagicNumbers(Struct):
     warnings: list[str]
     by_type: dict[str, dict[str, Estimate]] | None = None
     bounds: dict[str, JudgedBounds] | UnsetType = UNSET
+    dataset: str | None = None
+    seed: int | None = None
+    left_out: LeftOut = LeftOut()
+    judged_by: dict[str, Any] = {}
 
 
 class FramesRead(Struct):
