@@ -216,11 +216,17 @@ def test_verdicts_against_a_guess_and_a_constant(details, state, says):
 
 
 def test_a_gain_that_needs_copies_is_told():
+    """With a source named, copies are of other images; without one they may be the same doc twice."""
     texts = {"different": 60, "repeated": 38, "conflicting": 0}
-    both = {"none": grouped(above=estimate(0.2, 0.1, 0.3), p=0.001)}
-    for low, needed in ((-0.05, True), (0.05, False)):
-        task = task_of(texts=texts, by_grouping={**both, "text": grouped(0.4, estimate(0.1, low, 0.3))})
-        assert notes(task)[0].endswith("; only where a copy of the question is among the training docs") is needed
+    beyond, only = (
+        grouped(above=estimate(0.2, 0.1, 0.3), p=0.001),
+        "only where a copy of the question is among the training docs (0.400 without copies)",
+    )
+    for name, low, state in (("none", -0.05, "copied"), ("source", -0.05, "learned"), ("none", 0.05, "learned")):
+        task = task_of(texts=texts, headline=name, by_grouping={name: beyond, "text": grouped(0.4, estimate(0.1, low, 0.3))})
+        found = text_only.verdict(task.details["tst_details"])
+        assert found.state == state
+        assert (only in found.sentence) is (low < 0)
 
 
 def test_with_many_categories_shuffled_golds_are_the_null():
