@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis, Grid, Placed
+from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
@@ -70,7 +70,9 @@ class Number:
             of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
-        title: the head of its column in ``lmms-patch show --wide``, and its label on pages; empty where these have words for it.
+        title: the head of its column in ``lmms-patch show --wide``; empty where its tables have words for it.
+        label: what pages call it, with places for the key in words (``key``), the key as a letter (``letter``), what is asked alone (``part``) and
+            what the first view shows (``shows``); of an index empty, since pages say its name.
     """
 
     name: str
@@ -86,6 +88,26 @@ class Number:
     better: bool = False
     words: Literal["", "raw", "corrected"] = ""
     title: str = ""
+    label: str = ""
+
+    @property
+    def signed(self) -> bool:
+        """Whether it has a sign: it is an index, or a difference."""
+        return self.scale in ("index", "difference")
+
+    def called(self, kind: Kind, key: Key | None) -> str:
+        """Return what pages call the number of one key; its name where nobody has words for it."""
+        size, letter = (kind.words.size(key), chr(ord("A") + key - 1)) if isinstance(key, int) else (f"{key} boxes{' hidden' * kind.hides}", "")
+        if self.words:
+            index = self.index(kind)
+            return f"{index[0].upper()}{index[1:]}{', ' if kind.needs_video or kind.regions else ' '}{size}"
+        shows = f"{kind.shows}{' (FIP)' * (kind.shows in ('full image', 'full clip'))}"
+        part = "box" if kind.regions else kind.words.part
+        return self.label.format(key=size, letter=letter, part=part, shows=shows) or self.title.format(key=key) or self.named(kind, key)
+
+    def index(self, kind: Kind, key: Key | None = None) -> str:
+        """Return what people read an index as, of one key or of any."""
+        return reading.name(str(kind.prefix), key, corrected=self.words == "corrected")
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of one key."""
@@ -150,12 +172,6 @@ def _part(part: str, name: str) -> Get:
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
-def placed(analysis: Analysis) -> Placed | None:
-    """Return the scores by the gold's place, of the docs with the commonest number of options (of several, the least); None where there are none."""
-    found = [] if analysis.turned is None else [(-one.docs, int(count), one) for count, one in analysis.turned.places.items()]
-    return min(found, key=lambda one: one[:2])[2] if found else None
-
-
 def _of(numbers: Mapping[Key, Estimate] | None, key: Key) -> Value | Absent:
     """Return the number of a key; as read from a file, keys are texts."""
     return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
@@ -167,23 +183,33 @@ def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
 
 
 def _at_place(analysis: Analysis, key: Key) -> Value | Absent:
-    known = placed(analysis)
+    known = analysis.turned.placed if analysis.turned else None
     return ABSENT if known is None or int(key) > len(known.scores) else known.scores[int(key) - 1]
 
 
 def _p(analysis: Analysis, key: Key) -> Value | Absent:
-    known = placed(analysis)
-    return ABSENT if analysis.turned is None else None if known is None else known.p
+    if analysis.turned is None:
+        return ABSENT
+    return analysis.turned.placed.p if analysis.turned.placed else None
 
 
 NO_INTERVAL = "the harness's own number: no interval"
 _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 NUMBERS = (
-    Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number(
+        "score",
+        "the primary metric of the task's own first view",
+        _always,
+        lambda a, k: a.fip,
+        columns=False,
+        measured=True,
+        better=True,
+        label="Score, {shows}",
+    ),
     Number("fip", "Full Image Performance: the same on full images", _once("full"), lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
-    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
+    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True, label="Chance"),
+    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True, label="Ceiling"),
     Number(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
@@ -204,6 +230,7 @@ NUMBERS = (
         columns=False,
         measured=True,
         better=True,
+        label="MPP, best {part}, {key}",
     ),
     _Shown(
         "{index}{key}",
@@ -237,6 +264,7 @@ NUMBERS = (
         lambda a, k: a.sets[k].gap,
         scale="difference",
         better=True,
+        label="Gap, FIP less MPP, {key}",
     ),
     Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
     _Shown(
@@ -245,6 +273,7 @@ NUMBERS = (
         _boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.mean[str(k)],
         better=True,
+        label="One box drawn at random, {key}",
     ),
     _Shown(
         "regions_best",
@@ -252,6 +281,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "best"),
         scale="difference",
+        label="Best relevant less best adversarial box",
     ),
     _Shown(
         "regions_even",
@@ -259,6 +289,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "even"),
         scale="difference",
+        label="Best of equally many boxes, relevant less adversarial",
     ),
     _Shown(
         "regions_mean",
@@ -266,6 +297,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "average"),
         scale="difference",
+        label="One box drawn at random, relevant less adversarial",
     ),
     Number("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both"), scale="count"),
     _Shown(
@@ -274,6 +306,7 @@ NUMBERS = (
         _once("turns"),
         _part("turned", "every"),
         better=True,
+        label="Right in every order of the options",
     ),
     _Shown(
         "rotate_once",
@@ -281,8 +314,16 @@ NUMBERS = (
         _once("turns"),
         _part("turned", "once"),
         better=True,
+        label="Asked once, the same docs",
     ),
-    _Shown("rotate_mean", "the mean over all orders, over the same docs", _once("turns"), _part("turned", "mean"), better=True),
+    _Shown(
+        "rotate_mean",
+        "the mean over all orders, over the same docs",
+        _once("turns"),
+        _part("turned", "mean"),
+        better=True,
+        label="Mean over the orders",
+    ),
     _Shown(
         "rotate_lost",
         "`rotate_once` less `rotate_every`, paired by doc",
@@ -290,6 +331,7 @@ NUMBERS = (
         _part("turned", "lost"),
         scale="difference",
         better=True,
+        label="Asked once less every order",
     ),
     _Shown(
         "rotate_at{key}",
@@ -297,6 +339,7 @@ NUMBERS = (
         _places,
         _at_place,
         better=True,
+        label="Gold at place {letter}",
     ),
     Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once("turns"), _part("turned", "guess"), listed=True),
     Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once("turns"), _p, scale="p", listed=True),
@@ -307,6 +350,7 @@ NUMBERS = (
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,
+        label="Score, {key}",
     ),
     Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out, scale="count"),
     _Shown(
@@ -316,6 +360,7 @@ NUMBERS = (
         lambda a, k: _of(a.drops, k),
         scale="difference",
         better=True,
+        label="FIP less the score, {key}",
     ),
     _Shown(
         "drop_extra",
@@ -324,6 +369,7 @@ NUMBERS = (
         _part("hidden", "extra"),
         scale="difference",
         better=True,
+        label="Drop of the relevant boxes less that of the adversarial ones",
     ),
     Number("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both"), scale="count"),
 )
@@ -332,7 +378,7 @@ NUMBERS = (
 
 def keys_of(analysis: Analysis) -> Keys:
     """Return the keys of an analysis: its sets of views, points and places."""
-    known = placed(analysis)
+    known = analysis.turned.placed if analysis.turned else None
     points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
     return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
 
@@ -377,22 +423,30 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
         kind: of the task.
         grids: that it was asked.
     """
-    keys = Keys.asked(kind, grids, range(1, MOST + 1))
-    found = {number.named(kind, key): number for number, key in rows(kind, keys)}
-    return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+    found = keyed(kind, grids)
+    return {column: number for name, (number, _) in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+
+
+def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
+    """Return every number that a task may have, each with its key, by its name; arguments as of ``named``."""
+    return {number.named(kind, key): (number, key) for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))}
+
+
+def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
+    """Return the numbers of a family (``Number.name``) that a task has, by their keys."""
+    known = keyed(kind, grids)
+    return {key: measures[one] for one, (number, key) in known.items() if number.name == name and key is not None and one in measures}
 
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    keys = Keys.asked(kind, grids)
-    found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
-    return {name: key for name, key in found.items() if isinstance(key, int)}
+    known = {name: key for name, (number, key) in keyed(kind, grids).items() if isinstance(key, int) and number.of is not _places}
+    return known | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
     """Return the titles of a task's numbers by name, as far as rows have one."""
-    keys = Keys.asked(kind, grids)
-    return {number.named(kind, key): number.title.format(key=key) for number, key in rows(kind, keys) if number.title}
+    return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:

@@ -18,16 +18,17 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError, shown
-from lmms_patch.runs import gone, reading
-from lmms_patch.runs.details import wrong
+from lmms_patch.runs import catalogue, gone, reading
+from lmms_patch.runs.details import Made, MagicNumbers, TstDetails, wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.numbers import NUMBERS, Analysis
+from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
+from lmms_patch.runs.typed import convert
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, clean, html_table, masked, unique
@@ -89,14 +90,14 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
-        rows = []
+        lines = []
         for result in self.results:
-            indices = "; ".join(
-                f"{_named(match)} {_shown(one)}" for name, one in result.measures.items() if (match := _INDEX.fullmatch(name)) and _shown(one)
-            )
-            gate = reading.gate_word(reading.gate_of(result.details.get("analysis") or {})) if result.kind.has_index else ""
-            rows.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
-        return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
+            known = {name: number for name, estimate in result.measures.items() if (number := _shown(estimate))}
+            rows = catalogue.keyed(result.kind, result.grids).items()
+            indices = "; ".join(f"{row.index(result.kind, key)} {known[name]}" for name, (row, key) in rows if row.words and name in known)
+            gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
+            lines.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
+        return html_table(["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}")
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,34 @@ class Result:
         return KINDS[self.described["kind"]]
 
     @property
+    def indexed(self) -> Sequence[int]:
+        """The grids with an index."""
+        return self.grids if self.kind.index else ()
+
+    @property
+    def failed(self) -> int:
+        """The number of docs with a failed call."""
+        return int(self.metrics.get("n_failed") or 0)
+
+    @property
+    def scored(self) -> int:
+        """The number of docs with a score on their first view."""
+        return self.analysis.n_docs if self.analysis else 0
+
+    @property
+    def type(self) -> str:
+        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile says it."""
+        return str(self.described["options"].get("type") or "")
+
+    @property
+    def size(self) -> int | None:
+        """The number of docs that the benchmark has; None where that is not known."""
+        if self.kind.every_order:  # nobody knows how many more docs have options that can be moved
+            return None
+        found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
+        return found if isinstance(found, int) else None
+
+    @property
     def pipelines(self) -> int:
         """The number of filter pipelines of the task."""
         return sum(other.task == self.task for other in self.run.results)
@@ -167,6 +196,27 @@ class Result:
         """What the numbers are made of; None of a task without any."""
         stored = self.details.get("analysis")
         return read_analysis(stored) if stored else None
+
+    def grid(self, n: int) -> Grid | None:
+        """Return the numbers of a grid; None where there are none."""
+        return self.analysis.grids.get(n) if self.analysis else None
+
+    @cached_property
+    def made(self) -> Made:
+        """By what versions the numbers were made, and of which docs; files of earlier versions do not say all of it."""
+        return convert(self.details.get("made") or {}, Made)
+
+    @cached_property
+    def tst(self) -> TstDetails | None:
+        """What a text-only cross-validation found; None of other tasks."""
+        stored = self.details.get("tst_details")
+        return convert(stored, TstDetails) if stored else None
+
+    @cached_property
+    def magic(self) -> MagicNumbers | None:
+        """The numbers of a MAGIC task; None of other tasks."""
+        stored = self.details.get("magic")
+        return convert(stored, MagicNumbers) if stored else None
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:
@@ -220,12 +270,19 @@ class Result:
         return (line.record for line in self.lines(lean=lean))
 
 
-_INDEX = re.compile(rf"({ANY_INDEX})(?:(\d+)|_(relevant|adversarial))(_adj)?")
+@dataclass(frozen=True)
+class Labelled:
+    """A result with the names that it is shown under, for a place that shows several results.
 
+    Attributes:
+        result: the result.
+        model: the model's name as it is shown (``labels``).
+        label: the text that tells the result from the other results of that place: the name of its task, or the key that a page links to.
+    """
 
-def _named(match: re.Match[str]) -> str:
-    """Return what people read an index as, by the parts of its number's name."""
-    return reading.name(match[1], int(match[2]) if match[2] else match[3], corrected=bool(match[4]))
+    result: Result
+    model: str
+    label: str
 
 
 def _shown(estimate: Estimate) -> str:
