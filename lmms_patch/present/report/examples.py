@@ -41,10 +41,8 @@ class Picker:
     """
 
     def __init__(self, result: Result, count: int) -> None:
-        described = result.described
-        self._base, self._metric = described["base"], described["metric"]
-        higher = result.details.get("higher_is_better", {}).get(self._metric, True)
-        self._count = count if KINDS[described["kind"]].index and higher else 0  # what is right is not known of a metric that should be low
+        self._base, self._metric = result.base, result.metric
+        self._count = count if result.kind.index and result.higher_is_better else 0  # what is right is not known of a metric that should be low
         self._kept: dict[str, list[tuple[int, int, Line]]] = {}
 
     def see(self, line: Line) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lmms_patch.ask.spec import Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
-from lmms_patch.present.sheets import Cell, Column, Sheet, levels
+from lmms_patch.present.sheets import Cell, Column, Sheet, levels_in
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
 from lmms_patch.runs.numbers import Necessity
@@ -88,14 +88,9 @@ _RUN_COLUMNS = (
 def _runs(entries: Sequence[Entry]) -> Sheet:
     """Return the table of all results and grids."""
     rows = [row for entry in entries for row in _rows(entry)]
-    level = levels(cell for row in rows for cell in row.values())
-    sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
-    numbers = (
-        (entry.whole.measures.get(f"{entry.kind.index}{n}_adj"), entry.words)
-        for entry in entries
-        for n in entry.grids
-        if entry.kind.index and reading.null_of(entry.whole.grid(n)) == reading.MEASURED
-    )
+    cells = (cell for row in rows for cell in row.values())
+    sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
+    numbers = ((entry.index(n).measured, entry.words) for entry in entries for n in entry.grids)
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
 
@@ -139,17 +134,15 @@ def _of_image(part: Part) -> dict[str, Cell]:
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
     """Return the numbers of some docs of a result at one grid."""
-    name, measures = f"{entry.kind.index}{n}", part.measures
-    grid = part.grid(n)
-    full = measures.get("fip")
+    at, full = entry.index(n, part), part.measures.get("fip")
     return {
-        "fip_used": grid.fip if grid and full is not None and grid.fip != full.value else None,
-        "mpp": measures.get(f"mpp{n}"),
-        "index": measures.get(name),
-        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
-        "adj": measures.get(f"{name}_adj"),
-        "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
-        "gap": measures.get(f"gap{n}"),
+        "fip_used": at.grid.fip if at.grid and full is not None and at.grid.fip != full.value else None,
+        "mpp": at.mpp,
+        "index": at.raw,
+        "band": band_text(at.headline),
+        "adj": at.adj,
+        "mark": reading.told(at.mark, at.null) or None,
+        "gap": at.gap,
     }
 
 
@@ -246,10 +239,8 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         Column("luck", "by luck", help=in_each(media, "share of docs that a cell of a wrong image answers where the whole wrong image does not")),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
-    level = levels(row[need] for row in rows for need in NEED_WORDS)
-    note = (
-        f"Shares of the docs{f' with {level} intervals' if level else ''}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
-    )
+    sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
+    note = f"Shares of the docs{sure}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
     return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
 
 
@@ -324,16 +315,17 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
     return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), tuple(rows), note)
 
 
+def without_looking(entries: Sequence[Entry]) -> list[Entry]:
+    """Return, of each benchmark and model, the first result of full images, as far as there is a score without looking beside it."""
+    full = {(entry.base, entry.model): entry for entry in reversed(entries) if entry.kind.full}
+    firsts = dict.fromkeys((entry.base, entry.model) for entry in entries if entry.kind.full)
+    return [full[key] for key in firsts if full[key].blind is not None or full[key].tst is not None]
+
+
 def _blind(entries: Sequence[Entry]) -> Sheet:
     """Return the table of what each model scores without the image, beside its score with it."""
-    full: dict[tuple[str, str], Entry] = {}
-    for entry in entries:
-        if entry.kind.full and (entry.base, entry.model) not in full:
-            full[entry.base, entry.model] = entry
     rows: list[dict[str, Cell]] = []
-    for entry in full.values():
-        if entry.blind is None and entry.tst is None:
-            continue
+    for entry in without_looking(entries):
         score = entry.whole.measures["score"]
         rows.append(
             {

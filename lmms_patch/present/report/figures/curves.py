@@ -148,12 +148,11 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     """Yield the figure of indices over the size of the grid."""
     curves, corrected = [], []
     for entry in entries:
-        raw = {n: entry.whole.measures[f"{entry.kind.index}{n}"] for n in entry.grids}
-        adjusted = {n: _corrected(entry, n) for n in raw if raw[n].value is not None}
-        is_corrected = bool(adjusted) and None not in adjusted.values()
+        read = [at for at in map(entry.index, entry.grids) if at.raw is not None and at.raw.value is not None]
+        is_corrected = bool(read) and all(at.measured is not None and at.measured.value is not None for at in read)
         corrected += [entry.label] if is_corrected else []
-        chosen = {n: one for n, one in adjusted.items() if one is not None} if is_corrected else raw
-        curves.append(Curve(entry, _defined({str(n): one for n, one in chosen.items()})))
+        chosen = {str(at.n): at.measured if is_corrected else at.raw for at in read}
+        curves.append(Curve(entry, _defined({size: one for size, one in chosen.items() if one is not None})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})
     index = str(entries[0].kind.index) if len({entry.kind.index for entry in entries}) == 1 else "index"
@@ -168,12 +167,6 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     across = "segments" if words.instead else "n of the n × n grid"
     chart = _Chart(curves, list(map(str, sizes)), across, name, True)
     yield from _sketch(chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule))
-
-
-def _corrected(entry: Entry, n: int) -> Estimate | None:
-    """Return a luck-corrected index with a measured null; None where there is none, or it has no value."""
-    one = entry.whole.measures.get(f"{entry.kind.index}{n}_adj")
-    return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
 
 
 def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:

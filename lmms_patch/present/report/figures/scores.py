@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketc
 from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, docs_each, listed, once
+from lmms_patch.present.report.run_sheets import without_looking
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
@@ -207,11 +208,7 @@ def _middle(rows: Sequence[Both]) -> Both:
 def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
     tst = {entry.base: entry.whole.measures["tst"] for entry in entries if entry.kind.folds and "tst" in entry.whole.measures}
-    full: dict[tuple[str, str], Entry] = {}
-    for entry in entries:
-        if entry.kind.full:
-            full.setdefault((entry.base, entry.model), entry)
-    shown = [e for e in full.values() if e.blind is not None or e.tst is not None]
+    shown = without_looking(entries)
     alone = [e for e in entries if e.kind.folds and e.base not in {f.base for f in shown}]
     for scale, part, end, told in _parts([*shown, *alone]):
         yield _without(part, tst, scale, f"without-image{end}", told)
