@@ -72,12 +72,10 @@ class _Chart:
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
     for name in once(entry.kind.name for entry in entries if entry.kind.curve):
-        groups = scales([entry for entry in entries if entry.kind.name == name])
-        for k, (scale, some) in enumerate(groups.items()):
-            yield from _of_scores(name, some, scale, f"curve-{name}" + f"-{k + 1}" * (len(groups) > 1))
-    groups = scales([entry for entry in entries if entry.kind.turns])
-    for k, (scale, some) in enumerate(groups.items()):
-        yield from _of_orders(some, scale, "curve-orders" + f"-{k + 1}" * (len(groups) > 1))
+        for scale, some, end in scales(entry for entry in entries if entry.kind.name == name):
+            yield from _of_scores(name, some, scale, f"curve-{name}{end}")
+    for scale, some, end in scales(entry for entry in entries if entry.kind.turns):
+        yield from _of_orders(some, scale, f"curve-orders{end}")
     for words, some in by_medium((entry for entry in entries if entry.kind.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 

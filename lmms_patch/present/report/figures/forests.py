@@ -191,11 +191,9 @@ def _headline(chosen: _Chosen) -> Sketch:
     what = _shown(points)
     alt = f"{what[0].upper()}{what[1:]} by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
     caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
-
-    def draw(width: float) -> Any:
-        return draw_forest(points, models, chosen.rows, width, chosen.grid, chosen.left_out)
-
-    return Sketch("headline-time" if medium.instead else "headline", title, caption, alt, "headline", draw, on_phones=True)
+    name = "headline-time" if medium.instead else "headline"
+    drawn = points, models, chosen.rows
+    return Sketch(name, title, caption, alt, "headline", lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out), on_phones=True)
 
 
 def _aloud(medium: Words, n: int) -> str:
@@ -216,17 +214,16 @@ def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator
 def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
     """Return the drawing of one grid, or of a part of its models and benchmarks."""
     shown = [row for row in rows if any(p.benchmark == row for p in points)]
-
-    def draw(width: float) -> Any:
-        return draw_forest(points, models, shown, width, n)
-
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
     medium = medium_of(points)
     what = _shown(points)
     what = f"{what[0].upper()}{what[1:]} by benchmark"
     alt = f"{what} {_aloud(medium, n)}: {_in_words(points, shown)}"
     end = "_time" if medium.instead else ""
-    return Sketch(f"{name}{end.replace('_', '-')}", f"{what}, {medium.size(n)}{part}", caption, alt, f"benchmarks{end}", draw)
+    title = f"{what}, {medium.size(n)}{part}"
+    return Sketch(
+        f"{name}{end.replace('_', '-')}", title, caption, alt, f"benchmarks{end}", lambda width: draw_forest(points, models, shown, width, n)
+    )
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:

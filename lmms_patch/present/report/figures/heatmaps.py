@@ -175,13 +175,8 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     caption = say("How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. ") + _read(kind)
     caption += say(f" Outlined: Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells.")
     caption += say(" The gate refuses the index: the cells are noise.") if near else ""
-
-    def draw(across: float) -> Any:
-        return lay(grids, across, 4)
-
-    return Sketch(
-        f"cells-{entry.label}", f"Where the score comes from: {who}{near}", caption, _alt(who, known, kind), "runs", draw, (entry.label,), papers
-    )
+    title, alt = f"Where the score comes from: {who}{near}", _alt(who, known, kind)
+    return Sketch(f"cells-{entry.label}", title, caption, alt, "runs", lambda across: lay(grids, across, 4), (entry.label,), papers)
 
 
 def _pair(n: int, shares: Shares, who: str, kind: Kind) -> Iterator[Grid]:
@@ -269,20 +264,9 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     top = int(np.argmax(mean))
     part, share = kind.words.part, wording.percent(float(mean[top]))
     alt = f"Mean share per {part}, {kind.words.size(n, ' by ')}: largest, {share} %, in {place(top, n, kind)}; box plots of each {part}."
-
-    def draw(across: float) -> Any:
-        return _draw_boxes(entries, values, n, kind, across)
-
-    name = f"{'t' * kind.needs_video}spread{n}"
-    return Sketch(
-        name,
-        f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}",
-        caption,
-        alt,
-        _section(kind),
-        draw,
-        tuple(entry.label for entry in entries),
-    )
+    name, title = f"{'t' * kind.needs_video}spread{n}", f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}"
+    shown = tuple(entry.label for entry in entries)
+    return Sketch(name, title, caption, alt, _section(kind), lambda across: _draw_boxes(entries, values, n, kind, across), shown)
 
 
 def _many(entries: Sequence[Entry]) -> str:
@@ -336,12 +320,8 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
     least = float(percent.min())
     axes.set(xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4))
-    axes.set_ylim(_floor(least, 100 / cells), None)
-
-
-def _floor(least: float, even: float) -> float:
-    """Return where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
-    return 0.0 if least < even / 2 else even / 2
+    half = 50 / cells  # of an even share: there the axis begins, or at 0 where some share is lower
+    axes.set_ylim(0.0 if least < half else half, None)
 
 
 # --- models ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,12 @@ FEW, NAMED = 8, 40
 """Of more benchmarks than this in a panel names are on one line; of more than that none is named."""
 
 
-def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Return the results whose metrics can share an axis: fractions, percent, or each metric by itself."""
+def scales(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry], str]]:
+    """Yield the results whose metrics can share an axis: fractions, percent, or each metric by itself.
+
+    Yields:
+        The scale, the results, and what names of files end with where there are several scales.
+    """
     out: dict[str, list[Entry]] = {}
     for entry in entries:
         ceiling = entry.whole.measures.get("ceiling")
@@ -38,15 +42,13 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
         else:
             name = f"{entry.result.metric} of {entry.base}"
         out.setdefault(name, []).append(entry)
-    return out
+    yield from ((scale, some, f"-{k + 1}" * (len(out) > 1)) for k, (scale, some) in enumerate(out.items()))
 
 
 def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, Sequence[Entry], str, str]]:
     """Yield the results by scale, in parts of a bearable size: scale, results, and what the name of the files and the title end with."""
-    groups = scales(entries)
-    for k, (scale, some) in enumerate(groups.items()):
-        for part, end, told in canvas.parts(some, ROWS):
-            yield scale, part, f"-{k + 1}" * (len(groups) > 1) + end, told
+    for scale, some, of_scale in scales(entries):
+        yield from ((scale, part, f"{of_scale}{end}", told) for part, end, told in canvas.parts(some, ROWS))
 
 
 def _unit(scale: str) -> str:
@@ -92,12 +94,11 @@ def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 def _of_medium(entries: Sequence[Entry], words: Words, name: str) -> Iterator[Sketch]:
     """Draw the results of images, or those of clips."""
-    groups = scales(entries)
-    for k, (scale, some) in enumerate(groups.items()):
+    for scale, some, end in scales(entries):
         pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
         panels = {n: rows for n, rows in pairs.items() if rows}
         if panels:
-            yield _whole_and_best(panels, scale, words, f"{name}-{k + 1}" if len(groups) > 1 else name)
+            yield _whole_and_best(panels, scale, words, f"{name}{end}")
 
 
 def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Words, name: str) -> Sketch:
@@ -121,11 +122,9 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
     caption += docs_each(one.full.n for one in everything) + lettering.of_several(models)
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
     alt = words.say("Best cell against whole image: ") + f"{above} of {counted(len(everything), 'point')} above the diagonal."
-
-    def draw(across: float) -> Any:
-        return _draw_panels(panels, scale, models, words, across)
-
-    return Sketch(name, words.say("Whole image and best cell"), caption, alt, "runs", draw, tuple(once(one.entry.label for one in everything)))
+    labels_of = tuple(once(one.entry.label for one in everything))
+    title = words.say("Whole image and best cell")
+    return Sketch(name, title, caption, alt, "runs", lambda across: _draw_panels(panels, scale, models, words, across), labels_of)
 
 
 def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
