@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status. 0: done, 2: a user's mistake or an unexpected error, told in one line, 130: interrupted; a command may have others.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    given = _spelled(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(given)
         if sys.stdout is not None:
@@ -155,6 +156,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _refused(_unexpected(error))
     return status
+
+
+def _spelled(argv: Sequence[str]) -> list[str]:
+    """Return arguments with options spelled by hyphens: lmms-eval writes ``--include_path``, so people type that here too.
+
+    >>> _spelled(["tasks", "--include_path=my_tasks", "--", "--a_b"])
+    ['tasks', '--include-path=my_tasks', '--', '--a_b']
+    """
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    spelled = [re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word) for word in options]
+    return [*spelled, *argv[len(options) :]]
 
 
 def _run(argv: list[str]) -> int:
@@ -229,7 +241,7 @@ def _said(error: Any, argv: Sequence[str]) -> str:
         close = nearest(error.option_name, [name for one in context.command.get_params(context) for name in one.opts] if context else [])
         return f"no option {error.option_name}; " + (f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are")
     if kind == "MissingParameter" and param is not None and context is not None:
-        needed = [_name(one) for one in context.command.params if one.required]
+        needed = [_name(one) + (f" {one.metavar}" if one.param_type_name == "option" else "") for one in context.command.params if one.required]
         return f"{_name(param)} is missing; type '{' '.join([path, *needed])}', or '{path} --help' for examples"
     if kind == "BadParameter" and param is not None:
         return f"{_name(param)} {_wrong_value(error)}; {more}"

@@ -31,7 +31,7 @@ _PLACES = [
     rf"^\W*{_WHICH}\s+(?:is|are)\s+(?:correct|right|true|wrong|false|listed|mentioned|given)\s+{_PLACE}\W*$",
     rf"\bthe\s+above\s+(?:is|are|all|{_OPTIONS})\b|\b(?:same\s+as\s+(?:the\s+)?|and\s+the\s+)above\W*$",
     # Chinese, Japanese, Korean
-    r"(?:^|[,，;；。])\W*(?:以上|上述|上列|上面|以下)的?(?:所有|全部|各|几|[一二两三四])?(?:个|種|种)?(?:选项|選項|答案|说法|說法|项|項|者)?"
+    r"(?:^|[,，;；。])\W{0,9}(?:以上|上述|上列|上面|以下)的?(?:所有|全部|各|几|[一二两三四])?(?:个|種|种)?(?:选项|選項|答案|说法|說法|项|項|者)?"
     r"(?:[都皆均全无無没沒任之]|不[是对對正]|是|正确|正確|$)",
     r"^\W*(?:所有|全部)以上|^\W*前[一二两三四]?(?:项|項|者|个选项|個選項)",
     r"^\W*(?:上記|以上|上述)の?(?:すべて|全て|全部|いずれ|どれ|両方|選択肢)",
@@ -142,6 +142,9 @@ _WORD_BEFORE = re.compile(
     r"(?:^|[,;:\s])(?:in|than|is|are|as|of|with|from|to|between|do|does|did|how|why|like|unlike|without|both|compare|distinguish(?:es)?|contradicts?|and|or)\s*$",
     re.IGNORECASE,
 )
+_JOINS = ("and", "or", "to", "through")
+_REACH = 40
+"""How many characters before a letter in brackets may hold the word of ``_WORD_BEFORE``."""
 _ASKED_ORDINAL = re.compile(
     rf"\bof\s+the\s+{_ORDINAL}\s+{_COUNT}\s+(?:options|choices|answers)\b|"
     rf"\b{_ORDINAL}\s+(?:option|choice|answer)\s+(?:is|were|was)\s+(?:not\s+)?(?:right|wrong|true|false|correct|incorrect)\b",
@@ -175,10 +178,12 @@ def in_question(question: str, count: int) -> bool:
 def _in_brackets(sentence: str) -> set[str]:
     """Return the letters in brackets that follow a preposition, a verb or the like; those joined to a noun's by "and" are the noun's."""
     out: set[str] = set()
-    of_noun, end = False, -1
+    of_noun, end, first = False, -1, len(sentence) - len(sentence.lstrip())
     for match in re.finditer(r"\(([A-Z])\)", sentence):
-        joined = end >= 0 and re.fullmatch(r"\W*(?:and|or|,|&|to|through)*\W*(?:and|or)?\W*", sentence[end : match.start()]) is not None
-        of_noun = of_noun if joined else not (_WORD_BEFORE.search(sentence[: match.start()]) or not sentence[: match.start()].strip())
+        between = re.findall(r"\w+", sentence[end : match.start()]) if end >= 0 else ["-"]
+        joined = not between or (between[0] in _JOINS and between[1:] in ([], ["and"], ["or"]))
+        before = sentence[max(0, match.start() - _REACH) : match.start()]
+        of_noun = of_noun if joined else not (_WORD_BEFORE.search(before) or match.start() <= first)
         if not of_noun:
             out.add(match[1])
         end = match.end()

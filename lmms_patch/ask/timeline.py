@@ -23,17 +23,17 @@ _VIDEO = (
 _THE_VIDEO = rf"(?:(?:the|this|that)\s+)?(?:(?!the\b|this\b)[\w-]+\s+){{0,2}}{_VIDEO}"
 _OF_VIDEO = rf"\s+(?:of|in|from|during|into)\s+{_THE_VIDEO}"
 _NUMBER = (
-    r"(?:\d{1,3}(?:\.\d+)?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"(?:\d{1,3}(?:\.\d{1,9})?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
     r"fifteen|half a|a few|few|several|couple of|a couple of)"
 )
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|s)\b"
 _TIME = rf"{_NUMBER}[\s-]*{_UNIT}(?:\s*(?:and\s+)?{_NUMBER}[\s-]*{_UNIT})?"
-_CLOCK = r"(?<![\d:.])\d{1,2}(?::[0-5]\d){1,2}(?:\.\d+)?(?!\d|:\d|\s*[ap]\.?\s?m\b)"
-_FROM_ZERO = re.compile(r"(?<![\d:.])00?:[0-5]\d(?::[0-5]\d)?(?:\.\d+)?(?!\d|:\d|\s*[ap]\.?\s?m\b)", re.I)
+_CLOCK = r"(?<![\d:.])\d{1,2}(?::[0-5]\d){1,2}(?:\.\d{1,9})?(?!\d|:\d|\s*[ap]\.?\s?m\b)"
+_FROM_ZERO = re.compile(r"(?<![\d:.])00?:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?(?!\d|:\d|\s*[ap]\.?\s?m\b)", re.I)
 _ENDS = r"(?:beginning|start|middle|end|ending|opening|closing|outset|midpoint|conclusion|front|back end)"
 _WHICH = (
     r"(?:early|earlier|initial|opening|introductory|middle|mid|central|later|latter|late|last|final|closing|concluding|ending|first|second|third|fourth|fifth|"
-    r"sixth|\d+(?:st|nd|rd|th))"
+    r"sixth|\d{1,9}(?:st|nd|rd|th))"
 )
 _PARTS = r"(?:part|half|halves|portion|section|segment|third|quarter|clip|chapter|scene|minute|second)s?"
 _OTHER_TIME = rf"(?!\s+(?:of|into)\s+(?!{_THE_VIDEO}))"
@@ -49,7 +49,7 @@ _ENGLISH = (
     rf"\b(?:what|which)\s+{_PARTS}{_OF_VIDEO}",
     rf"\b(?:intro|introduction|outro|prologue|epilogue)\s+of\s+{_THE_VIDEO}",
     rf"\b(?:early(?:\s+on)?|late|later(?:\s+on)?|midway|halfway|partway)\s+(?:in|into|through)\s+{_THE_VIDEO}",
-    rf"\b\d+(?:\.\d+)?\s*(?:%|percent)\s+(?:of\s+the\s+way\s+)?(?:into|through|of|in)\s+{_THE_VIDEO}",
+    rf"\b\d{{1,9}}(?:\.\d{{1,9}})?\s*(?:%|percent)\s+(?:of\s+the\s+way\s+)?(?:into|through|of|in)\s+{_THE_VIDEO}",
     rf"(?<!\bin )(?<!\bof )\b(?:the|this)\s+{_VIDEO}\s+(?:begin|start|end|open|close|conclude|finish)(?:e?s|ed)?\b(?!\s+(?:up|to)\b)",
     r"\b(?:at|from|near|towards?|until)\s+the\s+(?:very\s+)?(?:beginning|start|end)\b(?![\s-]+(?:of|line|zone|point|table|button|gate|position|user)\b)",
     r"\bin\s+the\s+(?:very\s+)?beginning\b(?!\s+of\b)",
@@ -58,12 +58,12 @@ _ENGLISH = (
     r"\b(?:in|at|during|from)\s+the\s+(?:very\s+)?(?:final|last|first)\s+shots?\b",
     rf"\b(?:first|last|final|initial|opening)\s+{_NUMBER}[\s-]*(?:seconds?|secs?|minutes?|mins?)(?:{_OF_VIDEO}|\b{_OTHER_TIME})",
     rf"(?<!at the )\b(?:first|initial|opening)\s+(?:minute|second)s?(?:{_OF_VIDEO}|\b{_OTHER_TIME}(?=\s*[?,.]))",
-    rf"\b\d+(?:st|nd|rd|th)(?:\s*(?:to|and|-)\s*(?:the\s+)?\d+(?:st|nd|rd|th))?\s+(?:second|minute)s?(?:{_OF_VIDEO}|\b{_OTHER_TIME}(?!\s+hand\b))",
+    rf"\b\d{{1,9}}(?:st|nd|rd|th)(?:\s*(?:to|and|-)\s*(?:the\s+)?\d{{1,9}}(?:st|nd|rd|th))?\s+(?:second|minute)s?(?:{_OF_VIDEO}|\b{_OTHER_TIME}(?!\s+hand\b))",
     rf"\b{_NUMBER}[\s-]*(?:second|minute|min|sec|hour)s?[\s-]+(?:mark|timestamp){_OTHER_TIME}(?:{_OF_VIDEO})?",
     rf"{_CLOCK}\s+(?:mark|timestamp)\b",
     rf"\b(?:seconds?|minutes?|mins?|secs?|far|long)\s+into\s+{_THE_VIDEO}",
-    r"\b(?:at|from|around|until|between|in)\s+(?:the\s+)?(?:second|minute|timestamp|timecode)\s+\d+|\bframe\s+(?:number\s+)?\d+",
-    rf"\b(?:at|around|until|since)\s+(?:about\s+|around\s+|approximately\s+)?(?:the\s+(?!\d+s\b))?{_TIME}{_OTHER_TIME}"
+    r"\b(?:at|from|around|until|between|in)\s+(?:the\s+)?(?:second|minute|timestamp|timecode)\s+\d{1,9}|\bframe\s+(?:number\s+)?\d{1,9}",
+    rf"\b(?:at|around|until|since)\s+(?:about\s+|around\s+|approximately\s+)?(?:the\s+(?!\d{{1,9}}s\b))?{_TIME}{_OTHER_TIME}"
     r"(?!\s+(?:per|left|remaining|before|after|old|past|to|each|a)\b)",
     rf"\bfrom\s+{_TIME}\s+to\s+{_TIME}",
     rf"(?<!\w[ts] )(?<!\wts )\b(?:between|from)\s+(?:the\s+)?{_NUMBER}\s*(?:s\s*)?(?:and|to|-)\s*{_TIME}{_OTHER_TIME}",
@@ -72,7 +72,7 @@ _ENGLISH = (
     r"\b(?:what|which)\s+time\s+(?:interval|span|range|window|segment)s?\b",
     r"\btime\s?(?:stamp|code)s?\b(?!\s+(?:on|shown|displayed|overlay))",
 )
-_CHINESE_NUMBER = r"[\d零一二两三四五六七八九十百几]+"
+_CHINESE_NUMBER = r"[\d零一二两三四五六七八九十百几]{1,9}"
 _CHINESE_VIDEO = r"(?:视频|影片|短片|录像|片段|动画|纪录片)"
 _CHINESE = (
     rf"第\s*(?:{_CHINESE_NUMBER}|多少)\s*秒(?!杀)",
@@ -118,7 +118,7 @@ _OPTION_PLACE = re.compile(
 )
 _OPTION_TIME = re.compile(
     rf"(?:(?:at|from|between|around|about|during)\s+)*(?:the\s+)?(?:{_CLOCK}|(?P<length>{_TIME})|{_NUMBER}(?=\s*(?:[-–—~]|to|and)))"
-    rf"(?P<range>\s*(?:[-–—~]|to|and|until)\s*(?:{_CLOCK}|{_TIME}))?(?:\s+(?:mark|into\s+{_THE_VIDEO}|(?:of|in)\s+{_THE_VIDEO}))?|第?\s*\d+\s*秒?\s*[-–—~到至]\s*第?\s*\d+\s*秒",
+    rf"(?P<range>\s*(?:[-–—~]|to|and|until)\s*(?:{_CLOCK}|{_TIME}))?(?:\s+(?:mark|into\s+{_THE_VIDEO}|(?:of|in)\s+{_THE_VIDEO}))?|第?\s*\d{{1,9}}\s*秒?\s*[-–—~到至]\s*第?\s*\d{{1,9}}\s*秒",
     re.I,
 )
 _ASKS_WHEN = re.compile(
@@ -132,7 +132,7 @@ _ASKED_TIMES = re.compile(
     re.I,
 )
 """What a prompt asks for where the answer is a stretch of the clip, as in temporal grounding."""
-_ENDS_SENTENCE = re.compile(r"\s*\n+\s*|(?<=[.!?:])\s+|(?<=[。！？])\s*|(?<=\D：)\s*")
+_ENDS_SENTENCE = re.compile(r"(?<!\s)\s*\n+\s*|(?<=[.!?:])\s+|(?<=[。！？])\s*|(?<=\D：)\s*")
 _IS_QUESTION = re.compile(r"[?？][\s\"'”’)\]]*$")
 POINTS = "its question points into the clip's own time"
 """Why a doc is left out of an index in time, as records say it; what points there may follow."""

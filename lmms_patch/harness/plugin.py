@@ -479,11 +479,13 @@ def _encode(original: Callable[..., str], messages: Any, image: Any, cache: Any 
 def write_files() -> None:
     """Write the long objects of our tasks beside the results file (``written``), and samples as Parquet beside each log (``runs.samples``).
 
-    Experiment trackers get the numbers of our tasks that matter most. Called when a task of ours is loaded, so a run without one is left as it is.
+    Experiment trackers, and the table that a run ends with, get the numbers of our tasks that matter most. Called when a task of ours is loaded,
+    so a run without one is left as it is.
 
     Raises:
         HostError: the installed evaluator lacks a function that we replace.
     """
+    from lmms_eval import utils
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
     from lmms_eval.loggers.swanlab_logger import SwanLabLogger
     from lmms_eval.loggers.wandb_logger import WandbLogger
@@ -493,6 +495,9 @@ def write_files() -> None:
     _patch(EvaluationTracker, "save_results_samples", _save_samples)
     for logger in (WandbLogger, SwanLabLogger):
         _patch(logger, "post_init", _to_tracker)
+    for name in ("__main__", "lmms_eval.__main__"):  # of the command line: neither is there, or has the function, in a run from Python
+        if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
+            _patch(module, "make_table", _last_screen)
 
 
 def _results_path(tracker: Any, date: str) -> Path:
@@ -551,6 +556,18 @@ def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, An
     from lmms_patch.present.findings import said_of
 
     return original(logger, written.for_tracker(results, said_of))
+
+
+def _last_screen(original: Callable[..., str], results: dict[str, Any], column: str = "results", *args: Any, **kwargs: Any) -> str:
+    """Make the table that a run ends with, of few numbers of our tasks, and say below what the run found.
+
+    Why this function: its text is the last that the host prints, on the first rank alone. Where there are groups, their table is the last.
+    """
+    from lmms_patch.harness import written
+    from lmms_patch.present.findings import said_of
+
+    table = original(written.for_screen(results) if column == "results" else results, column, *args, **kwargs)
+    return table if column == "results" and "groups" in results else f"{table}\n{written.ending(results, said_of)}"
 
 
 def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:

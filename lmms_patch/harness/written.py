@@ -6,17 +6,26 @@ object stands in a file beside it (``runs.results``). A tracker shows every valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+import shutil
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.wrap.statistics import Details
-from lmms_patch.runs.columns import MOST, tracked, with_ends, with_errors
+from lmms_patch.runs import reading
+from lmms_patch.runs.columns import MOST, last, tracked, with_ends, with_errors
 from lmms_patch.runs.results import objects_file, objects_text
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.text import log
+
+TOOK = "lmms_patch_seconds"
+"""The key by which the seconds that the model took stand in the results in memory (``asking.seam``); no file has it."""
+FEW, NEAR = 100, 0.05
+"""Below how many docs a run is a trial, and how near an index is to be known."""
 
 
 def add_errors(results: dict[str, Any]) -> None:
@@ -40,7 +49,7 @@ def save(original: Callable[..., Any], results: dict[str, Any], path: Path) -> N
         results: all that the host has of the run; gets the keys that the host adds.
         path: of the results file.
     """
-    filed = results
+    filed = {key: value for key, value in results.items() if key != TOOK}
     if found := _by_task(results):
         try:
             from lmms_eval.utils import handle_non_serializable
@@ -50,14 +59,14 @@ def save(original: Callable[..., Any], results: dict[str, Any], path: Path) -> N
             content, digest = objects_text(objects, handle_non_serializable)
             files.write(objects_file(path), content)
             about = {"file": objects_file(path).name, "sha256": digest}
-            filed = {**results, "results": {**results["results"], **columns}, "lmms_patch": about}
+            filed |= {"results": {**results["results"], **columns}, "lmms_patch": about}
         except Exception as error:
             log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {_said(error)}")
     original(filed)
     results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
 
 
-def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], str]) -> dict[str, Any]:
+def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:
     """Return results with at most 20 numbers for each of our tasks, and with what they say as its ``findings``.
 
     Args:
@@ -69,8 +78,61 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], str]) -> 
         values = results["results"][task]
         share = MOST // len(found)
         numbers = {f"{name},{one.filter}": value for one in found for name, value in tracked(one, share).items()}
-        columns[task] = {**({"alias": values["alias"]} if "alias" in values else {}), **numbers, "findings": say(found)}
+        columns[task] = {**({"alias": values["alias"]} if "alias" in values else {}), **numbers, "findings": " ".join(say(found))}
     return {**results, "results": {**results["results"], **columns}} if columns else results
+
+
+def for_screen(results: dict[str, Any]) -> dict[str, Any]:
+    """Return results with at most six numbers for each of our tasks: what lmms-eval prints when a run ends."""
+    columns = {task: last(results["results"][task], found) for task, found in _by_task(results).items()}
+    return {**results, "results": {**results["results"], **columns}} if columns else results
+
+
+def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> str:
+    """Return what stands below lmms-eval's last table: what the run found, and what to type next; empty for a run without tasks of ours.
+
+    Args:
+        results: all that the host has of the run; stays as it is.
+        say: gives the sentences to know first of some results.
+    """
+    found = [one for of_task in _by_task(results).values() for one in of_task]
+    if not found:
+        return ""
+    given = results.get("config", {}).get("resolved_cli_args") or {}
+    lines = [*([_small(found, results.get(TOOK))] if given.get("limit") else []), *say(found)]
+    out = given.get("output_path")
+    following = "\n      ".join(f"lmms-patch {command} {shlex.quote(str(out))}" for command in ("show", "report", "explore"))
+    if not out:
+        following = "the same command with --output_path OUT --log_samples: nothing of this run is kept"
+    elif not given.get("log_samples"):
+        following = f"lmms-patch show {shlex.quote(str(out))}; for report and explore run it again with --log_samples"
+    most = max(60, min(100, shutil.get_terminal_size().columns))
+    folded = [textwrap.fill(said, most, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) for said in filter(None, lines)]
+    return "\n".join(["", *folded, f"next: {following}", ""])
+
+
+def _small(results: Sequence[Result], took: float | None) -> str:
+    """Say that a run of few docs works, and what a run would take whose index is known within 0.05; empty for a run of 100 docs or more.
+
+    The index is 1 − MPP / FIP: of so few docs the width of a luck-corrected index says little.
+
+    Args:
+        results: those of the run.
+        took: how many seconds the model took for the whole run; None where earlier answers were used.
+    """
+    docs = max(one.docs for one in results)
+    if not docs or docs >= FEW:
+        return ""
+    known = [(one.kind.index, one.measures.get(f"{one.kind.index}{max(one.grids, default='')}")) for one in results if one.kind.index]
+    halves = [(index.high - index.low) / 2 for _, index in known if index is not None and index.low is not None and index.high is not None]
+    wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
+    wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
+    what = reading.name(known[0][0], corrected=False) if halves else "a score"
+    told = f"the pipeline works: {docs} docs. For {what} ± {NEAR} ask about {wanted:,.0f} docs of each task"
+    if took is None:
+        return told
+    minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60
+    return f"{told}, about {max(1, minutes):,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:

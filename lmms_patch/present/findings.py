@@ -252,9 +252,9 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
     return out
 
 
-def said_of(results: Iterable[Result]) -> str:
-    """Return what to know of some results as one text, for places that show no links."""
-    return " ".join(one.text for one in findings([case(result) for result in results]))
+def said_of(results: Iterable[Result]) -> list[str]:
+    """Return the sentences to know first of some results, for places that show no links."""
+    return [one.text for one in findings([case(result) for result in results])]
 
 
 # --- which rule -----------------------------------------------------------------------------------

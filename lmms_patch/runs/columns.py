@@ -19,6 +19,8 @@ from lmms_patch.stats.resample import Estimate
 
 MOST = 20
 """How many numbers of a task go to an experiment tracker."""
+LAST = 6
+"""How many numbers of a task lmms-eval's last table shows."""
 _INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj)?")
 _PART = re.compile(r"_(mpp|drop)(\d+|_relevant|_adversarial)$")
 _ERROR = re.compile(r"(?P<metric>.+)_stderr(?P<sort>_clt|_clustered)?,(?P<filter>.*)")
@@ -100,6 +102,28 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
         one = known.get(name)  # not the column, which nothing checks
         if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
             out[f"{name}_stderr"] = float(one.se)
+    return out
+
+
+def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
+    """Return the columns of a task that lmms-eval's last table shows: at most six numbers of each filter pipeline, with their standard errors.
+
+    Of a task with an index these are the primary metric, the metric over best cells and both indices of the finest grid, the chance floor and the
+    number of docs. A number that is not defined is left out: the findings below the table say why.
+
+    Args:
+        values: the columns of the task (``with_errors``).
+        results: the results of the task, one for each filter pipeline.
+    """
+    out = {key: value for key, value in values.items() if "," not in key}
+    for result in results:
+        metric, index = result.metric, result.kind.index
+        n = max(result.grids, default=None) if index else None
+        names = [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"] if n else list(tracked(result, LAST))
+        for name in [name for name in names if result.metrics.get(name) is not None]:
+            keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
+            out |= {key: values[key] for key in keys if key in values}
+        out[f"n_docs,{result.filter}"] = int(result.metrics.get("n_docs") or result.docs)
     return out
 
 

@@ -15,6 +15,7 @@ import io
 import math
 import re
 import string
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,9 +114,12 @@ def _cell(value: Any) -> Any:
 def _xlsx(path: Path) -> list[dict[str, Any]]:
     from openpyxl import load_workbook
 
+    with zipfile.ZipFile(path) as parts:
+        if sum(part.file_size for part in parts.infolist()) > _MAX_BYTES:
+            raise RecordError(f"{path}: larger than 1 GiB when it is unpacked, so no table of results")
     book = load_workbook(path, read_only=True, data_only=True)
     try:
-        sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+        sheets = {sheet.title: _filled(sheet) for sheet in book.worksheets}
     finally:
         book.close()
     tables = {title: rows for title, rows in sheets.items() if rows and "index" in [str(name).strip().lower() for name in rows[0]]}
@@ -128,10 +132,17 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
     _check_names(path, head)
     if any(None in row for row in rows):
         rows = _with_formulas(path, title, rows)
-    return [dict(zip(head, row, strict=False)) for row in rows]
+    named = [(place, name) for place, name in enumerate(head) if name is not None]
+    return [{name: row[place] if place < len(row) else None for place, name in named} for row in rows]
 
 
-def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def _filled(sheet: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a sheet that have cells, each up to its last cell: one cell at the sheet's far end makes no billions of empty ones."""
+    sheet.reset_dimensions()  # else each row is as long as the file says that the sheet is wide
+    return [row for row in sheet.iter_rows(values_only=True) if row]
+
+
+def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Return rows with the text of each formula that has no value in the file.
 
     What a model wrote is stored as a formula where it begins with ``=``. A score that is one is refused as no number.
@@ -140,10 +151,10 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
 
     book = load_workbook(path, read_only=True)
     try:
-        written = list(book[sheet].iter_rows(min_row=2, values_only=True))
+        _, *written = _filled(book[sheet])
     finally:
         book.close()
-    return [[text if value is None else value for value, text in zip(row, texts, strict=True)] for row, texts in zip(rows, written, strict=True)]
+    return [tuple(text if value is None else value for value, text in zip(row, texts, strict=True)) for row, texts in zip(rows, written, strict=True)]
 
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:

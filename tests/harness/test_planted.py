@@ -43,7 +43,8 @@ def live(tmp_path_factory):
     """The demo's command, installed and started from nothing, on the first docs of each family."""
     out = tmp_path_factory.mktemp("live")
     asked = ("--model", "mosaic_vlm", "--batch_size", 32, "--tasks", "mosaic_rci,mosaic_blind", "--limit", DOCS)
-    lmms_eval(*asked, "--output_path", out, "--log_samples", command=INSTALLED)
+    printed = lmms_eval(*asked, "--output_path", out, "--log_samples", command=INSTALLED)
+    (out / "printed.txt").write_text(printed, encoding="utf-8")
     return out
 
 
@@ -186,6 +187,18 @@ def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, 
             assert len(line["filtered_resps"]) == views * (1 + ("wrong_image" in line["patch"]))
         blind = f"mosaic_{family}_blind"
         assert answers(live, blind).items() <= answers(planted, blind).items()
+
+
+def test_the_last_screen_says_what_was_found_and_what_to_type(live):
+    """Few rows a task, the sentences that ``show`` begins with, and the next commands; of a trial run that it works, and what a run would take."""
+    *_, screen = (live / "printed.txt").read_text(encoding="utf-8").partition("|Filter|")
+    rows = [line.split("|")[1].strip() for line in screen.splitlines() if line.startswith("| - mosaic_")]
+    assert set(rows) == {f"- mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind")}
+    assert max(map(rows.count, rows)) <= 6
+    found = " ".join(screen.split())
+    assert f"the pipeline works: {DOCS} docs. For " in found
+    assert "ask about " in found
+    assert f"next: lmms-patch show {live} lmms-patch report {live} lmms-patch explore {live}" in found
 
 
 def test_a_blind_run_beside_it_says_whether_the_model_looks_too(planted):

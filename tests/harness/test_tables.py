@@ -22,7 +22,7 @@ from lmms_patch import files
 from lmms_patch.app import schemas
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
-from lmms_patch.harness import plugin
+from lmms_patch.harness import plugin, written
 from lmms_patch.harness.asking import portions
 from lmms_patch.runs import rows, samples
 from lmms_patch.runs.results import objects_file, results_files
@@ -69,7 +69,9 @@ def finished(tasks, tmp_path_factory):
     out = tmp_path_factory.mktemp("finished")
     tracker = EvaluationTracker(output_path=str(out))
     found = toys.run(PerRequestK(), "toy,two,toy_rci,two_rci,toy_blank", tasks, cli_args=CLI, evaluation_tracker=tracker, limit=5)
-    printed = make_table({**found, "results": {name: {**values} for name, values in found["results"].items()}})  # it takes names out of these
+    cli = {"limit": 5, "output_path": "my runs", "log_samples": True}
+    here = {**found, "results": {name: {**values} for name, values in found["results"].items()}}  # the harness takes names out of these
+    printed = plugin._last_screen(make_table, {**here, "config": {**found["config"], "resolved_cli_args": cli}})
     saved_as = save(found, tracker, out)
     tracker_of_runs = WandbLogger.__new__(WandbLogger)
     tracker_of_runs.post_init(found)
@@ -86,12 +88,40 @@ def test_each_wrapped_task_has_one_and_it_is_used(finished, monkeypatch):
 
 
 def test_the_harness_prints_few_more_rows_of_a_wrapped_task(finished):
-    """At most 12 more than of the plain task, at both grids of the papers, with one metric or two; each further metric adds a row for each grid."""
-    rows = Counter(line.split("|")[1].strip() for line in finished[2].splitlines())
-    assert (rows["toy"], rows["two"]) == (1, 2)
-    added = {name: rows[f"{name}_rci"] - rows[name] for name in ("toy", "two")}
-    assert 0 < max(added.values()) <= 12
-    assert added["two"] == added["toy"] + 2
+    """At most six, at both grids of the papers; those of a plain task stay. What has no value has no row."""
+    rows = [[cell.strip() for cell in line.split("|")] for line in finished[2].splitlines() if line.startswith("|")]
+    count = Counter(row[1] for row in rows)
+    assert (count["toy"], count["two"]) == (1, 2)
+    assert max(count[name] for name in ("toy_rci", "two_rci", "toy_blank")) <= 6
+    shown = {row[4]: float(row[6]) for row in rows if row[1] == "toy_rci"}
+    result = finished[1]["toy_rci"]
+    assert {"exact_match", "exact_match_mpp3", "n_docs"} <= set(shown)
+    assert shown == {name: pytest.approx(result.metrics[name], abs=5e-5) for name in shown}
+
+
+def test_below_the_table_stands_what_was_found_and_what_to_type(finished):
+    *_, below = finished[2].rpartition("|\n")
+    lines = below.strip().splitlines()
+    assert lines[0].startswith("- the pipeline works: 5 docs. For ")
+    assert sum(line.startswith("- ") for line in lines) >= 2
+    assert lines[-3:] == ["next: lmms-patch show 'my runs'", "      lmms-patch report 'my runs'", "      lmms-patch explore 'my runs'"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({}, "the same command with --output_path OUT --log_samples: "), ({"output_path": "out"}, "lmms-patch show out; for report and explore run")],
+)
+def test_what_to_type_where_files_are_missing(finished, given, said):
+    found = {**finished[3], "config": {**finished[3]["config"], "resolved_cli_args": given}}
+    blank, first, following = written.ending(found, lambda results: ["found."]).splitlines()
+    assert (blank, first) == ("", "- found.")
+    assert following.startswith(f"next: {said}")
+
+
+def test_a_run_of_plain_tasks_ends_as_it_did(finished):
+    found = {**finished[3], "results": {"toy": finished[3]["results"]["toy"]}, "configs": {"toy": finished[3]["configs"]["toy"]}}
+    assert written.for_screen(found) is found
+    assert written.ending(found, lambda results: pytest.fail("nothing is ours")) == ""
 
 
 def test_answers_alone_have_one_without_scores(tasks, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import openpyxl
 import pytest
@@ -11,6 +12,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.compare import audit
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.runs import run as runs
+from lmms_patch.runs import vlmevalkit
 from tests.making import kit
 from tests.making.runs import mc_run, write_run
 
@@ -278,6 +280,26 @@ def test_columns_of_one_name_are_refused(tmp_path):
         cell.value = "answer" if cell.value == "again" else cell.value
     book.save(path)
     with pytest.raises(RecordError, match=r"several columns have the name 'answer' \('answer', 'answer'\)"):
+        imported(tmp_path, tmp_path)
+
+
+def test_one_cell_at_the_end_of_a_sheet_costs_nothing(tmp_path):
+    """Of 5 kB; read row by row as wide as the sheet says it is, it would be 17 billion cells."""
+    path = table(tmp_path, [kit.question(i, said="=1/2", hit=i % 2) for i in range(4)])
+    book = openpyxl.load_workbook(path)
+    book.active["XFD1048576"] = "x"
+    book.save(path)
+    assert path.stat().st_size < 10_000
+    began = time.process_time()
+    rows = vlmevalkit.rows_of(path)
+    assert time.process_time() - began < 20
+    assert [row["prediction"] for row in rows] == ["=1/2"] * 4
+
+
+def test_a_sheet_that_unpacks_to_more_than_a_table_holds_is_refused(tmp_path, monkeypatch):
+    path = table(tmp_path, [kit.question(i) for i in range(400)])
+    monkeypatch.setattr(vlmevalkit, "_MAX_BYTES", path.stat().st_size + 1)
+    with pytest.raises(RecordError, match="when it is unpacked, so no table of results"):
         imported(tmp_path, tmp_path)
 
 

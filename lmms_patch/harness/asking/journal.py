@@ -34,6 +34,11 @@ WISHES = ("keep", "off", "moved")
 _TABLE = "CREATE TABLE answers (key BLOB PRIMARY KEY, answer TEXT NOT NULL)"
 _PLACE = "CREATE TABLE place (folder TEXT NOT NULL, inode TEXT NOT NULL)"
 """The folder that a file was made in, and its number on the disk, which stays where the folder is renamed. Files of earlier versions have none."""
+_COMPUTED = (
+    "SELECT name FROM sqlite_master WHERE name IN ('answers', 'place') AND sql NOT LIKE 'CREATE TABLE %' "
+    "UNION ALL SELECT name FROM pragma_table_xinfo('answers') WHERE hidden"
+)
+"""Finds views, virtual tables and columns that are computed."""
 _AT_ONCE = 500
 """Keys of one query; SQLite takes some 32,000."""
 
@@ -140,7 +145,19 @@ class Journal:
 
     @staticmethod
     def _open(file: Path, wait: float = 1) -> sqlite3.Connection:
-        return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
+        """Open a journal file to read it.
+
+        Raises:
+            sqlite3.Error: it cannot be read, or what has the names of our tables is computed when it is read (a view may compute for ever).
+        """
+        db = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
+        try:
+            if db.execute(_COMPUTED).fetchone():
+                raise sqlite3.DatabaseError("its tables are not those of a journal")
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _is_at_home(self, file: Path) -> bool:
         """Return whether a journal file was made where it lies now; True where it does not say, or cannot be read (``find`` names it)."""

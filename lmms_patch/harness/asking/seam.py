@@ -29,7 +29,7 @@ from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
 from lmms_patch.harness.wrap.task import WrappedTask, was_shown
-from lmms_patch.harness.written import add_errors
+from lmms_patch.harness.written import TOOK, add_errors
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         results = original(*call.args, **call.kwargs)
         if kept is not None:
             kept.done()
+    if results is not None and asker.seconds:
+        results[TOOK] = asker.seconds
     return results
 
 
@@ -133,6 +135,8 @@ class Asker:
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told = False
         self._probed, self._faults = False, set[str]()
+        self.seconds: float | None = 0.0
+        """How long the model took to answer; None where earlier answers stand for some of its own."""
         self.look_again: Callable[[], None] = lambda: None
         """Finds readers of videos in modules that were imported since; called before each portion."""
 
@@ -247,7 +251,9 @@ class Asker:
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(whole, kind, [wanted[place] for place in part]), strict=True))
                 self._settle({place[0] for place in part})
-                portions.took(size, time.monotonic() - began)
+                took = time.monotonic() - began
+                portions.took(size, took)
+                self.seconds = None if kept or self.seconds is None else self.seconds + took
                 fresh = {place: answer for place, answer in got.items() if place not in answers and place in first}
                 answers |= fresh
                 lost += len(fresh) - self._keep(wanted, fresh)

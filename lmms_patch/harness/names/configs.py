@@ -329,9 +329,10 @@ def check(manager: Any, spec: WrapSpec) -> None:
         reason = why_not(facts, spec)
         if reason:
             where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (k for k in SUFFIXES if not KINDS[k].own_boxes and not KINDS[k].turns)  # no config says whether docs carry boxes or options
-            ways = ", ".join(k for k in every if _may(facts, WrapSpec("x", k, () if KINDS[k].folds else KINDS[k].default_grids or (3,))))
-            more = f"; possible for it: {ways}" if ways else ""
+            every = (KINDS[k] for k in SUFFIXES if not KINDS[k].own_boxes)  # no config says whether docs carry boxes, or options
+            may = [kind for kind in every if _may(facts, WrapSpec("x", kind.name, () if kind.folds else kind.default_grids or (3,)))]
+            ways, turned = (", ".join(kind.name for kind in may if kind.turns == turns) for turns in (False, True))
+            more = f"; possible for it: {ways}{f' (of docs with options also {turned})' * bool(turned)}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))

@@ -81,6 +81,7 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
         (["analyze", "x", "--chance", "nan"], "chance must be a number on the metric's own scale, or 'majority', not nan"),
         (["gap", "a"], "BLIND is missing; type 'lmms-patch gap FULL BLIND'"),
         (["gap", "a", "b", "--match", "colour"], "--match must be category, format or none, not 'colour'"),
+        (["gate", "out"], "--config is missing; type 'lmms-patch gate OUT --config FILE', or 'lmms-patch gate --help' for examples"),
         (["prune"], "TASK is missing; type 'lmms-patch prune TASK'"),
         (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s, delta or locality, not 'luck'"),
         (["prune", "x", "--budget", "many"], "--budget must be a number, not 'many'"),

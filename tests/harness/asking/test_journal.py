@@ -76,6 +76,29 @@ def test_a_broken_file_is_one_line(tmp_path, lines):
     assert not any("\n" in line for line in lines)
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT CAST(i AS BLOB)"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"CREATE VIEW answers (key, answer) AS {ENDLESS}, 'x' FROM n WHERE i < 0",
+        "CREATE TABLE answers (key BLOB, answer TEXT AS (hex(zeroblob(100000000))))",
+        "CREATE VIRTUAL TABLE answers USING fts5(key, answer)",
+    ],
+    ids=["view", "column", "virtual"],
+)
+def test_a_file_that_computes_its_answers_is_not_read(tmp_path, lines, made):
+    """A view of an endless query has no row for any key, and never says so."""
+    left(tmp_path, [(b"a", "1")])
+    with contextlib.closing(sqlite3.connect(tmp_path / "0.sqlite")) as other:
+        other.execute(made)
+        other.commit()
+    with Journal(tmp_path, ALONE) as again:
+        assert (again.find([b"a", b"b"]), again.count()) == ({b"a": "1"}, 1)
+    assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite"]
+
+
 DAMAGED = ["", "5", "null", "[]", '"x"', '{"words": 1}', '{"text": ["x"]}', '{"text": null}', '{"text": "x", "counts": 5}', '{"text": "x", "counts": {"input_tokens": "1"}}',
            '{"text": "x", "counts": {"other": 1}}', '{"text": "x", "more": 1}', '{"loss": "1", "greedy": true}', '{"loss": 1.5, "greedy": 1}', '{"loss": 1.5}', b"\xff\xfe", 7,
            "[" * 100_000]  # fmt: skip
