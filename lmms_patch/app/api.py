@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from lmms_patch.present.board.build import Built
     from lmms_patch.present.findings import Finding
     from lmms_patch.present.report.data import Report
-    from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
     from lmms_patch.runs.costs import Cost
     from lmms_patch.runs.results import Taken
-    from lmms_patch.runs.run import Result
+    from lmms_patch.runs.run import Labelled, Result
 
 Paths = str | Path | Sequence[str | Path]
 """One path, or several."""
@@ -120,13 +119,13 @@ class Run:
     Attributes:
         taken: its results file, and how many others the folder holds.
         shown: tasks that show the image in some way, as the table has them.
-        tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
+        tested: text-only cross-validations; ``tst`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
         findings: what to know first, at most five sentences (``present.findings``).
     """
 
     taken: Taken
-    shown: list[Shown]
+    shown: list[Labelled]
     tested: list[Result]
     magic: list[Result] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -279,8 +278,8 @@ def show(folder: str | Path) -> Run:
     for result in results:
         audit.check(result, intervals=False)
     shown = tables.load(path)
-    tested = [result for result in results if result.details.get("tst_details")]
-    magic = [result for result in results if result.details.get("magic")]
+    tested = [result for result in results if result.tst]
+    magic = [result for result in results if result.magic]
     if not shown and not tested and not magic:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"

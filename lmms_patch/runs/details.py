@@ -156,11 +156,16 @@ class Donors(Struct, frozen=True):
 
 
 class Texts(Struct):
-    """How often the texts of a task are the same."""
+    """How often the texts of a task are the same.
+
+    Attributes:
+        near: docs with a near copy; absent in older files
+    """
 
     different: Count
     repeated: Count
     conflicting: Count
+    near: Count | UnsetType = UNSET
 
 
 class Importance(Struct):
@@ -194,7 +199,7 @@ class TstDetails(Stress):
 
     Attributes:
         unusable: grouping -> why it was not done, or is not the headline
-        shuffled: the same diagnostic on shuffled golds; null where categories are few, absent in older files
+        shuffled: the same diagnostic on shuffled golds; null where they decide nothing, absent in older files
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
         zero_shot: accuracy of the same model before training; null where the diagnostic has none
         delta: headline accuracy less zero-shot, paired by doc; null without it

@@ -149,6 +149,21 @@ class Result:
         return KINDS[self.described["kind"]]
 
     @property
+    def indexed(self) -> Sequence[int]:
+        """The grids with an index."""
+        return self.grids if self.kind.index else ()
+
+    @property
+    def failed(self) -> int:
+        """The number of docs with a failed call."""
+        return int(self.metrics.get("n_failed") or 0)
+
+    @property
+    def scored(self) -> int:
+        """The number of docs with a score on their first view."""
+        return self.analysis.n_docs if self.analysis else 0
+
+    @property
     def type(self) -> str:
         """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile says it."""
         return str(self.described["options"].get("type") or "")

@@ -159,7 +159,7 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
     if analysis and result.kind.index:
         told += [line for grid in analysis.grids.values() for line in grid.warnings]
         told += reading.minds(result.described, analysis, result.kind.words)
-    return [*told, *reading.frames(result.details.get("frames_read")).values()]
+    return [*told, *reading.frames(result.details).values()]
 
 
 def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
