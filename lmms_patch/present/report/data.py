@@ -111,7 +111,7 @@ class Entry(Labelled):
     @property
     def grids(self) -> tuple[int, ...]:
         """The grids with an index."""
-        return tuple(self.result.grids) if self.kind.index else ()
+        return tuple(self.result.indexed)
 
     def index(self, n: int | None, part: Part | None = None) -> Indexed:
         """Return the index at a grid, of all docs or of those of a category."""

@@ -418,17 +418,16 @@ def facts(report: Report) -> Facts:
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
     asked = [entry for entry in entries if entry.kind.index]
-    marked = [any(entry.index(n).mark for n in entry.grids) for entry in asked]
-    gates = [entry.whole.gate for entry in asked]
+    states = Counter((entry.whole.gate, any(entry.index(n).mark for n in entry.grids)) for entry in asked)
     return Facts(
         tuple(dict.fromkeys(entry.model for entry in entries)),
         tuple(docs),
         len(entries),
         sum(docs.values()),
-        sum(gate == 1 and not mark for gate, mark in zip(gates, marked, strict=True)),
-        sum(gate == 1 and mark for gate, mark in zip(gates, marked, strict=True)),
+        states[1, False],
+        states[1, True],
         dict(Counter(entry.whole.gate_word for entry in asked if entry.whole.gate == 0)),
-        gates.count(None),
+        states[None, False] + states[None, True],
         sum(reading.unchecked(entry.whole.analysis) for entry in asked if entry.whole.gate != 0),
         sum(bool(entry.warnings) for entry in entries),
     )

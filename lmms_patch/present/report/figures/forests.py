@@ -99,8 +99,13 @@ def _contradicted(point: Point) -> str:
 
 def _shown(points: Sequence[Point]) -> str:
     """Return what the indices to go by are called; ``index`` where some are luck-corrected and some are not, or none may be read."""
-    which = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    which = _kinds(points)
     return _name(points[0], which.pop()) if len(which) == 1 else "index"
+
+
+def _kinds(points: Sequence[Point]) -> set[bool]:
+    """Return whether the indices to go by are luck-corrected: True, False, or both; nothing where none may be read."""
+    return {corrected for estimate, corrected in map(leading, points) if estimate is not None}
 
 
 def _name(point: Point, corrected: bool) -> str:
@@ -242,15 +247,15 @@ def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
 
 def _caption(points: Sequence[Point], n: int) -> str:
     """Return what is drawn, what the lines are, and what the marks and letters mean."""
-    leads = [(p, *leading(p)) for p in points]
-    known = [estimate for _, estimate, _ in leads if estimate is not None]
+    leads = [leading(p)[0] for p in points]
+    known = [estimate for estimate in leads if estimate is not None]
     size = docs_each(estimate.n for estimate in known if estimate.n)
     grids = sorted({p.n for p in points})
     medium = medium_of(points)
     sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
     raw, luck_corrected = (_name(points[0], which) for which in (False, True))
     out = [f"By benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
-    if any(corrected for _, _, corrected in leads):
+    if True in _kinds(points):
         told = medium.say("(less what the answers earn on other docs' images)")
         out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
@@ -259,8 +264,8 @@ def _caption(points: Sequence[Point], n: int) -> str:
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
     out += [f"In one column: {', '.join(letters)}."] if letters else []
-    refused = [p for p, estimate, _ in leads if estimate is None]
-    out += [f"N/A ({counted(len(refused), 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
+    refused = leads.count(None)
+    out += [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
     out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
 
@@ -528,7 +533,7 @@ def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str],
 
 def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Mark]:
     """Return the legend: models where there are several, the two indices, and the bands where they are not named above."""
-    kinds = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    kinds = _kinds(points)
     several = len(models) > 1
     names: Mapping[str, str] = lettering.short(models)
     out = []
