@@ -12,7 +12,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.figures.scores import scales
 from lmms_patch.present.report.points import counted, listed, once
@@ -243,9 +243,10 @@ def _limits(chart: _Chart) -> tuple[float, float]:
 
 def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[str]) -> None:
     """Draw the curves of one benchmark, beside each other where they meet."""
-    colour, shape = model_looks(models)
     for k, curve in enumerate(curves):
-        ink, entry = colour(curve.entry.model), curve.entry
+        entry = curve.entry
+        look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
+        ink = look.colour
         points = [(place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None]
         xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
         joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
@@ -258,4 +259,4 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
             )
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
-            canvas.interval(axes, one, x, Mark("", shape(entry.model), ink, hollow=entry.whole.gate == 0), told, up=True)
+            canvas.interval(axes, one, x, look, told, up=True)

@@ -511,11 +511,7 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
     told = words(point)
     text = [", ".join(told)] if wide else [" ".join(once(_LETTERS.get(word, word) for word in told))]
     if len(models) == 1:
-        value = reading.IN_PLACE if reading.misleads(estimate) else wording.number(estimate.value, signed=True, digits=2)
-        ends = ""
-        if wide and estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
-            ends = f" [{wording.number(estimate.low, True, 2)}, {wording.number(estimate.high, True, 2)}]"
-        text.insert(0, value + ends)
+        text.insert(0, wording.said(estimate, True, 2) if wide else wording.value(estimate, True, 2))
     return ("  " if not wide else ", ").join(filter(None, text))
 
 

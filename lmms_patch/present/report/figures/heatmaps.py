@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -299,7 +299,7 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     """Draw a box of each cell over results, and each result as a point."""
     from matplotlib.patches import Rectangle
 
-    colour, shape = model_looks([entry.model for entry in entries])
+    models = [entry.model for entry in entries]
     percent, cells = 100 * values, kind.cells(n)
     for i in range(cells):
         low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
@@ -310,9 +310,9 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
         canvas.tip(axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told)
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
+        look = model_look(models, entry.model, size=2.8)
         for i, value in enumerate(row):
             told = f"{entry.name} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
-            look = Mark("", shape(entry.model), colour(entry.model), size=2.8)
             canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
     axes.axhline(100 / cells, color=INK, linewidth=0.8, linestyle=":", zorder=1)
     names = [f"{i + 1}" if kind.needs_video else f"{i // n + 1},{i % n + 1}" for i in range(cells)]
@@ -327,18 +327,11 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
 # --- models ---------------------------------------------------------------------------------------
 
 
-def model_looks(models: Sequence[str]) -> tuple[Any, Any]:
-    """Return functions from a model to its colour and to its marker: of its own for up to six models, else one for all."""
+def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
+    """Return the mark of a model among others: with a shape and a colour that no other has for up to six models, else one for all."""
     known = once(models)
-    few = len(known) <= len(palette.MARKERS)
-
-    def colour(model: str) -> str:
-        return palette.SERIES_LIGHT[known.index(model) if few else 0]
-
-    def shape(model: str) -> str:
-        return palette.MARKERS[known.index(model)] if few else "o"
-
-    return colour, shape
+    k = known.index(model) if len(known) <= len(palette.MARKERS) else None
+    return Mark("", "o" if k is None else palette.MARKERS[k], palette.SERIES_LIGHT[k or 0], **more)
 
 
 def model_marks(models: Sequence[str]) -> list[Mark]:
@@ -346,6 +339,5 @@ def model_marks(models: Sequence[str]) -> list[Mark]:
     known = once(models)
     if not 1 < len(known) <= len(palette.MARKERS):
         return []
-    colour, shape = model_looks(known)
     names = lettering.short(known)
-    return [Mark(lettering.fit(names[model], 2.6, SMALL, 1), shape(model), colour(model)) for model in known]
+    return [replace(model_look(known, model), label=lettering.fit(names[model], 2.6, SMALL, 1)) for model in known]

@@ -12,7 +12,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, labels, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, docs_each, listed, once
 from lmms_patch.present.report.run_sheets import without_looking
@@ -157,16 +157,13 @@ def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Seque
         unnamed += _panel(drawing, axes, some, models, words.size(n))
     if unnamed and not note:
         return _draw_panels(panels, scale, models, words, across, lettering.height(2, SMALL))
-    if unnamed:
-        told = lettering.fit(f"No room for the names of {listed(once(unnamed), 6)}", across - 2 * EDGE, SMALL)
-        canvas.write_at(drawing, EDGE, EDGE / 2 + note, told, va="top")
+    labels.tell_unnamed(drawing, unnamed)
     canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
     return drawing
 
 
 def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> list[str]:
     """Draw the points of a grid, and name their benchmarks."""
-    colour, shape = model_looks(models)
     lines: list[labels.Box] = []
     names = []
     bases = once(one.entry.name for one in rows)
@@ -176,7 +173,7 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
         for one in mine:
             told = f"{base} with {one.entry.model}, {size}: FIP {wording.said(one.full)}, MPP {wording.said(one.best)}"
             told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
-            look = Mark("", shape(one.entry.model), colour(one.entry.model), hollow=one.entry.whole.gate == 0)
+            look = model_look(models, one.entry.model, hollow=one.entry.whole.gate == 0)
             lines += canvas.cross(axes, one.full, one.best, look, told)
             if one is not middle:
                 join = [[a.full.value, a.best.value] for a in (one, middle)]
