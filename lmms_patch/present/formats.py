@@ -174,7 +174,7 @@ class Part(Struct, kw_only=True):
     measures: Measures
 
 
-class ReportResult(Struct, kw_only=True):
+class ReportResult(Part, kw_only=True):
     """A task of a run.
 
     Attributes:
@@ -197,9 +197,6 @@ class ReportResult(Struct, kw_only=True):
     date: str
     path: str
     grids: list[int]
-    docs: int
-    gate: Literal[0, 1, None]
-    measures: Measures
     categories: dict[str, Part]
     excluded: dict[str, dict[str, int]]
     failures: dict[str, int]

@@ -17,7 +17,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from lmms_patch import text
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
@@ -153,6 +153,18 @@ def _ruled(columns: Iterable[Sequence[str]]) -> str:
     """Return columns of equally long cells as lines, with a rule under the first."""
     head, *rows = ("  ".join(line).rstrip() for line in zip(*columns, strict=True))
     return "\n".join([head, "-" * cell_len(head), *rows])
+
+
+def column_of(name: str, title: str, more: str = "") -> Column:
+    """Return the column of a number: its sentence, sign and colours are those of its row in the catalogue.
+
+    Args:
+        name: of the row, such as ``mpp{key}``.
+        title: the head.
+        more: what follows the row's sentence.
+    """
+    number = next(row for row in catalogue.NUMBERS if row.name == name)
+    return Column(name.removesuffix("{key}"), title, number.signed, help=f"{number.help}{more}", index=bool(number.words))
 
 
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:

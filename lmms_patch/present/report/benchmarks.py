@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,8 +86,10 @@ def cell(point: Point | None) -> Cell:
     return point.estimate
 
 
-def _layout(points: Sequence[Point], *, corrected: bool = False) -> tuple[dict[tuple[str, str, int], Point], tuple[Column, ...]]:
-    """Return the points by benchmark, model and grid, and the columns of a table of benchmarks by (model, grid)."""
+def _layout(
+    points: Sequence[Point], of_cell: Callable[[Point | None], Cell], *, corrected: bool = False
+) -> tuple[tuple[dict[str, Cell], ...], tuple[Column, ...]]:
+    """Return the rows and the columns of a table of benchmarks by (model, grid)."""
     words = medium_of(points)
     heads = tuple(
         Column(
@@ -100,7 +102,9 @@ def _layout(points: Sequence[Point], *, corrected: bool = False) -> tuple[dict[t
         )
         for pair in columns(points)
     )
-    return {(point.benchmark, point.model, point.n): point for point in points}, (_BENCHMARK, *heads)
+    known = {(point.benchmark, point.model, point.n): point for point in points}
+    rows = ({label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)} | {"benchmark": b} for b in benchmarks(points))
+    return tuple(rows), (_BENCHMARK, *heads)
 
 
 def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
@@ -111,16 +115,14 @@ def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
     file = f"{index.lower()}{'_adj' * corrected}"
     if corrected and all(p.corrected is None for p in points):
         return Sheet(file, title, (), ())
-    known, heads = _layout(points, corrected=corrected)
-    of_cell = _corrected_cell if corrected else cell
-    rows = [{"benchmark": b, **{label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
+    rows, heads = _layout(points, _corrected_cell if corrected else cell, corrected=corrected)
     note = words.say("Below 0 one cell beats the whole image, above 0 the task needs more than one cell.")
     told = ["1 - MPP/FIP, both less what the answers earn on wrong images (index to go by)" if corrected else "1 - MPP/FIP, not luck-corrected"]
     told += [note.removesuffix("."), "N/A: refused by its gate, or not defined"]
     told += [CONTRADICTED] if not corrected and any(p.contradicted for p in points) else []
     told += above_one((p.corrected, words) for p in points if p.valid) if corrected else []
     told += [] if words.instead else [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
-    return Sheet(file, title, heads, tuple(rows), ". ".join(told) + ".")
+    return Sheet(file, title, heads, rows, ". ".join(told) + ".")
 
 
 def _corrected_cell(point: Point | None) -> Cell:
@@ -135,13 +137,12 @@ CONTRADICTED = "Contradicted: the luck-corrected index lies on the other side of
 
 def bands(points: Sequence[Point]) -> Sheet:
     """Return the same table in words: bands (RCI paper, 3.2), as far as the interval reaches."""
-    known, heads = _layout(points)
+    rows, heads = _layout(points, _told)
     words = medium_of(points)
     heads = tuple(Column(head.key, head.title) for head in heads)
-    rows = [{"benchmark": b, **{label(pair, words): _told(known.get((b, *pair))) for pair in columns(points)}} for b in benchmarks(points)]
     note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
     return Sheet(
-        _named(words, "bands"), f"Bands of {_index(words)}", heads, tuple(rows), note + "Where a number has an interval, all bands that it reaches."
+        _named(words, "bands"), f"Bands of {_index(words)}", heads, rows, note + "Where a number has an interval, all bands that it reaches."
     )
 
 

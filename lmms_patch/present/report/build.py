@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from lmms_patch import __version__, files
 from lmms_patch.errors import PatchError, RecordError, require
 from lmms_patch.present import look
@@ -186,7 +188,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "title": report.title,
         "made": dict(report.made),
         "warnings": list(report.warnings),
-        "findings": [{"kind": one.kind, "text": one.text, "cases": list(one.cases)} for one in report.findings],
+        "findings": to_builtins(report.findings),
         "results": [_entry_json(entry) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
         "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],

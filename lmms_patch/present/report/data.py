@@ -55,6 +55,23 @@ class Part:
         return cast(Shares, grid.shares) if grid and grid.shares and grid.shares.score is not None else None
 
 
+class Indexed:
+    """The index of some docs of a result at one grid, and what it is made of; each number is None where the kind has no such number.
+
+    Args:
+        part: the docs.
+        index: ``rci``, ``pcri``, ``crci`` or ``trci``; None for a kind without an index.
+        n: the grid; None for a result without grids.
+    """
+
+    def __init__(self, part: Part, index: str | None, n: int | None) -> None:
+        get, self.n, self.grid = part.measures.get, n, part.grid(n)
+        self.mpp, self.gap, self.raw, self.adj = (get(name) for name in (f"mpp{n}", f"gap{n}", f"{index}{n}", f"{index}{n}_adj"))
+        self.null, self.mark = reading.null_of(self.grid), reading.mark_of(self.grid)
+        self.measured = self.adj if self.null == reading.MEASURED else None
+        self.headline = reading.headline(self.raw, self.adj, self.null)
+
+
 @dataclass(frozen=True)
 class Entry(Labelled):
     """One result: one task of one run.
@@ -94,7 +111,11 @@ class Entry(Labelled):
     @property
     def grids(self) -> tuple[int, ...]:
         """The grids with an index."""
-        return tuple(self.result.grids) if self.kind.index else ()
+        return tuple(self.result.indexed)
+
+    def index(self, n: int | None, part: Part | None = None) -> Indexed:
+        """Return the index at a grid, of all docs or of those of a category."""
+        return Indexed(part or self.whole, self.kind.index, n)
 
     @property
     def words(self) -> Words:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
-import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
@@ -31,44 +33,41 @@ QUESTION, ANSWER = 1_500, 400
 
 
 class Picker:
-    """Keeps a few docs of each rule while a log passes by: those whose hash of benchmark and doc id is smallest.
-
-    So the choice depends on nothing that a model said, and two models show the same docs where the same rules hold.
+    """Keeps a few docs of each rule while a log passes by: those of the lowest rank, whatever the order of the log.
 
     Args:
-        result: the task.
         count: docs per rule; 0: none.
+        rules: the rules, in the order in which they are shown.
+        rule_of: from a line of the sample log to the rule of its doc; None for a doc that is not shown.
+        rank: from a line to what it is sorted by. It depends on nothing that a model said, so that two models show the same docs where the same
+            rules hold.
     """
 
-    def __init__(self, result: Result, count: int) -> None:
-        described = result.described
-        self._base, self._metric = described["base"], described["metric"]
-        higher = result.details.get("higher_is_better", {}).get(self._metric, True)
-        self._count = count if KINDS[described["kind"]].index and higher else 0  # what is right is not known of a metric that should be low
-        self._kept: dict[str, list[tuple[int, int, Line]]] = {}
+    def __init__(self, count: int, rules: Iterable[str], rule_of: Callable[[Any], str | None], rank: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._count, self._rules, self._rule_of, self._rank = count, rules, rule_of, rank
+        self._kept: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
 
-    def see(self, line: Line) -> None:
+    def see(self, line: Any) -> None:
         """Take a line of the sample log, if its doc is one to show."""
-        if not self._count:
-            return
-        rule = rule_of(line, self._metric)
-        if rule is None:
-            return
-        doc_id = int(line.record.doc_id)
-        ranked = (
-            -int(hashlib.sha256(f"{self._base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], 16),
-            doc_id,
-            line,
-        )
-        heap = self._kept.setdefault(rule, [])
-        if len(heap) < self._count:
-            heapq.heappush(heap, ranked)
-        else:
-            heapq.heappushpop(heap, ranked)
+        if self._count and (rule := self._rule_of(line)) is not None:
+            kept = self._kept.setdefault(rule, [])
+            bisect.insort(kept, (self._rank(line), line), key=itemgetter(0))
+            del kept[self._count :]
 
-    def picked(self) -> dict[str, list[Line]]:
+    def picked(self) -> dict[str, list[Any]]:
         """Return the picked lines by rule."""
-        return {rule: [line for _, _, line in sorted(self._kept[rule], key=lambda one: -one[0])] for rule in RULES if rule in self._kept}
+        return {rule: [line for _, line in self._kept[rule]] for rule in self._rules if rule in self._kept}
+
+
+def picker(result: Result, count: int) -> Picker:
+    """Return what picks docs of a task with cells; they are ranked by a hash of benchmark and doc id."""
+
+    def rank(line: Line) -> tuple[str, int]:
+        doc_id = int(line.record.doc_id)
+        return hashlib.sha256(f"{result.base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], doc_id
+
+    known = result.kind.index and result.higher_is_better  # what is right is not known of a metric that should be low
+    return Picker(count if known else 0, RULES, lambda line: rule_of(line, result.metric), rank)
 
 
 def rule_of(line: Line, metric: str) -> str | None:

@@ -15,7 +15,7 @@ from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import magic, magic_examples
 from lmms_patch.present.report.data import Entry, Part
-from lmms_patch.present.report.examples import Picker
+from lmms_patch.present.report.examples import Picker, picker
 from lmms_patch.rci.recompute import TaskRun, by_category, recompute, scores
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
@@ -138,7 +138,7 @@ def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked
     analysis = result.analysis
     whole = Part(result.docs, result.measures, analysis.gate.number if analysis and kind.has_index else None, analysis)
     excluded: dict[int, Counter[str]] = {}
-    failures, picked, parts, told = Counter[str](), Picker(result, examples), dict[str, Part](), ""
+    failures, picked, parts, told = Counter[str](), picker(result, examples), dict[str, Part](), ""
     if result.log is None:
         told = "no sample log (run with --log_samples): no categories, no examples, no counts of failures"
     else:

@@ -10,7 +10,7 @@ from lmms_patch.compare import variants
 from lmms_patch.compare.variants import Contrasted
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
-from lmms_patch.present.sheets import Cell, Column, Sheet, levels
+from lmms_patch.present.sheets import Cell, Column, Sheet, levels_in
 from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.intervals import mended
@@ -99,8 +99,8 @@ def overview(entries: Sequence[Entry]) -> Sheet:
 
 def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
     """Return the sentence of a table's note on its intervals, and a space; empty where no number has an interval."""
-    level = levels(cell for row in rows for cell in row.values())
-    return f"In brackets: {level} interval, from a bootstrap over images, all docs on one image together. " if level else ""
+    cells = (cell for row in rows for cell in row.values())
+    return levels_in("In brackets: {} interval, from a bootstrap over images, all docs on one image together. ", cells)
 
 
 def _together(entry: Entry) -> tuple[Any, ...]:
@@ -154,8 +154,7 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
     heads = (_MODEL, _CONTRAST, Column("tasks", "tasks"), Column("items", "items", help="that both tasks have"))
     metrics = tuple(dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows))
-    level = levels(cell for row in rows for cell in row.values())
-    sure = f", with {level} intervals from a bootstrap over images" if level else ""
+    sure = levels_in(", with {} intervals from a bootstrap over images", (cell for row in rows for cell in row.values()))
     note = (
         f"{_HOW[0].upper()}{_HOW[1:]}. Differences paired by item{sure}. "
         "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."

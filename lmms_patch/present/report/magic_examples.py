@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
 from collections.abc import Iterable
 
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report.data import BoxUse, RegionExample
-from lmms_patch.present.report.examples import ANSWER, QUESTION
+from lmms_patch.present.report.examples import ANSWER, QUESTION, Picker
 from lmms_patch.text import cut
 
 RULES = {
@@ -71,15 +70,13 @@ def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:
     Returns:
         Rule -> lines.
     """
-    by_rule: dict[str, list[Line]] = {}
-    for line in lines if count else ():
-        if (rule := rule_of(line.record)) is not None:
-            by_rule.setdefault(rule, []).append(line)
-    return {rule: heapq.nsmallest(count, by_rule[rule], key=_hash) for rule in RULES if rule in by_rule}
-
-
-def _hash(line: Line) -> tuple[str, str]:
-    return hashlib.sha256(line.record.item.encode("utf-8", "backslashreplace")).hexdigest(), line.record.id
+    picker = Picker(
+        *(count, RULES, lambda line: rule_of(line.record)),
+        lambda line: (hashlib.sha256(line.record.item.encode("utf-8", "backslashreplace")).hexdigest(), line.record.id),
+    )
+    for line in lines:
+        picker.see(line)
+    return picker.picked()
 
 
 def example(entry: str, rule: str, line: Line, image: str | None = None) -> RegionExample:

@@ -91,8 +91,8 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     out = []
     for entry in entries:
         for n in entry.grids if entry.kind.index else ():
-            index = entry.whole.measures.get(f"{entry.kind.index}{n}")
-            if index is None:
+            at = entry.index(n)
+            if (index := at.raw) is None:
                 continue
             valid = index.value is not None and entry.whole.gate != 0
             reason = index.reason or ("" if valid else entry.whole.gate_word)
@@ -100,9 +100,7 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
             name = f"{entry.base} ({entry.result.label})" if (entry.base, entry.kind.needs_video) in several else entry.base
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
-            adj = entry.whole.measures.get(f"{entry.kind.index}{n}_adj")
-            measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
-            words = reading.words(index) if valid else ()
+            measured, words = (at.measured, reading.words(index)) if valid else (None, ())
             known = (name, entry.model, n, value, low, high, index.n, entry.result.type, valid, reason, index.level, "", words, measured)
             out.append(Point(*known, in_time=entry.kind.needs_video))
     return out

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lmms_patch.ask.spec import Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
-from lmms_patch.present.sheets import Cell, Column, Sheet, levels
+from lmms_patch.present.sheets import Cell, Column, Sheet, column_of, levels_in, used
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
 from lmms_patch.runs.numbers import Necessity
@@ -44,8 +44,10 @@ def runs(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 _INDEX_HELP = "1 - MPP/FIP, without unit: RCI, or PCRI for a _pcri task, CRCI or TRCI"
+_ON_SCALE = f", {SCALE}"
+_CHANCE = column_of("chance", "chance", _ON_SCALE)
 _INDEX_COLUMNS = (
-    Column("mpp", "MPP", help=f"native metric when each doc keeps the answer of its best cell, {SCALE}"),
+    column_of("mpp{key}", "MPP", _ON_SCALE),
     Column("index", "index", signed=True, index=True, help=_INDEX_HELP),
     Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured"),
     Column(
@@ -56,7 +58,7 @@ _INDEX_COLUMNS = (
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
     Column("mark", "contradicted", help="where the luck-corrected index lies on the other side of 0, or in a band that does not touch"),
-    Column("gap", "FIP - MPP", signed=True, help=SCALE),
+    column_of("gap{key}", "FIP - MPP", _ON_SCALE),
 )
 _RUN_COLUMNS = (
     Column("model", "model"),
@@ -69,9 +71,9 @@ _RUN_COLUMNS = (
     Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
     Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
     Column("empty", "empty answers", help="empty answers to the first view"),
-    Column("chance", "chance", help=f"what the best uninformed answer scores, {SCALE}"),
-    Column("ceiling", "ceiling", help=f"what the gold answers score, {SCALE}"),
-    Column("score", "score", help=f"native metric of the task's own view, {SCALE}; on full images it is FIP"),
+    _CHANCE,
+    column_of("ceiling", "ceiling", _ON_SCALE),
+    column_of("score", "score", f"{_ON_SCALE}; on full images it is FIP"),
     Column("fip_used", "FIP, docs used", help="FIP over the docs that are not excluded: what the index is made of"),
     *_INDEX_COLUMNS,
     Column("wrong", "wrong image", help=f"the same questions on another doc's image, {SCALE}"),
@@ -85,17 +87,17 @@ _RUN_COLUMNS = (
 )
 
 
+def _some(*keys: str) -> list[Column]:
+    """Return some columns of the table of all results."""
+    return [column for column in _RUN_COLUMNS if column.key in keys]
+
+
 def _runs(entries: Sequence[Entry]) -> Sheet:
     """Return the table of all results and grids."""
     rows = [row for entry in entries for row in _rows(entry)]
-    level = levels(cell for row in rows for cell in row.values())
-    sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
-    numbers = (
-        (entry.whole.measures.get(f"{entry.kind.index}{n}_adj"), entry.words)
-        for entry in entries
-        for n in entry.grids
-        if entry.kind.index and reading.null_of(entry.whole.grid(n)) == reading.MEASURED
-    )
+    cells = (cell for row in rows for cell in row.values())
+    sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
+    numbers = ((entry.index(n).measured, entry.words) for entry in entries for n in entry.grids)
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
 
@@ -139,17 +141,15 @@ def _of_image(part: Part) -> dict[str, Cell]:
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
     """Return the numbers of some docs of a result at one grid."""
-    name, measures = f"{entry.kind.index}{n}", part.measures
-    grid = part.grid(n)
-    full = measures.get("fip")
+    at, full = entry.index(n, part), part.measures.get("fip")
     return {
-        "fip_used": grid.fip if grid and full is not None and grid.fip != full.value else None,
-        "mpp": measures.get(f"mpp{n}"),
-        "index": measures.get(name),
-        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
-        "adj": measures.get(f"{name}_adj"),
-        "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
-        "gap": measures.get(f"gap{n}"),
+        "fip_used": at.grid.fip if at.grid and full is not None and at.grid.fip != full.value else None,
+        "mpp": at.mpp,
+        "index": at.raw,
+        "band": band_text(at.headline),
+        "adj": at.adj,
+        "mark": reading.told(at.mark, at.null) or None,
+        "gap": at.gap,
     }
 
 
@@ -165,8 +165,7 @@ def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries
     """Return the columns that say anything; the two indices by the names that they have in these results."""
     index = " / ".join(dict.fromkeys(entry.kind.index for entry in entries if entry.kind.index)) or "index"
     titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
-    there = (c for c in columns if any(row.get(c.key) is not None for row in rows))
-    return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in there)
+    return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in used(columns, rows))
 
 
 def _categories(entries: Sequence[Entry]) -> Sheet:
@@ -183,10 +182,10 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
     columns = (
         *_RUN_COLUMNS[:3],
         Column("category", "category"),
-        *(column for column in _RUN_COLUMNS if column.key in ("n", "docs", "chance", "score")),
+        *_some("n", "docs", "chance", "score"),
         Column("majority", "majority", help="of a text-only cross-validation: the frequency baseline"),
         *_INDEX_COLUMNS,
-        *(column for column in _RUN_COLUMNS if column.key == "gate"),
+        *_some("gate"),
     )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
     return Sheet("categories", "By category", _used(columns, rows, entries), tuple(rows), note)
@@ -238,7 +237,7 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
     columns = (
         *_RUN_COLUMNS[:3],
         Column("category", "category", help="empty: all docs"),
-        Column("n", "grid n", help="n x n cells; of trci: n segments"),
+        *_some("n"),
         Column("docs", "docs", help="that the shares are of"),
         *(Column(need, in_each(media, need), help=in_each(media, words)) for need, words in NEED_WORDS.items()),
         Column("checked", "docs checked", help=in_each(media, "docs that were asked without their image")),
@@ -246,10 +245,8 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         Column("luck", "by luck", help=in_each(media, "share of docs that a cell of a wrong image answers where the whole wrong image does not")),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
-    level = levels(row[need] for row in rows for need in NEED_WORDS)
-    note = (
-        f"Shares of the docs{f' with {level} intervals' if level else ''}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
-    )
+    sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
+    note = f"Shares of the docs{sure}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
     return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
 
 
@@ -309,7 +306,7 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
         Column("folds", "folds"),
         Column("grouping", "kept together", help="docs that stay in one fold: of one source, of one text, or none"),
         Column("docs", "docs"),
-        Column("chance", "chance", help=SCALE),
+        _CHANCE,
         Column("majority", "majority", help=f"the most frequent training gold, {SCALE}"),
         Column("tst", "TsT", help=f"native score of held-out answers of a text-only model, {SCALE}"),
         Column("above", "above majority", signed=True, help="paired by doc"),
@@ -324,16 +321,17 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
     return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), tuple(rows), note)
 
 
+def without_looking(entries: Sequence[Entry]) -> list[Entry]:
+    """Return, of each benchmark and model, the first result of full images, as far as there is a score without looking beside it."""
+    full = {(entry.base, entry.model): entry for entry in reversed(entries) if entry.kind.full}
+    firsts = dict.fromkeys((entry.base, entry.model) for entry in entries if entry.kind.full)
+    return [full[key] for key in firsts if full[key].blind is not None or full[key].tst is not None]
+
+
 def _blind(entries: Sequence[Entry]) -> Sheet:
     """Return the table of what each model scores without the image, beside its score with it."""
-    full: dict[tuple[str, str], Entry] = {}
-    for entry in entries:
-        if entry.kind.full and (entry.base, entry.model) not in full:
-            full[entry.base, entry.model] = entry
     rows: list[dict[str, Cell]] = []
-    for entry in full.values():
-        if entry.blind is None and entry.tst is None:
-            continue
+    for entry in without_looking(entries):
         score = entry.whole.measures["score"]
         rows.append(
             {
@@ -351,7 +349,7 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
         Column("benchmark", "benchmark"),
         Column("model", "model"),
         Column("docs", "docs"),
-        Column("chance", "chance", help=SCALE),
+        _CHANCE,
         Column("tst", "TsT", help=f"the text-only model, {SCALE}"),
         Column("blind", "blind", help=f"this model without image, {SCALE}"),
         Column("full", "full image", help=SCALE),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lmms_patch.ask.spec import Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, case, names
-from lmms_patch.present.report.data import Entry, Part, Report
+from lmms_patch.present.report.data import Entry, Indexed, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of
 from lmms_patch.present.report.wording import in_words, words
@@ -135,40 +135,32 @@ class Row:
 
     Attributes:
         entry: the result.
-        n: the grid; None for a kind without an index.
-        score, mpp, index, adj, gap, chance: None where the kind has no such number.
+        at: its index.
+        score, chance: None where the kind has no such number.
         span: the bands that the interval of the index reaches, in words.
         excluded: docs that the grid leaves out.
         failed: views without a score.
         fip_used: FIP over the docs that the grid uses; None where those are all.
-        mark: how index and luck-corrected index contradict each other; empty where they do not.
-        headline: the index to go by (``reading.headline``).
     """
 
     entry: Entry
-    n: int | None
+    at: Indexed
     score: Estimate | None
-    mpp: Estimate | None
-    index: Estimate | None
-    adj: Estimate | None
-    gap: Estimate | None
     chance: Estimate | None
     span: str
     excluded: int
     failed: int
     fip_used: float | None
-    mark: str
-    headline: Estimate | None
 
     @property
     def numbers(self) -> tuple[Estimate | None, ...]:
         """The numbers that the line shows."""
-        return self.score, self.mpp, self.gap, self.index, self.adj, self.chance
+        return self.score, self.at.mpp, self.at.gap, self.at.raw, self.at.adj, self.chance
 
     @property
     def luck_corrected(self) -> bool:
         """Whether the index to go by is the luck-corrected one."""
-        return self.headline is not None and self.headline is self.adj
+        return self.at.headline is not None and self.at.headline is self.at.adj
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
@@ -178,26 +170,17 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 def _row(entry: Entry, n: int | None) -> Row:
     """Return the line of a result at one grid; of a result without grids, n is None."""
-    get = entry.whole.measures.get
-    grid = entry.whole.grid(n)
-    index, adj = (get(f"{entry.kind.index}{n}{end}") if entry.kind.index and n else None for end in ("", "_adj"))
-    headline = reading.headline(index, adj, reading.null_of(grid))
+    get, at, failures = entry.whole.measures.get, entry.index(n), entry.failures
     excluded = sum(entry.excluded.get(n or 0, {}).values())
     return Row(
         entry,
-        n,
+        at,
         get("fip", get("score")),
-        get(f"mpp{n}"),
-        index,
-        adj,
-        get(f"gap{n}"),
         get("chance"),
-        band_text(headline) or "",
+        band_text(at.headline) or "",
         excluded,
-        entry.failures.get("full", 0) + entry.failures.get("cells", 0),
-        grid.fip if grid and excluded else None,
-        reading.mark_of(grid),
-        headline,
+        failures.get("full", 0) + failures.get("cells", 0),
+        at.grid.fip if at.grid and excluded else None,
     )
 
 
@@ -302,8 +285,8 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
-    by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
-    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
+    at = (entry.index(n, part) for n in entry.grids)
+    return "; ".join(f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark, one.null)}" for one in at if one.mark)
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -435,17 +418,16 @@ def facts(report: Report) -> Facts:
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
     asked = [entry for entry in entries if entry.kind.index]
-    marked = [any(reading.mark_of(entry.whole.grid(n)) for n in entry.grids) for entry in asked]
-    gates = [entry.whole.gate for entry in asked]
+    states = Counter((entry.whole.gate, any(entry.index(n).mark for n in entry.grids)) for entry in asked)
     return Facts(
         tuple(dict.fromkeys(entry.model for entry in entries)),
         tuple(docs),
         len(entries),
         sum(docs.values()),
-        sum(gate == 1 and not mark for gate, mark in zip(gates, marked, strict=True)),
-        sum(gate == 1 and mark for gate, mark in zip(gates, marked, strict=True)),
+        states[1, False],
+        states[1, True],
         dict(Counter(entry.whole.gate_word for entry in asked if entry.whole.gate == 0)),
-        gates.count(None),
+        states[None, False] + states[None, True],
         sum(reading.unchecked(entry.whole.analysis) for entry in asked if entry.whole.gate != 0),
         sum(bool(entry.warnings) for entry in entries),
     )

@@ -62,9 +62,9 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
 
 
-def said(estimate: Estimate, signed: bool = False) -> str:
+def said(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return the number of an estimate, with its interval where it has one."""
-    return f"{value(estimate, signed)} {ends(estimate, signed)}".rstrip()
+    return f"{value(estimate, signed, digits)} {ends(estimate, signed, digits)}".rstrip()
 
 
 def bands() -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lmms_patch.present.report import examples
-from lmms_patch.present.report.examples import ANSWER, RULES, Picker, cut
+from lmms_patch.present.report.examples import ANSWER, RULES, cut, picker
 from lmms_patch.runs.run import Result, Run
 from tests.making.runs import as_line, as_record
 
@@ -114,10 +114,10 @@ def test_answers_that_do_not_fit_the_views_are_left_empty():
 
 def picked(docs, count=2, task="toy_rci2"):
     result = Result(Run(Path("r")), task, {"base": "toy", "kind": "rci", "metric": "acc"}, {}, "none")
-    picker = Picker(result, count)
+    seen = picker(result, count)
     for doc in docs:
-        picker.see(as_line(doc))
-    return {rule: [one.record.doc_id for one in lines] for rule, lines in picker.picked().items()}
+        seen.see(as_line(doc))
+    return {rule: [one.record.doc_id for one in lines] for rule, lines in seen.picked().items()}
 
 
 def test_the_choice_depends_on_neither_order_nor_model():

@@ -12,7 +12,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.figures.scores import scales
 from lmms_patch.present.report.points import counted, listed, once
@@ -72,12 +72,10 @@ class _Chart:
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
     for name in once(entry.kind.name for entry in entries if entry.kind.curve):
-        groups = scales([entry for entry in entries if entry.kind.name == name])
-        for k, (scale, some) in enumerate(groups.items()):
-            yield from _of_scores(name, some, scale, f"curve-{name}" + f"-{k + 1}" * (len(groups) > 1))
-    groups = scales([entry for entry in entries if entry.kind.turns])
-    for k, (scale, some) in enumerate(groups.items()):
-        yield from _of_orders(some, scale, "curve-orders" + f"-{k + 1}" * (len(groups) > 1))
+        for scale, some, end in scales(entry for entry in entries if entry.kind.name == name):
+            yield from _of_scores(name, some, scale, f"curve-{name}{end}")
+    for scale, some, end in scales(entry for entry in entries if entry.kind.turns):
+        yield from _of_orders(some, scale, f"curve-orders{end}")
     for words, some in by_medium((entry for entry in entries if entry.kind.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 
@@ -148,12 +146,11 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     """Yield the figure of indices over the size of the grid."""
     curves, corrected = [], []
     for entry in entries:
-        raw = {n: entry.whole.measures[f"{entry.kind.index}{n}"] for n in entry.grids}
-        adjusted = {n: _corrected(entry, n) for n in raw if raw[n].value is not None}
-        is_corrected = bool(adjusted) and None not in adjusted.values()
+        read = [at for at in map(entry.index, entry.grids) if at.raw is not None and at.raw.value is not None]
+        is_corrected = bool(read) and all(at.measured is not None and at.measured.value is not None for at in read)
         corrected += [entry.label] if is_corrected else []
-        chosen = {n: one for n, one in adjusted.items() if one is not None} if is_corrected else raw
-        curves.append(Curve(entry, _defined({str(n): one for n, one in chosen.items()})))
+        chosen = {str(at.n): at.measured if is_corrected else at.raw for at in read}
+        curves.append(Curve(entry, _defined({size: one for size, one in chosen.items() if one is not None})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})
     index = str(entries[0].kind.index) if len({entry.kind.index for entry in entries}) == 1 else "index"
@@ -168,12 +165,6 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     across = "segments" if words.instead else "n of the n × n grid"
     chart = _Chart(curves, list(map(str, sizes)), across, name, True)
     yield from _sketch(chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule))
-
-
-def _corrected(entry: Entry, n: int) -> Estimate | None:
-    """Return a luck-corrected index with a measured null; None where there is none, or it has no value."""
-    one = entry.whole.measures.get(f"{entry.kind.index}{n}_adj")
-    return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
 
 
 def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -252,9 +243,10 @@ def _limits(chart: _Chart) -> tuple[float, float]:
 
 def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[str]) -> None:
     """Draw the curves of one benchmark, beside each other where they meet."""
-    colour, shape = model_looks(models)
     for k, curve in enumerate(curves):
-        ink, entry = colour(curve.entry.model), curve.entry
+        entry = curve.entry
+        look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
+        ink = look.colour
         points = [(place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None]
         xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
         joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
@@ -267,4 +259,4 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
             )
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
-            canvas.interval(axes, one, x, Mark("", shape(entry.model), ink, hollow=entry.whole.gate == 0), told, up=True)
+            canvas.interval(axes, one, x, look, told, up=True)

@@ -99,8 +99,13 @@ def _contradicted(point: Point) -> str:
 
 def _shown(points: Sequence[Point]) -> str:
     """Return what the indices to go by are called; ``index`` where some are luck-corrected and some are not, or none may be read."""
-    which = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    which = _kinds(points)
     return _name(points[0], which.pop()) if len(which) == 1 else "index"
+
+
+def _kinds(points: Sequence[Point]) -> set[bool]:
+    """Return whether the indices to go by are luck-corrected: True, False, or both; nothing where none may be read."""
+    return {corrected for estimate, corrected in map(leading, points) if estimate is not None}
 
 
 def _name(point: Point, corrected: bool) -> str:
@@ -191,11 +196,9 @@ def _headline(chosen: _Chosen) -> Sketch:
     what = _shown(points)
     alt = f"{what[0].upper()}{what[1:]} by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
     caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
-
-    def draw(width: float) -> Any:
-        return draw_forest(points, models, chosen.rows, width, chosen.grid, chosen.left_out)
-
-    return Sketch("headline-time" if medium.instead else "headline", title, caption, alt, "headline", draw, on_phones=True)
+    name = "headline-time" if medium.instead else "headline"
+    drawn = points, models, chosen.rows
+    return Sketch(name, title, caption, alt, "headline", lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out), on_phones=True)
 
 
 def _aloud(medium: Words, n: int) -> str:
@@ -216,17 +219,16 @@ def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator
 def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
     """Return the drawing of one grid, or of a part of its models and benchmarks."""
     shown = [row for row in rows if any(p.benchmark == row for p in points)]
-
-    def draw(width: float) -> Any:
-        return draw_forest(points, models, shown, width, n)
-
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
     medium = medium_of(points)
     what = _shown(points)
     what = f"{what[0].upper()}{what[1:]} by benchmark"
     alt = f"{what} {_aloud(medium, n)}: {_in_words(points, shown)}"
     end = "_time" if medium.instead else ""
-    return Sketch(f"{name}{end.replace('_', '-')}", f"{what}, {medium.size(n)}{part}", caption, alt, f"benchmarks{end}", draw)
+    title = f"{what}, {medium.size(n)}{part}"
+    return Sketch(
+        f"{name}{end.replace('_', '-')}", title, caption, alt, f"benchmarks{end}", lambda width: draw_forest(points, models, shown, width, n)
+    )
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
@@ -245,15 +247,15 @@ def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
 
 def _caption(points: Sequence[Point], n: int) -> str:
     """Return what is drawn, what the lines are, and what the marks and letters mean."""
-    leads = [(p, *leading(p)) for p in points]
-    known = [estimate for _, estimate, _ in leads if estimate is not None]
+    leads = [leading(p)[0] for p in points]
+    known = [estimate for estimate in leads if estimate is not None]
     size = docs_each(estimate.n for estimate in known if estimate.n)
     grids = sorted({p.n for p in points})
     medium = medium_of(points)
     sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
     raw, luck_corrected = (_name(points[0], which) for which in (False, True))
     out = [f"By benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
-    if any(corrected for _, _, corrected in leads):
+    if True in _kinds(points):
         told = medium.say("(less what the answers earn on other docs' images)")
         out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
@@ -262,8 +264,8 @@ def _caption(points: Sequence[Point], n: int) -> str:
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
     out += [f"In one column: {', '.join(letters)}."] if letters else []
-    refused = [p for p, estimate, _ in leads if estimate is None]
-    out += [f"N/A ({counted(len(refused), 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
+    refused = leads.count(None)
+    out += [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
     out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
 
@@ -509,11 +511,7 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
     told = words(point)
     text = [", ".join(told)] if wide else [" ".join(once(_LETTERS.get(word, word) for word in told))]
     if len(models) == 1:
-        value = reading.IN_PLACE if reading.misleads(estimate) else wording.number(estimate.value, signed=True, digits=2)
-        ends = ""
-        if wide and estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
-            ends = f" [{wording.number(estimate.low, True, 2)}, {wording.number(estimate.high, True, 2)}]"
-        text.insert(0, value + ends)
+        text.insert(0, wording.said(estimate, True, 2) if wide else wording.value(estimate, True, 2))
     return ("  " if not wide else ", ").join(filter(None, text))
 
 
@@ -531,7 +529,7 @@ def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str],
 
 def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Mark]:
     """Return the legend: models where there are several, the two indices, and the bands where they are not named above."""
-    kinds = {corrected for p in points for estimate, corrected in [leading(p)] if estimate is not None}
+    kinds = _kinds(points)
     several = len(models) > 1
     names: Mapping[str, str] = lettering.short(models)
     out = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -175,13 +175,8 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     caption = say("How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. ") + _read(kind)
     caption += say(f" Outlined: Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells.")
     caption += say(" The gate refuses the index: the cells are noise.") if near else ""
-
-    def draw(across: float) -> Any:
-        return lay(grids, across, 4)
-
-    return Sketch(
-        f"cells-{entry.label}", f"Where the score comes from: {who}{near}", caption, _alt(who, known, kind), "runs", draw, (entry.label,), papers
-    )
+    title, alt = f"Where the score comes from: {who}{near}", _alt(who, known, kind)
+    return Sketch(f"cells-{entry.label}", title, caption, alt, "runs", lambda across: lay(grids, across, 4), (entry.label,), papers)
 
 
 def _pair(n: int, shares: Shares, who: str, kind: Kind) -> Iterator[Grid]:
@@ -269,20 +264,9 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     top = int(np.argmax(mean))
     part, share = kind.words.part, wording.percent(float(mean[top]))
     alt = f"Mean share per {part}, {kind.words.size(n, ' by ')}: largest, {share} %, in {place(top, n, kind)}; box plots of each {part}."
-
-    def draw(across: float) -> Any:
-        return _draw_boxes(entries, values, n, kind, across)
-
-    name = f"{'t' * kind.needs_video}spread{n}"
-    return Sketch(
-        name,
-        f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}",
-        caption,
-        alt,
-        _section(kind),
-        draw,
-        tuple(entry.label for entry in entries),
-    )
+    name, title = f"{'t' * kind.needs_video}spread{n}", f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}"
+    shown = tuple(entry.label for entry in entries)
+    return Sketch(name, title, caption, alt, _section(kind), lambda across: _draw_boxes(entries, values, n, kind, across), shown)
 
 
 def _many(entries: Sequence[Entry]) -> str:
@@ -315,7 +299,7 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     """Draw a box of each cell over results, and each result as a point."""
     from matplotlib.patches import Rectangle
 
-    colour, shape = model_looks([entry.model for entry in entries])
+    models = [entry.model for entry in entries]
     percent, cells = 100 * values, kind.cells(n)
     for i in range(cells):
         low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
@@ -326,9 +310,9 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
         canvas.tip(axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told)
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
+        look = model_look(models, entry.model, size=2.8)
         for i, value in enumerate(row):
             told = f"{entry.name} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
-            look = Mark("", shape(entry.model), colour(entry.model), size=2.8)
             canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
     axes.axhline(100 / cells, color=INK, linewidth=0.8, linestyle=":", zorder=1)
     names = [f"{i + 1}" if kind.needs_video else f"{i // n + 1},{i % n + 1}" for i in range(cells)]
@@ -336,29 +320,18 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
     least = float(percent.min())
     axes.set(xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4))
-    axes.set_ylim(_floor(least, 100 / cells), None)
-
-
-def _floor(least: float, even: float) -> float:
-    """Return where the axis of shares begins: at half of an even share, or at 0 where some share is lower."""
-    return 0.0 if least < even / 2 else even / 2
+    half = 50 / cells  # of an even share: there the axis begins, or at 0 where some share is lower
+    axes.set_ylim(0.0 if least < half else half, None)
 
 
 # --- models ---------------------------------------------------------------------------------------
 
 
-def model_looks(models: Sequence[str]) -> tuple[Any, Any]:
-    """Return functions from a model to its colour and to its marker: of its own for up to six models, else one for all."""
+def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
+    """Return the mark of a model among others: with a shape and a colour that no other has for up to six models, else one for all."""
     known = once(models)
-    few = len(known) <= len(palette.MARKERS)
-
-    def colour(model: str) -> str:
-        return palette.SERIES_LIGHT[known.index(model) if few else 0]
-
-    def shape(model: str) -> str:
-        return palette.MARKERS[known.index(model)] if few else "o"
-
-    return colour, shape
+    k = known.index(model) if len(known) <= len(palette.MARKERS) else None
+    return Mark("", "o" if k is None else palette.MARKERS[k], palette.SERIES_LIGHT[k or 0], **more)
 
 
 def model_marks(models: Sequence[str]) -> list[Mark]:
@@ -366,6 +339,5 @@ def model_marks(models: Sequence[str]) -> list[Mark]:
     known = once(models)
     if not 1 < len(known) <= len(palette.MARKERS):
         return []
-    colour, shape = model_looks(known)
     names = lettering.short(known)
-    return [Mark(lettering.fit(names[model], 2.6, SMALL, 1), shape(model), colour(model)) for model in known]
+    return [replace(model_look(known, model), label=lettering.fit(names[model], 2.6, SMALL, 1)) for model in known]

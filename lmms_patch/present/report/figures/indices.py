@@ -200,7 +200,7 @@ def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float
     ends = wording.ends(r, digits=2)
     text = f"{wording.number(r.value)}\n{ends}" if ends and lettering.width(ends, SMALL - 1) + 0.04 < side else short(r.value).lstrip("+")
     colour = r_colour(r.value)
-    told = f"{who}: r = {wording.number(r.value)} {wording.ends(r)}".rstrip()
+    told = f"{who}: r = {wording.said(r)}"
     _cell(axes, a, b, colour, text if side >= 0.26 else "", told, SMALL if "\n" not in text else SMALL - 1)
     if r.low is not None and r.high is not None and (r.low > 0 or r.high < 0):
         axes.add_artist(canvas.tip(Rectangle((b + 0.04, a + 0.06), 0.92, 0.88, fill=False, edgecolor=palette.on(colour), linewidth=1), told))

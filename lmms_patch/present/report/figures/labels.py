@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lmms_patch.present.report.figures import canvas
-from lmms_patch.present.report.figures.canvas import INK
-from lmms_patch.present.report.figures.lettering import SMALL, height, width
+from lmms_patch.present.report.figures.canvas import EDGE, INK
+from lmms_patch.present.report.figures.lettering import SMALL, fit, height, width
+from lmms_patch.present.report.points import listed, once
 from lmms_patch.stats.resample import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -174,6 +175,13 @@ def _crossing(lines: Array, others: Array) -> Mask:
 
     p, q, r, s = lines[:, None, :2], lines[:, None, 2:], others[None, :, :2], others[None, :, 2:]
     return np.asarray((side(p, q, r) * side(p, q, s) < 0) & (side(r, s, p) * side(r, s, q) < 0))
+
+
+def tell_unnamed(drawing: Any, names: Sequence[str]) -> None:
+    """Write at the foot of a figure which names found no room."""
+    if names:
+        told = fit(f"No room for the names of {listed(once(names), 6)}", drawing.get_size_inches()[0] - 2 * EDGE, SMALL)
+        canvas.write_at(drawing, EDGE, EDGE / 2 + height(2, SMALL), told, va="top")
 
 
 def write(

@@ -12,7 +12,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, labels, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.points import counted, listed, once
@@ -75,7 +75,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
             if mean == "micro":
                 _contours(axes)
             unnamed += _points(drawing, axes, points, entries, ("recall", "precision"))
-        _tell_unnamed(drawing, unnamed)
+        labels.tell_unnamed(drawing, unnamed)
         return drawing
 
     caption = (
@@ -130,24 +130,15 @@ def _is_named(entries: Sequence[Entry]) -> bool:
     return len(palette.MARKERS) < len({entry.model for entry in entries}) <= NAMED
 
 
-def _tell_unnamed(drawing: Any, names: Sequence[str]) -> None:
-    """Write which models found no room for their names."""
-    if names:
-        across = drawing.get_size_inches()[0] - 2 * EDGE
-        told = lettering.fit(f"No room for the names of {listed(once(names), 6)}", across, SMALL)
-        canvas.write_at(drawing, EDGE, EDGE / 2 + lettering.height(2, SMALL), told, va="top")
-
-
 def _points(
     drawing: Any, axes: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry], names: tuple[str, str]
 ) -> list[str]:
     """Draw each result as a point with both of its intervals, and with its name where there is no legend. Return the names that found no room."""
     models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
-    colour, shape = model_looks(models)
     lines: list[labels.Box] = []
     for entry, (x, y) in points:
         told = f"{entry.model}, {entry.result.label}: {names[0]} {wording.said(x)}, {names[1]} {wording.said(y)}"
-        look = Mark("", shape(entry.model), colour(entry.model), hollow=tasks.index(entry.result.label) % 2 == 1)
+        look = model_look(models, entry.model, hollow=tasks.index(entry.result.label) % 2 == 1)
         lines += canvas.cross(axes, x, y, look, told)
     if not _is_named(entries):
         return []
@@ -196,7 +187,7 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         for axes, points in zip(made, panels.values(), strict=True):
             axes.set_xlabel("MagiScore F1, macro")
             unnamed += _points(drawing, axes, points, entries, ("F1", "right"))
-        _tell_unnamed(drawing, unnamed)
+        labels.tell_unnamed(drawing, unnamed)
         return drawing
 
     told = [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points]

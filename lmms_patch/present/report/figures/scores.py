@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, labels, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
+from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, docs_each, listed, once
+from lmms_patch.present.report.run_sheets import without_looking
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
@@ -24,8 +25,12 @@ FEW, NAMED = 8, 40
 """Of more benchmarks than this in a panel names are on one line; of more than that none is named."""
 
 
-def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Return the results whose metrics can share an axis: fractions, percent, or each metric by itself."""
+def scales(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry], str]]:
+    """Yield the results whose metrics can share an axis: fractions, percent, or each metric by itself.
+
+    Yields:
+        The scale, the results, and what names of files end with where there are several scales.
+    """
     out: dict[str, list[Entry]] = {}
     for entry in entries:
         ceiling = entry.whole.measures.get("ceiling")
@@ -37,15 +42,13 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
         else:
             name = f"{entry.result.metric} of {entry.base}"
         out.setdefault(name, []).append(entry)
-    return out
+    yield from ((scale, some, f"-{k + 1}" * (len(out) > 1)) for k, (scale, some) in enumerate(out.items()))
 
 
 def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, Sequence[Entry], str, str]]:
     """Yield the results by scale, in parts of a bearable size: scale, results, and what the name of the files and the title end with."""
-    groups = scales(entries)
-    for k, (scale, some) in enumerate(groups.items()):
-        for part, end, told in canvas.parts(some, ROWS):
-            yield scale, part, f"-{k + 1}" * (len(groups) > 1) + end, told
+    for scale, some, of_scale in scales(entries):
+        yield from ((scale, part, f"{of_scale}{end}", told) for part, end, told in canvas.parts(some, ROWS))
 
 
 def _unit(scale: str) -> str:
@@ -91,12 +94,11 @@ def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 def _of_medium(entries: Sequence[Entry], words: Words, name: str) -> Iterator[Sketch]:
     """Draw the results of images, or those of clips."""
-    groups = scales(entries)
-    for k, (scale, some) in enumerate(groups.items()):
+    for scale, some, end in scales(entries):
         pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
         panels = {n: rows for n, rows in pairs.items() if rows}
         if panels:
-            yield _whole_and_best(panels, scale, words, f"{name}-{k + 1}" if len(groups) > 1 else name)
+            yield _whole_and_best(panels, scale, words, f"{name}{end}")
 
 
 def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Words, name: str) -> Sketch:
@@ -120,11 +122,9 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
     caption += docs_each(one.full.n for one in everything) + lettering.of_several(models)
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
     alt = words.say("Best cell against whole image: ") + f"{above} of {counted(len(everything), 'point')} above the diagonal."
-
-    def draw(across: float) -> Any:
-        return _draw_panels(panels, scale, models, words, across)
-
-    return Sketch(name, words.say("Whole image and best cell"), caption, alt, "runs", draw, tuple(once(one.entry.label for one in everything)))
+    labels_of = tuple(once(one.entry.label for one in everything))
+    title = words.say("Whole image and best cell")
+    return Sketch(name, title, caption, alt, "runs", lambda across: _draw_panels(panels, scale, models, words, across), labels_of)
 
 
 def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
@@ -157,16 +157,13 @@ def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Seque
         unnamed += _panel(drawing, axes, some, models, words.size(n))
     if unnamed and not note:
         return _draw_panels(panels, scale, models, words, across, lettering.height(2, SMALL))
-    if unnamed:
-        told = lettering.fit(f"No room for the names of {listed(once(unnamed), 6)}", across - 2 * EDGE, SMALL)
-        canvas.write_at(drawing, EDGE, EDGE / 2 + note, told, va="top")
+    labels.tell_unnamed(drawing, unnamed)
     canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
     return drawing
 
 
 def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> list[str]:
     """Draw the points of a grid, and name their benchmarks."""
-    colour, shape = model_looks(models)
     lines: list[labels.Box] = []
     names = []
     bases = once(one.entry.name for one in rows)
@@ -176,7 +173,7 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
         for one in mine:
             told = f"{base} with {one.entry.model}, {size}: FIP {wording.said(one.full)}, MPP {wording.said(one.best)}"
             told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
-            look = Mark("", shape(one.entry.model), colour(one.entry.model), hollow=one.entry.whole.gate == 0)
+            look = model_look(models, one.entry.model, hollow=one.entry.whole.gate == 0)
             lines += canvas.cross(axes, one.full, one.best, look, told)
             if one is not middle:
                 join = [[a.full.value, a.best.value] for a in (one, middle)]
@@ -207,11 +204,7 @@ def _middle(rows: Sequence[Both]) -> Both:
 def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
     tst = {entry.base: entry.whole.measures["tst"] for entry in entries if entry.kind.folds and "tst" in entry.whole.measures}
-    full: dict[tuple[str, str], Entry] = {}
-    for entry in entries:
-        if entry.kind.full:
-            full.setdefault((entry.base, entry.model), entry)
-    shown = [e for e in full.values() if e.blind is not None or e.tst is not None]
+    shown = without_looking(entries)
     alone = [e for e in entries if e.kind.folds and e.base not in {f.base for f in shown}]
     for scale, part, end, told in _parts([*shown, *alone]):
         yield _without(part, tst, scale, f"without-image{end}", told)
