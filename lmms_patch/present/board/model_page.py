@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
-from lmms_patch.present.board.board import Board, Entry, Group, noted
-from lmms_patch.present.board.store import Result, Stored, date_order, day
+from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.memory import NO_NOTES, BoardResult, BoardRun, Identity, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs.run import command
@@ -61,14 +61,14 @@ class Ran:
     report: str
 
 
-def paths(board: Board) -> dict[tuple[str, str, str], str]:
+def paths(board: Board) -> dict[Identity, str]:
     """Return the path of each model's page in the board's folder."""
     return {identity: f"{FOLDER}/{name}" for identity, name in file_names(board.models, ".html").items()}
 
 
-def of_models(board: Board) -> dict[tuple[str, str, str], list[tuple[Group, Entry]]]:
+def of_models(board: Board) -> dict[Identity, list[tuple[Group, Entry]]]:
     """Return the entries of each model, with their groups, in the order of the board."""
-    out: dict[tuple[str, str, str], list[tuple[Group, Entry]]] = {identity: [] for identity in board.models}
+    out: dict[Identity, list[tuple[Group, Entry]]] = {identity: [] for identity in board.models}
     for group in board.groups:
         for entry in group.entries:
             out[entry.identity].append((group, entry))
@@ -135,14 +135,14 @@ def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
     return {**about, "index": entry.number("index"), "adj": None if adj.value is None else adj, "mpp": entry.number("mpp"), "gate": result.gate_word}
 
 
-def runs_of(stored: Sequence[Stored], folder: Path) -> tuple[list[Ran], int]:
+def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
     """Return the newest ``RUNS`` runs of one model that have results, the newest first, and how many older ones there are.
 
     Args:
         stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are left out.
         folder: the board's folder.
     """
-    newest = sorted((run for run in stored if run.results), key=lambda run: (date_order(run.date), run.sha256), reverse=True)
+    newest = sorted((run for run in stored if run.results), key=lambda run: run.order, reverse=True)
     out = []
     for run in newest[:RUNS]:
         tasks = list(dict.fromkeys(result.task for result in run.results))
@@ -153,7 +153,7 @@ def runs_of(stored: Sequence[Stored], folder: Path) -> tuple[list[Ran], int]:
     return out, max(0, len(newest) - RUNS)
 
 
-def _report(run: Stored, folder: Path) -> str:
+def _report(run: BoardRun, folder: Path) -> str:
     """Return the address, from a model's page, of a report beside a results file: in the folder ``report`` there or one or two above."""
     if os.path.isabs(run.files[0].path):
         return ""
@@ -168,7 +168,7 @@ def _report(run: Stored, folder: Path) -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def case(model: str, result: Result, key: str) -> Case:
+def case(model: str, result: BoardResult, key: str) -> Case:
     """Return a stored result as findings read it."""
     analysis: dict[str, Any] = {}
     if result.index:
@@ -178,27 +178,21 @@ def case(model: str, result: Result, key: str) -> Case:
             "marginal": result.marginal,
             "looks": [{"value": True}] if result.looks else [],
         }
-        gate |= {name: _value(result, name) for name in ("fip", "chance")}
+        gate |= {name: result.value(name) for name in ("fip", "chance")}
         analysis = {"asked": {"estimated": result.sampled}, "gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
     named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
-    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in noted(result, n).items()}}
+    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()}}
     return Case(key, model, *named, numbers, analysis, higher=result.higher)
 
 
-def _value(result: Result, name: str) -> float | None:
-    number = result.numbers.get(name)
-    return None if number is None else number.value
-
-
-def _grid(result: Result, n: int) -> dict[str, Any]:
+def _grid(result: BoardResult, n: int) -> dict[str, Any]:
     """Return what findings read of a grid, in the form that an analysis has."""
-    notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
-    null = None if notes is None else notes.null
+    notes, index, adj = result.notes.get(n, NO_NOTES), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
     return {
         "n": n,
-        "reason": "" if notes is None else notes.reason,
+        "reason": notes.reason,
         "index": _plain(index),
-        "adj": None if adj is None else {"null": null, "estimate": _plain(adj)},
+        "adj": None if adj is None else {"null": notes.null, "estimate": _plain(adj)},
     }
 
 

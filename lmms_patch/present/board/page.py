@@ -13,8 +13,8 @@ from markupsafe import Markup, escape
 from lmms_patch.present.board import model_page, tables
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.chart import chart
+from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Changes, Overall
-from lmms_patch.present.board.store import day
 from lmms_patch.present.findings import Finding, findings
 from lmms_patch.present.ranking import Place
 from lmms_patch.present.report import markup

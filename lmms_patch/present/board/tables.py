@@ -9,8 +9,8 @@ from typing import Any
 
 from lmms_patch.ask.spec import KINDS, REGIONS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
-from lmms_patch.present.board.store import day
 from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
@@ -84,7 +84,7 @@ def settings(group: Group) -> str:
     """Return what the runs of a group share, in words: the settings that people know. ``Group.id`` stands for those with long digests."""
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
-    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("dataset"))}
+    data = {clean(name) for entry in group.entries if (name := entry.result.details.dataset)}
     parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
     for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
         if known.get(key) is not None:
@@ -263,9 +263,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         }
         row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
-        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
-            "diagnostic": clean(result.details.get("diagnostic", ""))
-        }
+        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {"diagnostic": clean(result.details.diagnostic or "")}
     elif group.kind == "occlude":
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
