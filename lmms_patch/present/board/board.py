@@ -145,6 +145,11 @@ class Group:
         return self.entries[0].result.asked.words
 
     @property
+    def index(self) -> str:
+        """What its index is called (``most_called``)."""
+        return most_called(self.entries)
+
+    @property
     def headline(self) -> str:
         """The index that colours and bands go by, a name of ``Entry.number``: the corrected one where the ranks do."""
         return "adj" if self.by is not None and self.by.key == "adj" else "index"
@@ -226,6 +231,12 @@ def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
 
 def _names(stored: Iterable[BoardRun]) -> dict[Identity, str]:
     return runs.labels(runs.Run(Path(), *run.identity) for run in stored if run.results)
+
+
+def most_called(entries: Iterable[Entry]) -> str:
+    """Return what the index of some entries is called: ``RCI`` and ``PCRI`` are one number, and the name that most of them have stands for both."""
+    names = Counter(str(entry.result.index) for entry in entries)
+    return max(sorted(names), key=lambda name: names[name], default="pcri").upper()
 
 
 def kind_of(result: BoardResult) -> str:

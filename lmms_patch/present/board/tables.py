@@ -16,13 +16,16 @@ from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.index import band, span
 from lmms_patch.text import clean, harmless, markdown
 
 SCHEMA = 1
 ON = "on:"
-"""In front of a benchmark's name where it is the key of a column."""
+FIP_ON = "fip:"
+"""In front of a benchmark's name where that is the key of the column with the index, or with FIP."""
+NEARER = "nearer 0 is better"
 MARKED = 6
 """Entries whose contradiction is written out."""
 OVERLAP = (
@@ -65,18 +68,10 @@ def _ordinal(place: int) -> str:
 # --- one group ------------------------------------------------------------------------------------
 
 
-def index_name(group: Group) -> str:
-    """Return ``RCI`` or ``PCRI``: what most of its results are called; they are the same number. In time it is ``TRCI``."""
-    if group.words.instead:
-        return "TRCI"
-    names = [entry.result.index for entry in group.entries]
-    return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
-
-
 def title(group: Group, several: bool) -> str:
     """Return the title of a group's table, with its number where there are several for its benchmark and grid."""
     grid = f", {group.words.size(group.grid)}" if group.grid else ""
-    what = index_name(group) if group.has_index else group.kind
+    what = group.index if group.has_index else group.kind
     return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
 
 
@@ -149,7 +144,7 @@ _LAST = (
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a group with an index; those about left-out docs only where an entry leaves some out."""
-    index, out, say = index_name(group), any(entry.notes.excluded for entry in group.entries), group.words.say
+    index, out, say = group.index, any(entry.notes.excluded for entry in group.entries), group.words.say
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
@@ -334,7 +329,8 @@ def overall_note(table: Overall) -> str:
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
     known = len({*table.benchmarks, *table.shared})
     means = f"Means over {len(table.shared)} of {known} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
-    return f"{means} {basis_words(table.by)} {bases_note(table.bases)}"
+    ranked_by = f"Ranked by the mean distance from 0, {NEARER}. FIP is the score on full images."
+    return f"{means} {basis_words(table.by)} {ranked_by} {bases_note(table.bases)}"
 
 
 def basis_words(by: By) -> str:
@@ -371,13 +367,15 @@ def overall_head(table: Overall, base: str) -> str:
 def overall_sheet(table: Overall) -> Sheet:
     """Return models × benchmarks."""
     kind = asked(table)
-    words, name, wholes = kind.words, str(kind.index).upper(), f"whole {kind.words.medium}s"
+    words, name, wholes = kind.words, table.index, f"whole {kind.words.medium}s"
+    score = any(line.score is not None for line in table.lines)
     columns = (
         Column("rank", "Rank"),
         Column("model", "Model"),
-        Column("mean_abs", f"Mean {mean_of(table.by, size=True, name=name)}", help=NEAR_ZERO),
-        Column("mean", f"Mean {mean_of(table.by, name=name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
-        *(Column(column_of(base), overall_head(table, base), signed=True, index=True) for base in table.benchmarks),
+        Column("mean_abs", f"Mean {mean_of(table.by, name, size=True)}, {NEARER}", help=NEAR_ZERO),
+        Column("mean", f"Mean {mean_of(table.by, name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
+        *([Column("score", "Mean FIP", help=words.say("The mean score on full images, over the same benchmarks; fractions."))] if score else []),
+        *(column for base in table.benchmarks for column in _benchmark_columns(table, base)),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
@@ -385,7 +383,14 @@ def overall_sheet(table: Overall) -> Sheet:
     return Sheet(f"overall-{table.grid}{end}", overall_title(table), columns, rows, overall_note(table))
 
 
-def mean_of(by: By, size: bool = False, name: str = "PCRI") -> str:
+def _benchmark_columns(table: Overall, base: str) -> tuple[Column, Column]:
+    """Return the columns of a benchmark: the index, and FIP beside it."""
+    head = overall_head(table, base)
+    apart = "" if base in table.shared else ", not in the mean"
+    return Column(column_of(base), f"{head}{apart}", signed=True, index=True), Column(FIP_ON + clean(base), f"{head}, FIP")
+
+
+def mean_of(by: By, name: str, size: bool = False) -> str:
     """Return what a mean is of: the index of this name or its distance from 0, luck-corrected or not."""
     index = reading.name(name, corrected=by.corrected)
     return f"|{index}|" if size else index
@@ -397,9 +402,11 @@ def column_of(base: str) -> str:
 
 
 def _overall_row(line: Line) -> dict[str, Cell]:
-    cells: Mapping[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
-    rank = str(line.place) if line.place else ""
-    return {"rank": rank, "model": line.model, "mean_abs": line.mean_abs, "mean": line.mean, **cells, "lacks": clean(", ".join(line.lacks)) or None}
+    cells: dict[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
+    cells |= {column_of(base): without_interval(None, 0, clean(why)) for base, why in line.missing.items()}
+    cells |= {FIP_ON + clean(base): score for base, score in line.scores.items()}
+    means: dict[str, Cell] = {"mean_abs": line.mean_abs, "mean": line.mean, "score": line.score}
+    return {"rank": str(line.place or ""), "model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None}
 
 
 def changes_sheet(changes: Changes) -> Sheet:
@@ -407,8 +414,8 @@ def changes_sheet(changes: Changes) -> Sheet:
     coarse, fine = f"{changes.coarse}×{changes.coarse}", f"{changes.fine}×{changes.fine}"
     columns = (
         Column("model", "Model"),
-        Column("coarse", f"Mean {mean_of(changes.by)}, {coarse}", signed=True, index=True),
-        Column("fine", f"Mean {mean_of(changes.by)}, {fine}", signed=True, index=True),
+        Column("coarse", f"Mean {mean_of(changes.by, changes.index)}, {coarse}", signed=True, index=True),
+        Column("fine", f"Mean {mean_of(changes.by, changes.index)}, {fine}", signed=True, index=True),
         Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6)."),
         *(Column(column_of(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in changes.benchmarks),
         Column("lacks", "Lacks"),
