@@ -147,7 +147,7 @@ class BoardResult(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def gate_word(self) -> str:
         """What tables say of the gate."""
-        return reading.gate_word({"valid": self.gate, "reason": self.gate_reason, "marginal": self.marginal})
+        return reading.verdict_word(self.gate, self.gate_reason, self.marginal)
 
     @cached_property
     def nonsense(self) -> str:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import quote
 
 from lmms_patch import __version__
@@ -16,8 +15,12 @@ from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.memory import NO_NOTES, BoardResult, BoardRun, Identity, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs.catalogue import without_interval
+from lmms_patch.runs.numbers import Analysis, AskedPart, Grid
 from lmms_patch.runs.run import command
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.chance import Chance
+from lmms_patch.stats.gate import Gate, Looks
+from lmms_patch.stats.luck import Luck
 from lmms_patch.text import clean, file_names
 
 FOLDER = "models"
@@ -170,31 +173,28 @@ def _report(run: BoardRun, folder: Path) -> str:
 
 def case(model: str, result: BoardResult, key: str) -> Case:
     """Return a stored result as findings read it."""
-    analysis: dict[str, Any] = {}
-    if result.index:
-        gate: dict[str, Any] = {
-            "valid": None if result.gate is None else bool(result.gate),
-            "reason": result.gate_reason,
-            "marginal": result.marginal,
-            "looks": [{"value": True}] if result.looks else [],
-        }
-        gate |= {name: result.value(name) for name in ("fip", "chance")}
-        analysis = {"asked": {"estimated": result.sampled}, "gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
     named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
     numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()}}
-    return Case(key, model, *named, numbers, analysis, higher=result.higher)
+    return Case(key, model, *named, numbers, _analysis(result) if result.index else None, higher=result.higher)
 
 
-def _grid(result: BoardResult, n: int) -> dict[str, Any]:
-    """Return what findings read of a grid, in the form that an analysis has."""
-    notes, index, adj = result.notes.get(n, NO_NOTES), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
-    return {
-        "n": n,
-        "reason": notes.reason,
-        "index": _plain(index),
-        "adj": None if adj is None else {"null": notes.null, "estimate": _plain(adj)},
-    }
+def _analysis(result: BoardResult) -> Analysis:
+    """Return what a board keeps of a result with an index, in the place that it has in an analysis; nothing is known of the rest."""
+    docs = result.docs
+    fip, chance = (result.numbers.get(name, without_interval(None, docs)) for name in ("fip", "chance"))
+    looks = (Looks("wrong images", True, None, None, without_interval(None, docs), docs),) if result.looks else ()
+    valid = None if result.gate is None else bool(result.gate)
+    gate = Gate(valid, fip.value, chance.value, None, None, None, None, result.gate_reason, marginal=result.marginal, looks=looks)
+    asked = AskedPart(docs, docs, docs, docs, True) if result.sampled else None
+    grids = {n: _grid(result, n) for n in result.grids}
+    return Analysis(result.metric, docs, None, None, fip, Chance(chance.value, None, None), None, 0, gate, grids, asked=asked)
 
 
-def _plain(number: Estimate | None) -> dict[str, float | None]:
-    return {} if number is None else {"value": number.value, "low": number.low, "high": number.high}
+def _grid(result: BoardResult, n: int) -> Grid:
+    """Return what a board keeps of a grid."""
+    notes, nothing = result.notes.get(n, NO_NOTES), without_interval(None, result.docs)
+    mpp, index, gap = (result.numbers.get(f"{name}{n}", nothing) for name in ("mpp", result.index, "gap"))
+    adj = result.numbers.get(f"{result.index}{n}_adj")
+    luck = None if adj is None else Luck(adj, None, None, None, None, (), 0, 0, notes.null or "assumed")
+    words = notes.band, notes.span, None, (), notes.reason, result.mark(n)
+    return Grid(n, notes.excluded, notes.fip, mpp, index, gap, luck, None, *words)

@@ -30,7 +30,6 @@ from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.record import sizes_at_odds
 from lmms_patch.runs.results import results_files
 from lmms_patch.runs.typed import fault, read_as
-from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, clean
@@ -119,9 +118,9 @@ def _result(result: runs.Result) -> BoardResult:
             notes={n: _notes(grid) for n, grid in analysis.grids.items()} if analysis and gate else {},
             dataset=_dataset(result.run.configs.get(result.task, {})),
             details=_details(result),
-            looks=None if gate is None else _looks(gate),
+            looks=None if gate is None else reading.looks(gate),
             marginal=gate is not None and gate.marginal,
-            sampled=analysis is not None and analysis.asked is not None and analysis.asked.estimated,
+            sampled=reading.is_sampled(analysis),
         )
         said = fault(msgspec.to_builtins(out, str_keys=True), BoardResult) or next(_odd(out), "")
     except ValueError as error:
@@ -153,12 +152,6 @@ def _details(result: runs.Result) -> BoardDetails:
         return BoardDetails(dataset=str(magic.get("dataset") or ""))
     stress = result.details.get("tst_details")
     return BoardDetails(diagnostic=str(stress.get("diagnostic") or ""), grouping=str(stress["headline"])) if stress else BoardDetails()
-
-
-def _looks(gate: Gate) -> bool | None:
-    """Return whether the answers are shown to depend on the image; None where that was not checked."""
-    known = [one.value for one in gate.looks if one.value is not None]
-    return all(known) if known else None
 
 
 def _dataset(config: Mapping[str, Any]) -> BoardDataset:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.present.explore.docs import COLUMNS, Docs, Seen, digits
 from lmms_patch.rci import necessity
-from lmms_patch.runs import rows, samples
+from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.results import Taken, newest
@@ -63,7 +63,7 @@ class Side:
         Args:
             category: the name of a category; None: all docs.
         """
-        analysis, sampled = self.result.analysis, _is_sampled(self.result)
+        analysis, sampled = self.result.analysis, reading.is_sampled(self.result.analysis)
         if not has_classes(self.result):
             return None
         if category is None and analysis is not None and analysis.necessity and (self.blind is None or sampled):
@@ -397,7 +397,7 @@ def _check(task: Task) -> None:
         notes.append("answers were written and not scored (--predict_only), so none is right or wrong")
     elif not task.main.result.higher_is_better:
         notes.append(f"{metric} is better when lower, so answers have a score, but are not right or wrong")
-    if any(_is_sampled(side.result) for side in task.known):
+    if any(reading.is_sampled(side.result.analysis) for side in task.known):
         notes.append("a quick run: shares are of the docs that were asked whole")
     blind = [_blind_beside(side.result) for side in task.known if side.blind is None]
     notes += [f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None]
@@ -485,8 +485,3 @@ def _map(found: Necessity) -> dict[str, Any]:
     luck = None if found.luck is None else found.luck.value
     about = {key: getattr(found, key) for key in ("n", "docs", "checked", "without_luck")}
     return {**about, "sources": list(found.sources), "luck": luck, "shares": shares}
-
-
-def _is_sampled(result: Result) -> bool:
-    """Return whether a run left docs out, so that its numbers are estimates."""
-    return result.analysis is not None and result.analysis.asked is not None and result.analysis.asked.estimated
