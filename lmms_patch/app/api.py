@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from lmms_patch.present.board.build import Built
     from lmms_patch.present.findings import Finding
     from lmms_patch.present.report.data import Report
-    from lmms_patch.present.terminal.rci import Shown
     from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
     from lmms_patch.runs.costs import Cost
     from lmms_patch.runs.results import Taken
-    from lmms_patch.runs.run import Result
+    from lmms_patch.runs.run import Labelled, Result
 
 Paths = str | Path | Sequence[str | Path]
 """One path, or several."""
@@ -126,7 +125,7 @@ class Run:
     """
 
     taken: Taken
-    shown: list[Shown]
+    shown: list[Labelled]
     tested: list[Result]
     magic: list[Result] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -222,6 +222,12 @@ def levels(cells: Iterable[Cell]) -> str:
     return " or ".join(f"{100 * level:.4g} %" for level in sorted(known))
 
 
+def levels_in(sentence: str, cells: Iterable[Cell], otherwise: str = "") -> str:
+    """Return a sentence with the levels of some cells' intervals (``levels``) in its place; something else where none has an interval."""
+    level = levels(cells)
+    return sentence.format(level) if level else otherwise
+
+
 ESTIMATE = ("value", "se", "low", "high", "n", "clusters", "level")
 """The fields of an estimate in the JSON files that people read; the reason comes with them where the file has no other place for it."""
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lmms_patch.present.sheets import Column, number, shown
-from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, REVERSED
+from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-State = Literal["learned", "not learned", "worse", "withheld", "unknown"]
+State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Verdict:
 
     Attributes:
         state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does, by copies in reverse.
+            ``copied``: it does, only by copies that may be the same doc twice.
         sentence: the same in words, without the name of the task.
     """
 
@@ -30,49 +31,43 @@ class Verdict:
 
 
 def verdict(details: Mapping[str, Any]) -> Verdict:
-    """Return what the headline of a cross-validation says, against a guess and against the constant answer.
+    """Return what the headline of a cross-validation says.
 
-    A shortcut is claimed where the score lies above both: above a guess by its interval, and above the constant answer by its interval and p. Where
-    categories are many, the constant answer of a category knows too much or too little (``tst.null``), and shuffled golds take its place.
+    A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval and p. The constant answer
+    knows the test set, so nothing is called worse than it. Where shuffled golds were asked (``tst.null``), they take its place.
     """
-    head = details["by_grouping"][details["headline"]]
-    accuracy, above, chance, p, null = head["accuracy"], head["above"], details.get("chance"), head["p"], _null(details)
+    head, null = details["by_grouping"][details["headline"]], details.get("shuffled")
+    accuracy, above, chance, p = head["accuracy"], head["above"], details.get("chance"), head["p"]
     constant = "the most frequent answer of each category" if len(details.get("categories") or ()) > 1 else "the constant answer"
-    alone = f"which alone gets {number(head['majority'])} where a guess gets {number(chance)}"
     if above["low"] is None or p is None:
         return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
-    if null:
-        alone += f", and {_span(null['majority_shuffled'])} with golds shuffled over all docs"
+    gets = f"{shown(estimate(accuracy))} where a guess gets {number(chance)} and {constant} {number(head['majority'])}"
     if head.get("withheld"):
-        against, why = f"{said(above)} against {constant}, {alone}", REVERSED[head["withheld"]]
-        return Verdict("withheld", f"the verdict is withheld ({against}): {why}, which is no shortcut of the language")
+        return Verdict("withheld", f"the verdict is withheld ({gets}): {REVERSED[head['withheld']]}, which is no shortcut of the language")
+    if chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
+        return Verdict("not learned", f"no text shortcut: {gets}")
     beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
-    if beyond and chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
-        least = f"{shown(estimate(accuracy))}, where a guess gets {number(chance)}"
-        return Verdict("not learned", f"no text shortcut: more than {constant} ({number(head['majority'])}), but not more than a guess ({least})")
     if null:
-        gets = f"{number(null['own'])} where golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
-        if beyond:
-            return Verdict("learned", f"can in part be answered without looking: {gets}; beyond {constant}, {alone}{_by_copies(details)}")
-        return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({gets})")
+        gets += f"; golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
+    alone = without_copies(details)
+    only = f"only where a copy of the question is among the training docs ({alone})"
+    if beyond and alone and "source" not in details["by_grouping"]:
+        return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {said(above)} above {constant}, {alone}{_by_copies(details)}")
-    if above["high"] < 0:
-        return Verdict("worse", f"text-only answers are worse than {constant}, {alone} ({said(above)})")
-    return Verdict("not learned", f"no text shortcut beyond {constant}, {alone} ({said(above)})")
+        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if alone else ''}")
+    return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
 
 
-def _null(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the comparison with shuffled golds; None where there is none."""
-    found: Mapping[str, Any] | None = details.get("shuffled")
-    return found if found and found["shuffled"] and found["majority_shuffled"] else None
-
-
-def _by_copies(details: Mapping[str, Any]) -> str:
-    """Say that a gain needs copies in the training folds; empty where it does not, or that is not known."""
-    together = details["by_grouping"].get("text")
+def without_copies(details: Mapping[str, Any]) -> str:
+    """Return what is scored without copies in the training folds, where a gain needs them; empty where it does not, or that is not known."""
+    texts, together = details.get("texts") or {}, _together(details)
     lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
-    return "; only where a copy of the question is among the training docs" if lost and (details.get("texts") or {}).get("repeated") else ""
+    return f"{number(together['accuracy']['value'])} without copies" if lost and (texts.get("repeated") or texts.get("near")) else ""
+
+
+def _together(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the numbers of folds that keep copies together; None where there are none."""
+    return next((details["by_grouping"][name] for name in ("joined", "text") if name in details["by_grouping"]), None)
 
 
 def _span(values: Sequence[float]) -> str:
@@ -81,27 +76,30 @@ def _span(values: Sequence[float]) -> str:
 
 
 def copies(details: Mapping[str, Any]) -> list[str]:
-    """Return what copies (docs of one text) do to the numbers, one sentence each; empty where no text stands more than once."""
+    """Return what copies and near copies do to the numbers, one sentence each; empty where there are none."""
     texts, by_grouping, headline = details.get("texts") or {}, details["by_grouping"], details["headline"]
-    if not texts.get("repeated"):
+    if not texts.get("repeated") and not texts.get("near"):
         return []
-    together = next((by_grouping[name] for name in ("joined", "text") if name in by_grouping), None)
+    together = _together(details)
     apart = next((name for name in (headline, *APART) if name in APART and name in by_grouping), None)
     classes: Mapping[str, Any] = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
     docs = sum(one["docs"] for one in classes.values()) or by_grouping[headline]["accuracy"]["n"]
-    first = f"{_percent(texts['repeated'], docs)} of the questions stand more than once ({texts['different']} different texts)"
-    first += f", {_percent(texts['conflicting'], docs)} with different answers" if texts["conflicting"] else ""
+    twice, near = texts["repeated"], texts.get("near")
+    told = [f"{_percent(twice, docs)} of the questions stand more than once ({texts['different']} different texts)"] if twice else []
+    told += [f"{_percent(texts['conflicting'], docs)} with different answers"] if texts["conflicting"] else []
+    told += [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"] if near else []
+    first = ", ".join(told)
     first += f"; without copies of a question in the training folds: {number(together['accuracy']['value'])}" if together else ""
     out = [first]
     if apart is None or not by_grouping[apart].get("copies"):
         return out
     found = by_grouping[apart]
-    told = [
+    by_class = [
         f"{name} {number(one['accuracy'])} ({one['docs']} docs, constant answer {number(one['majority'])})"
         for name, one in found["copies"].items()
         if one["docs"]
     ]
-    out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(told)}")
+    out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(by_class)}")
     if apart != headline:
         out += _of_folds_that_part_copies(apart, found)
     return out

@@ -70,7 +70,9 @@ class Number:
             of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
-        title: the head of its column in ``lmms-patch show --wide``, and its label on pages; empty where these have words for it.
+        title: the head of its column in ``lmms-patch show --wide``; empty where its tables have words for it.
+        label: what pages call it, with places for the key in words (``key``), the key as a letter (``letter``), what is asked alone (``part``) and
+            what the first view shows (``shows``); of an index empty, since pages say its name.
     """
 
     name: str
@@ -86,6 +88,22 @@ class Number:
     better: bool = False
     words: Literal["", "raw", "corrected"] = ""
     title: str = ""
+    label: str = ""
+
+    @property
+    def signed(self) -> bool:
+        """Whether it has a sign: it is an index, or a difference."""
+        return self.scale in ("index", "difference")
+
+    def called(self, kind: Kind, key: Key | None) -> str:
+        """Return what pages call the number of one key; its name where nobody has words for it."""
+        size, letter = (kind.words.size(key), chr(ord("A") + key - 1)) if isinstance(key, int) else (f"{key} boxes{' hidden' * kind.hides}", "")
+        if self.words:
+            index = reading.name(str(kind.prefix), corrected=self.words == "corrected")
+            return f"{index[0].upper()}{index[1:]}{', ' if kind.needs_video or kind.regions else ' '}{size}"
+        shows = f"{kind.shows}{' (FIP)' * (kind.shows in ('full image', 'full clip'))}"
+        part = "box" if kind.regions else kind.words.part
+        return self.label.format(key=size, letter=letter, part=part, shows=shows) or self.title.format(key=key) or self.named(kind, key)
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of one key."""
@@ -175,10 +193,19 @@ NO_INTERVAL = "the harness's own number: no interval"
 _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 NUMBERS = (
-    Number("score", "the primary metric of the task's own first view", _always, lambda a, k: a.fip, columns=False, measured=True, better=True),
+    Number(
+        "score",
+        "the primary metric of the task's own first view",
+        _always,
+        lambda a, k: a.fip,
+        columns=False,
+        measured=True,
+        better=True,
+        label="Score, {shows}",
+    ),
     Number("fip", "Full Image Performance: the same on full images", _once("full"), lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True),
-    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True),
+    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True, label="Chance"),
+    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True, label="Ceiling"),
     Number(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
@@ -199,6 +226,7 @@ NUMBERS = (
         columns=False,
         measured=True,
         better=True,
+        label="MPP, best {part}, {key}",
     ),
     _Shown(
         "{index}{key}",
@@ -232,6 +260,7 @@ NUMBERS = (
         lambda a, k: a.sets[k].gap,
         scale="difference",
         better=True,
+        label="Gap, FIP less MPP, {key}",
     ),
     Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
     _Shown(
@@ -240,6 +269,7 @@ NUMBERS = (
         _boxes,
         lambda a, k: ABSENT if a.regions is None else a.regions.mean[str(k)],
         better=True,
+        label="One box drawn at random, {key}",
     ),
     _Shown(
         "regions_best",
@@ -247,6 +277,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "best"),
         scale="difference",
+        label="Best relevant less best adversarial box",
     ),
     _Shown(
         "regions_even",
@@ -254,6 +285,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "even"),
         scale="difference",
+        label="Best of equally many boxes, relevant less adversarial",
     ),
     _Shown(
         "regions_mean",
@@ -261,6 +293,7 @@ NUMBERS = (
         _once("regions"),
         _part("regions", "average"),
         scale="difference",
+        label="One box drawn at random, relevant less adversarial",
     ),
     Number("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both"), scale="count"),
     _Shown(
@@ -269,6 +302,7 @@ NUMBERS = (
         _once("turns"),
         _part("turned", "every"),
         better=True,
+        label="Right in every order of the options",
     ),
     _Shown(
         "rotate_once",
@@ -276,8 +310,16 @@ NUMBERS = (
         _once("turns"),
         _part("turned", "once"),
         better=True,
+        label="Asked once, the same docs",
     ),
-    _Shown("rotate_mean", "the mean over all orders, over the same docs", _once("turns"), _part("turned", "mean"), better=True),
+    _Shown(
+        "rotate_mean",
+        "the mean over all orders, over the same docs",
+        _once("turns"),
+        _part("turned", "mean"),
+        better=True,
+        label="Mean over the orders",
+    ),
     _Shown(
         "rotate_lost",
         "`rotate_once` less `rotate_every`, paired by doc",
@@ -285,6 +327,7 @@ NUMBERS = (
         _part("turned", "lost"),
         scale="difference",
         better=True,
+        label="Asked once less every order",
     ),
     _Shown(
         "rotate_at{key}",
@@ -292,6 +335,7 @@ NUMBERS = (
         _places,
         _at_place,
         better=True,
+        label="Gold at place {letter}",
     ),
     Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once("turns"), _part("turned", "guess"), listed=True),
     Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once("turns"), _p, scale="p", listed=True),
@@ -302,6 +346,7 @@ NUMBERS = (
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,
+        label="Score, {key}",
     ),
     Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out, scale="count"),
     _Shown(
@@ -311,6 +356,7 @@ NUMBERS = (
         lambda a, k: _of(a.drops, k),
         scale="difference",
         better=True,
+        label="FIP less the score, {key}",
     ),
     _Shown(
         "drop_extra",
@@ -319,6 +365,7 @@ NUMBERS = (
         _part("hidden", "extra"),
         scale="difference",
         better=True,
+        label="Drop of the relevant boxes less that of the adversarial ones",
     ),
     Number("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both"), scale="count"),
 )
@@ -372,22 +419,30 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
         kind: of the task.
         grids: that it was asked.
     """
-    keys = Keys.asked(kind, grids, range(1, MOST + 1))
-    found = {number.named(kind, key): number for number, key in rows(kind, keys)}
-    return {column: number for name, number in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+    found = keyed(kind, grids)
+    return {column: number for name, (number, _) in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+
+
+def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
+    """Return every number that a task may have, each with its key, by its name; arguments as of ``named``."""
+    return {number.named(kind, key): (number, key) for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))}
+
+
+def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
+    """Return the numbers of a family (``Number.name``) that a task has, by their keys."""
+    known = keyed(kind, grids)
+    return {key: measures[one] for one, (number, key) in known.items() if number.name == name and key is not None and one in measures}
 
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    keys = Keys.asked(kind, grids)
-    found = {number.named(kind, key): key for number, key in rows(kind, keys)} | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
-    return {name: key for name, key in found.items() if isinstance(key, int)}
+    known = {name: key for name, (number, key) in keyed(kind, grids).items() if isinstance(key, int) and number.of is not _places}
+    return known | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
     """Return the titles of a task's numbers by name, as far as rows have one."""
-    keys = Keys.asked(kind, grids)
-    return {number.named(kind, key): number.title.format(key=key) for number, key in rows(kind, keys) if number.title}
+    return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
 def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:

@@ -156,11 +156,16 @@ class Donors(Struct, frozen=True):
 
 
 class Texts(Struct):
-    """How often the texts of a task are the same."""
+    """How often the texts of a task are the same.
+
+    Attributes:
+        near: docs with a near copy; absent in older files
+    """
 
     different: Count
     repeated: Count
     conflicting: Count
+    near: Count | UnsetType = UNSET
 
 
 class Importance(Struct):
@@ -194,7 +199,7 @@ class TstDetails(Stress):
 
     Attributes:
         unusable: grouping -> why it was not done, or is not the headline
-        shuffled: the same diagnostic on shuffled golds; null where categories are few, absent in older files
+        shuffled: the same diagnostic on shuffled golds; null where they decide nothing, absent in older files
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
         zero_shot: accuracy of the same model before training; null where the diagnostic has none
         delta: headline accuracy less zero-shot, paired by doc; null without it
@@ -227,6 +232,18 @@ class JudgedBounds(Struct):
     unjudged: Count
 
 
+class LeftOut(Struct, frozen=True):
+    """What of a MAGIC dataset is not asked.
+
+    Attributes:
+        items: items that cannot be used; null: the run does not say
+    """
+
+    MORE: ClassVar[bool] = True
+
+    items: Count | None = None
+
+
 class MagicNumbers(Struct):
     """The numbers of a MAGIC task (docs/magic.md).
 
@@ -237,6 +254,7 @@ class MagicNumbers(Struct):
         by_type: the same by type of question
         counts: docs that a convention touches
         bounds: by metric, of numbers by the judge that lack verdicts; absent in older files
+        judged_by: how the judge was asked
     """
 
     MORE: ClassVar[bool] = True
@@ -249,6 +267,10 @@ class MagicNumbers(Struct):
     warnings: list[str]
     by_type: dict[str, dict[str, Estimate]] | None = None
     bounds: dict[str, JudgedBounds] | UnsetType = UNSET
+    dataset: str | None = None
+    seed: int | None = None
+    left_out: LeftOut = LeftOut()
+    judged_by: dict[str, Any] = {}
 
 
 class FramesRead(Struct):

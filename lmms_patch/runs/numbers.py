@@ -421,23 +421,23 @@ class Null:
 
     Attributes:
         own: accuracy at the first fold seed.
-        shuffled: the same with golds shuffled within their category, one for each shuffle.
-        p: (1 + number of shuffles with at least this accuracy) / (1 + shuffles).
-        majority: the frequency baseline at the first fold seed.
-        majority_shuffled: the same with golds shuffled over all docs.
+        shuffled: the same with golds shuffled within their category, one for each shuffle, until it was decided.
+        p: of accuracy above the shuffled ones, two-sided, by Student's t; where one of these is as high, (1 + number of these) / (1 + shuffles).
     """
+
+    GONE: ClassVar[tuple[str, ...]] = ("majority", "majority_shuffled")
 
     own: Number
     shuffled: tuple[Number, ...]
     p: Share
-    majority: Number
-    majority_shuffled: tuple[Number, ...]
 
 
 FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by text", "joined": "folds by source and text"}
 """What the groupings of a text-only cross-validation are called."""
 APART = ("none", "source")
 """The groupings that deal docs of one text to different folds."""
+NEAR = 0.8
+"""The least similarity of near copies: the cosine of the TF-IDF of character n-grams within words, both of all of them and of the rare ones."""
 ALPHA = 0.05
 """The level of the tests of a text-only cross-validation."""
 REVERSED = {

@@ -365,13 +365,13 @@ def kept(details: Mapping[str, Any]) -> str:
 FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
 
 
-def frames(read: Mapping[str, Any] | None) -> dict[str, str]:
+def frames(details: Mapping[str, Any]) -> dict[str, str]:
     """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about; empty where it read what the views hold.
 
     Args:
-        read: ``frames_read`` of a result's details; None where there is none.
+        details: of a result; ``frames_read`` is among them where clips were asked.
     """
-    out, read = dict[str, str](), read or {}
+    out, read = dict[str, str](), details.get("frames_read") or {}
     if "read" in read and read["read"] == read["held"]:
         out["full"] = "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
     elif "read" in read:

@@ -21,13 +21,14 @@ from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs import gone, reading
-from lmms_patch.runs.details import wrong
+from lmms_patch.runs.details import MagicNumbers, TstDetails, wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
+from lmms_patch.runs.typed import convert
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, clean, html_table, masked, unique
@@ -148,6 +149,26 @@ class Result:
         return KINDS[self.described["kind"]]
 
     @property
+    def indexed(self) -> Sequence[int]:
+        """The grids with an index."""
+        return self.grids if self.kind.index else ()
+
+    @property
+    def failed(self) -> int:
+        """The number of docs with a failed call."""
+        return int(self.metrics.get("n_failed") or 0)
+
+    @property
+    def scored(self) -> int:
+        """The number of docs with a score on their first view."""
+        return self.analysis.n_docs if self.analysis else 0
+
+    @property
+    def type(self) -> str:
+        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile says it."""
+        return str(self.described["options"].get("type") or "")
+
+    @property
     def pipelines(self) -> int:
         """The number of filter pipelines of the task."""
         return sum(other.task == self.task for other in self.run.results)
@@ -171,6 +192,18 @@ class Result:
     def grid(self, n: int) -> Grid | None:
         """Return the numbers of a grid; None where there are none."""
         return self.analysis.grids.get(n) if self.analysis else None
+
+    @cached_property
+    def tst(self) -> TstDetails | None:
+        """What a text-only cross-validation found; None of other tasks."""
+        stored = self.details.get("tst_details")
+        return convert(stored, TstDetails) if stored else None
+
+    @cached_property
+    def magic(self) -> MagicNumbers | None:
+        """The numbers of a MAGIC task; None of other tasks."""
+        stored = self.details.get("magic")
+        return convert(stored, MagicNumbers) if stored else None
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:

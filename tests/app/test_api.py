@@ -27,10 +27,10 @@ def test_show_gives_the_tasks_of_a_run(run, tmp_path, capsys):
     found = api.show(str(run.parent))
     assert (found.path, found.taken.aside, found.tested) == (run, 0, [])
     (task,) = found.shown
-    assert task.name == "toy_rci2"
-    assert task.metrics["acc"] == sum(r["views"][0]["scores"]["acc"] for r in mc_run(n=60)[1]) / 60
+    assert task.label == "toy_rci2"
+    assert task.result.metrics["acc"] == sum(r["views"][0]["scores"]["acc"] for r in mc_run(n=60)[1]) / 60
     both = api.show(write_tst(tmp_path, with_rci=True))
-    assert ([s.name for s in both.shown], [t.task for t in both.tested]) == (["toy_rci2"], ["toy_tst5"])
+    assert ([s.label for s in both.shown], [t.task for t in both.tested]) == (["toy_rci2"], ["toy_tst5"])
     with pytest.raises(RecordError, match=r"no \*_results\.json here"):
         api.show(tmp_path / "nowhere")
     assert capsys.readouterr().out == ""

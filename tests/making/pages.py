@@ -4,14 +4,16 @@ import base64
 import io
 import re
 
+from msgspec import to_builtins
+
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.present.sheets import Column, Sheet
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis
 from lmms_patch.stats.index import span
 from lmms_patch.stats.resample import Estimate
-from tests.making.analyses import completed
+from tests.making.analyses import analysis
+from tests.making.results import result
 
 SCRIPT = "<script>alert(1)</script>"
 IMG = '"><img src=x onerror=alert(2)>'
@@ -23,6 +25,8 @@ TEMPLATE = "{{ 7 * 7 }}{% raw %}"
 MODELS = ("mosaic-vlm", "Qwen/Qwen2.5-VL-7B-Instruct")
 FAMILIES = {"mosaic_local": (0.825, -0.18, -0.15), "mosaic_count": (0.867, 0.71, 0.42), "mosaic_text": (0.21, None, None)}
 """Benchmark -> FIP, RCI 3x3 and RCI 2x2 of the first model; the last one is near chance."""
+NO_SHARES = {**dict.fromkeys(("score", "win", "centre", "p", "p_cells")), "docs": 120}
+DATE = "2026-11-21T20-33-11"
 NEAR = "near chance: FIP 0.21 is below 0.2573, the floor 0.15 and its margin"
 
 
@@ -32,10 +36,6 @@ def estimate(value, half=0.04, n=120, clusters=60, reason="", level=0.95):
     if half is None:
         return Estimate(value, None, None, None, n, clusters, 0, level, reason)
     return Estimate(value, half / 1.96, value - half, value + half, n, clusters, 1000, level, reason)
-
-
-def plain(e):
-    return {key: getattr(e, key) for key in ("value", "se", "low", "high", "n", "clusters", "draws", "level", "reason")}
 
 
 def shares(n, docs, top=None):
@@ -62,29 +62,27 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
         gap = estimate(None if value is None else fip - mpp, 0.05, docs, reason=reason)
         measures |= {f"mpp{n}": estimate(mpp, n=docs), f"{index}{n}": found, f"{index}{n}_adj": reading.corrected(adj, None, False), f"gap{n}": gap}
         label = {"label": "mc4", "docs": docs, "state": "used", "fip": fip, "mpp": mpp, "ceiling": 1.0, "fip0": 0.23, "mpp0": 0.25}
-        grids[str(n)] = {
+        grids[n] = {
             "n": n,
             "span": span(found.low, found.high) if value is not None else None,
             "band": None,
             "fip": fip - 0.001,
-            "shares": shares(n, docs, top if n == 3 else None) if value is not None else {"score": None, "win": None, "p": None, "docs": docs},
+            "shares": shares(n, docs, top if n == 3 else None) if value is not None else NO_SHARES,
             "adj": {
-                "estimate": plain(adj),
+                "estimate": to_builtins(adj),
                 "fip0": 0.23,
                 "mpp0": 0.25,
                 "kappa_full": 0.7,
                 "kappa_best": 0.8,
                 "classes": [label],
-                "saturated_docs": 0,
             },
             "warnings": [],
         }
     valid = fip >= chance + 0.1
-    gate = {"valid": valid, "fip": fip, "chance": chance, "delta": 0.01, "se_fip": 0.036, "se_chance": 0.0536, "threshold": chance + 0.1073}
-    floors = {"uniform": plain(estimate(chance, 0.03, docs)), "constant": plain(estimate(chance - 0.01, 0.05, docs))}
+    terms = {"valid": valid, "fip": fip, "chance": chance, "delta": 0.01, "se_fip": 0.036, "se_chance": 0.0536, "threshold": chance + 0.1073}
+    floors = {"uniform": to_builtins(estimate(chance, 0.03, docs)), "constant": to_builtins(estimate(chance - 0.01, 0.05, docs))}
     about = {"floor": "uniform", "floors": floors, "value": chance, "published": 0.25, "constants": {"mc": "A", "number": SCRIPT}}
-    analysis = {"gate": {**gate, "reason": "" if valid else NEAR}, "chance": about, "grids": grids}
-    return Part(docs, measures, int(valid), completed(Analysis, analysis))
+    return Part(docs, measures, int(valid), analysis({"grids": grids, "gate": {**terms, "reason": "" if valid else NEAR}, "chance": about}))
 
 
 def index_entry(name, model, base, fip, indices, kind="rci", **more):
@@ -94,45 +92,31 @@ def index_entry(name, model, base, fip, indices, kind="rci", **more):
         SCRIPT: part(0.16, dict.fromkeys(indices), kind, 36),
     }
     given = {
-        "type": "mcq",
         "categories": categories,
         "blind": estimate(0.18),
         "tst": estimate(0.22),
         "excluded": {3: {"cells under 1 pixel": 2}},
         "failures": {"full": 0, "cells": 3, "empty": 1, "views": 120 * 14},
-        "date": "2026-11-21T20-33-11",
-        "path": f"out/{model}/2026-11-21_results.json",
         "warnings": ("text priors not removed from the adjusted index: run the blind task too",),
     }
-    return Entry(name, model, base, f"{base}_{kind}", kind, kind, tuple(indices), "acc", True, whole=part(fip, indices, kind), **{**given, **more})
+    of = {"path": more.pop("path", f"out/{model}/2026-11-21_results.json"), "date": DATE, "type_": "mcq"}
+    return Entry(result(model, base, kind, indices, **of), model, name, part(fip, indices, kind), **{**given, **more})
 
 
 def blind_entry(name, model, base, value):
     measures = {"score": estimate(value), "acc": estimate(value), "chance": estimate(0.15)}
-    return Entry(
-        name,
-        model,
-        base,
-        f"{base}_blind",
-        "blind",
-        None,
-        (),
-        "acc",
-        True,
-        "mcq",
-        Part(120, measures, None, part(value, {}).analysis),
-        date="2026-11-21T20-33-11",
-    )
+    found = result(model, base, "blind", date=DATE, type_="mcq", path=f"out/{model}/2026-11-21_results.json")
+    return Entry(found, model, name, Part(120, measures, None, part(value, {}).analysis))
 
 
 def tst_details():
     def grouped(value):
         return {
-            "accuracy": plain(estimate(value, 0.05)),
+            "accuracy": to_builtins(estimate(value, 0.05)),
             "sd": 0.004,
             "seeds": 3,
             "majority": 0.2,
-            "above": plain(estimate(value - 0.2, 0.04)),
+            "above": to_builtins(estimate(value - 0.2, 0.04)),
             "p": 0.0005,
         }
 
@@ -143,7 +127,7 @@ def tst_details():
         "headline": "source",
         "by_grouping": {"source": grouped(0.45), "none": grouped(0.53)},
         "unusable": {"text": f"every doc has the same text {SCRIPT}"},
-        "leakage": plain(estimate(0.08, 0.03)),
+        "leakage": to_builtins(estimate(0.08, 0.03)),
         "zero_shot": None,
         "delta": None,
         "chance": 0.28,
@@ -186,22 +170,8 @@ def tst_entry(name, model, base):
     }
     bare = {"score": estimate(0.5), "tst": estimate(0.5), "tst_majority": estimate(0.2, None), "chance": estimate(None), "tst_s": estimate(0.4, None)}
     categories = {"count": Part(60, bare, None), "order": Part(60, bare, None)}
-    return Entry(
-        name,
-        model,
-        base,
-        f"{base}_tst5",
-        "tst",
-        None,
-        (),
-        "acc",
-        True,
-        "",
-        Part(120, measures, None, {}),
-        categories,
-        date="2026-11-22T08-00-00",
-        tst_details=tst_details(),
-    )
+    found = result(model, base, "tst", task=f"{base}_tst5", date="2026-11-22T08-00-00", tst_details=tst_details())
+    return Entry(found, model, name, Part(120, measures, None), categories)
 
 
 def cells(n, right, answer="7"):
@@ -293,7 +263,7 @@ def report(**more):
     entries.append(
         index_entry("e-hostile", f"model {SCRIPT} {BIDI}", f"base {IMG}", 0.9, {3: 0.02}, path=f"/tmp/{NUL}", warnings=(SCRIPT, NUL, TEMPLATE))
     )
-    local, count, hostile = entries[0].id, entries[2].id, "e-hostile"
+    local, count, hostile = entries[0].label, entries[2].label, "e-hostile"
     examples = [
         example(local, "local", 3, image=picture()),
         example(local, "distracted", 8, right=False, score=0.0, answer="C"),
@@ -311,10 +281,10 @@ def report(**more):
             image="data:text/html,<script>alert(3)</script>",
         ),
     ]
-    figures = [figure(f"cells-{entry.id}", "runs", [entry.id]) for entry in entries[:2]]
+    figures = [figure(f"cells-{entry.label}", "runs", [entry.label]) for entry in entries[:2]]
     figures += [
-        figure("headline", "headline", [entry.id for entry in entries]),
-        figure("forest", "benchmarks", [entry.id for entry in entries]),
+        figure("headline", "headline", [entry.label for entry in entries]),
+        figure("forest", "benchmarks", [entry.label for entry in entries]),
         figure("ranking", "models", [local, count], title=SCRIPT, alt=IMG, caption=SCRIPT),
         figure("dots", "tst"),
     ]

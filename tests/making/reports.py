@@ -1,19 +1,17 @@
 """Entries of a report, made up: what ``gather`` would hand over."""
 
-from dataclasses import replace
-
 import numpy as np
 from msgspec import to_builtins
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Figure, Part
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.numbers import Necessity
 from lmms_patch.stats.gate import SAME
-from lmms_patch.stats.luck import Luck
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
-from tests.making.analyses import completed
+from tests.making.analyses import analysis
+from tests.making.results import result
 
 
 def undrawn(sketch, folder):
@@ -38,7 +36,9 @@ def shares(n, docs=200, seed=0, weights=None, kind="rci"):
     return {**listed, "centre": found.centre, "p": found.p, "docs": docs}
 
 
-def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1, kind="rci", seed=0, weights=None, **more):
+def entry(
+    base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1, kind="rci", seed=0, weights=None, adjusted=None, **more
+):
     measures = {"score": estimate(fip, 0.04), "fip": estimate(fip, 0.04), "chance": estimate(0.25, 0.03), "ceiling": estimate(1.0)}
     by_grid = {}
     for n, index in zip(grids, indices, strict=True):
@@ -47,11 +47,12 @@ def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2)
         measures[f"{kind}{n}"] = estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
         measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
-        by_grid[str(n)] = {"n": n, "fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind)}
+        by_grid[n] = {"n": n, "fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind), "adj": adjusted and {"null": adjusted}}
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
-    whole = Part(200, measures, gate, completed(Analysis, {"grids": by_grid, "gate": {"looks": [{"against": "blind", "value": True}]}}))
-    about = {"type": "", "date": "2026-01-01", "failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}
-    return Entry(about.pop("id", name), model, base, f"{base}_{kind}", kind, kind, tuple(grids), "acc", True, about.pop("type"), whole, **about)
+    whole = Part(200, measures, gate, analysis({"grids": by_grid}))
+    about = {"failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}
+    of = {name: about.pop(name) for name in ("task", "metric", "type_", "path", "magic", "higher_is_better") if name in about}
+    return Entry(result(model, base, kind, grids, **of), model, about.pop("label", name), whole, **about)
 
 
 def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
@@ -67,20 +68,19 @@ def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
     }
     ends = [to_builtins(estimate(value, 0.05)) for value in (tst, tst - majority)]
     head = {"accuracy": ends[0], "above": ends[1], "majority": majority, "sd": 0.01, "seeds": 3, "p": 0.001}
-    details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": head}}
-    return Entry(f"e-{base}-tst", "tst_rf", base, f"{base}_tst5", "tst", None, (), "acc", True, "", Part(200, measures, None), tst_details=details)
+    nothing = dict.fromkeys(("leakage", "zero_shot", "delta", "s"))
+    details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": head}, **nothing}
+    found = result("tst_rf", base, "tst", task=f"{base}_tst5", tst_details=details)
+    return Entry(found, "tst_rf", f"e-{base}-tst", Part(200, measures, None))
 
 
 def necessity(one_cell, whole_image, unsolved, text=None, n=3, docs=200, checked=None):
-    """A necessity map as results files hold it: shares of the classes; ``text`` None: no doc was asked without its image."""
+    """A necessity map: shares of the classes; ``text`` None: no doc was asked without its image."""
     shares = {"text": text, "one cell": one_cell, "whole image": whole_image, "unsolved": unsolved}
     checked = 0 if text is None else docs if checked is None else checked
-    return {
-        "n": n, "docs": docs, "checked": checked, "sources": [] if text is None else ["wrong images"],
-        "shares": {name: to_builtins(estimate(share, None if share is None else 0.03, docs)) for name, share in shares.items()},
-        "counts": {name: round((share or 0) * checked) for name, share in shares.items()},
-        "by_image": {}, "unscored": 0, "graded": 0, "luck": None,
-    }  # fmt: skip
+    known = {name: estimate(share, None if share is None else 0.03, docs) for name, share in shares.items()}
+    counts = {name: round((share or 0) * checked) for name, share in shares.items()}
+    return Necessity(n, docs, checked, () if text is None else ("wrong images",), known, counts, {}, 0, 0, None)
 
 
 NAMES = (
@@ -121,7 +121,8 @@ def situations(benchmarks=5, models=1):
             more = {
                 "blind": estimate(0.28, 0.05) if b % 2 else None,
                 "tst": estimate(0.35, 0.04) if b % 3 else None,
-                "type": ("mcq", "yesno", "vqa")[b % 3],
+                "type_": ("mcq", "yesno", "vqa")[b % 3],
+                "adjusted": "assumed" if kind == 2 else "measured",
             }
             half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
             made = entry(name, MODELS[m], indices=indices, half=half, gate=gate, seed=10 * b + m, fip=fip, **more)
@@ -132,8 +133,6 @@ def situations(benchmarks=5, models=1):
 def _situation(made, kind, indices):
     measures = made.whole.measures
     for n, value in zip((2, 3), indices, strict=True):
-        grid = made.whole.analysis["grids"][str(n)]
-        grid["adj"] = completed(Luck, {"null": "assumed" if kind == 2 else "measured"})
         if made.whole.gate == 0:
             if kind == 7:
                 measures[f"rci{n}"] = estimate(None, reason=f"{SAME} (full image 0.6, a wrong image 0.6, 300 docs)")
@@ -141,7 +140,7 @@ def _situation(made, kind, indices):
         far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
         adj = estimate(min(value + far, 1.3), 0.05, n=300)
         measures[f"rci{n}"] = reading.raw(measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6)
-        measures[f"rci{n}_adj"] = reading.corrected(adj, grid["adj"]["null"], kind == 1, sampled=kind == 6)
+        measures[f"rci{n}_adj"] = reading.corrected(adj, made.whole.grid(n).adj.null, kind == 1, sampled=kind == 6)
     return made
 
 
@@ -151,9 +150,16 @@ def region_entries(models):
     names = ("magiscore_recall_micro", "magiscore_precision_micro", "magiscore_recall_macro", "magiscore_precision_macro", "magiscore_f1_macro")
     out = []
     for m in range(models):
-        made = replace(
-            entry("magic", MODELS[m % len(MODELS)] + (f" v{m}" if m >= len(MODELS) else ""), kind="magic", grids=(), indices=()), index=None
-        )
+        found = {
+            "variant": "all",
+            "metric": "acc_short",
+            "judge": None,
+            "numbers": {"acc_short": to_builtins(estimate(0.5))},
+            "counts": {},
+            "warnings": [],
+        }
+        name = MODELS[m % len(MODELS)] + (f" v{m}" if m >= len(MODELS) else "")
+        made = entry("magic", name, kind="magic", grids=(), indices=(), magic=found)
         made.whole.measures.update({name: estimate(float(stream.uniform(0.3, 0.9)), 0.05) for name in (*names, "acc_short", "acc_synonym")})
-        out.append(replace(made, magic={"variant": "all"}))
+        out.append(made)
     return out

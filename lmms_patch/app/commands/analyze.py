@@ -113,7 +113,7 @@ def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most:
     if of_category:  # how many docs a benchmark has says nothing of how many a category has
         cases = [dataclasses.replace(one, size=None) for one in cases]
     out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.chances(shown, most)]
-    out.append(necessity.table(((s.name, s.analysis, s.words) for s in shown), most))
+    out.append(necessity.table(shown, most))
     out += [rci.cell_tables(shown)] if cells else []
     out += [rci.pooled_table(groups, most)] if groups else []
     out += [rci.category_table(one, most) for one in run if one.categories]

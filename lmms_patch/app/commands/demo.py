@@ -33,5 +33,5 @@ def command(
     output = output or Path("out/demo-video" if video else "out/demo")
     with watching(quiet or verbose) as watch:
         run = api.demo(output, video=video, quiet=not verbose, watch=watch)
-    indexed, page = [one for one in run.shown if one.grids], output / "report" / "index.html"
+    indexed, page = [one for one in run.shown if one.result.indexed], output / "report" / "index.html"
     say("\n\n".join([folded((one.text for one in run.findings), width()), rci.table(indexed, width()), f"page: {page}"]))

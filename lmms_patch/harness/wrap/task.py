@@ -450,7 +450,7 @@ class WrappedTask(Delegate):
         read = self._table.watch.record()
         if read is None:
             return
-        for about, line in reading.frames(read).items():
+        for about, line in reading.frames({"frames_read": read}).items():
             if about not in self._told_of_frames:
                 log().warning(f"{self.spec.name}: {line}")
             self._told_of_frames.add(about)

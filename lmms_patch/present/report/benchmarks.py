@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, OF_IMAGES, Kind, Words
-from lmms_patch.present.report.data import Entry
+from lmms_patch.ask.spec import OF_IMAGES, Kind, Words
+from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of
 from lmms_patch.present.report.points import corrected as luck_corrected
 from lmms_patch.present.report.run_sheets import above_one, band_text
@@ -17,7 +17,7 @@ from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.resample import LEVEL, Array, Estimate
 
 FEWEST_RANKED = 5
 """Percentiles of fewer benchmarks are not given."""
@@ -382,14 +382,14 @@ FEWEST_SCORING = 10
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def readable(entries: Sequence[Entry], n: int, kind: Kind = KINDS["rci"]) -> list[Entry]:
-    """Return the results with cell shares at a grid that mean something, of the medium of a kind.
+def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[tuple[Entry, Shares]]:
+    """Return the results with cell shares at a grid that mean something, of the medium of a kind, and these shares.
 
     Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
     """
-    of_medium = [entry for entry in entries if entry.asked.shape(n) == kind.shape(n)]
-    kept = [entry for entry in of_medium if n in entry.grids and entry.shares(n) and entry.whole.gate != 0]
-    return [entry for entry in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
+    of_medium = [entry for entry in entries if entry.kind.shape(n) == kind.shape(n)]
+    kept = [(entry, found) for entry in of_medium if n in entry.grids and entry.whole.gate != 0 and (found := entry.whole.shares(n))]
+    return [(entry, found) for entry, found in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
 
 def _scoring(entry: Entry, n: int) -> float | None:
@@ -405,11 +405,11 @@ def cells(entries: Sequence[Entry]) -> list[Sheet]:
 
     The last row is the mean over results (RCI paper, figure 3).
     """
-    kinds = {(entry.asked.needs_video, n): entry.asked for entry in entries for n in entry.grids}
+    kinds = {(entry.kind.needs_video, n): entry.kind for entry in entries for n in entry.grids}
     return [sheet for (_, n), kind in sorted(kinds.items(), key=lambda one: one[0]) if (sheet := _cells(readable(entries, n, kind), n, kind)).rows]
 
 
-def _cells(entries: Sequence[Entry], n: int, kind: Kind) -> Sheet:
+def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
     """Return the table of one grid: of each result the share of every cell, and of all results the mean."""
     lines, across = kind.shape(n)
     places = {f"r{row + 1}c{col + 1}": f"row {row + 1} col {col + 1}" for row in range(lines) for col in range(across)}
@@ -417,13 +417,11 @@ def _cells(entries: Sequence[Entry], n: int, kind: Kind) -> Sheet:
         places = {f"s{i + 1}": f"segment {i + 1}" for i in range(across)}
     names = list(places)
     rows: list[dict[str, Cell]] = []
-    for entry in entries:
-        shares = entry.shares(n) or {}
-        most = int(np.argmax(shares["score"]))
-        rows.append({"benchmark": entry.base, "model": entry.model, "docs": shares["docs"], **_share_row(names, shares), "most": names[most]})
+    for entry, found in known:
+        about: dict[str, Cell] = {"benchmark": entry.base, "model": entry.model, "docs": found.docs, "p": found.p, "centre": found.centre}
+        rows.append({**about, **_share_row(names, found.score)})
     if len(rows) > 1:
-        mean = {key: np.mean([(e.shares(n) or {})[key] for e in entries], axis=0).tolist() for key in ("score",)}
-        rows.append({"benchmark": f"mean of {len(entries)} results", "most": names[int(np.argmax(mean["score"]))], **_share_row(names, mean)})
+        rows.append({"benchmark": f"mean of {len(rows)} results", **_share_row(names, np.mean([found.score for _, found in known], axis=0))})
     wide = len(names) <= WIDEST_CELLS**2
     heads = (
         _BENCHMARK,
@@ -445,12 +443,6 @@ def _cells(entries: Sequence[Entry], n: int, kind: Kind) -> Sheet:
     return Sheet(f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note)
 
 
-def _share_row(names: Sequence[str], shares: Mapping[str, object]) -> dict[str, Cell]:
-    """Return the cells of a row: each share in percent, the p-value of evenness, and how much the middle earns."""
-    score = shares["score"]
-    assert isinstance(score, (list, tuple))
-    row: dict[str, Cell] = {name: 100 * float(share) for name, share in zip(names, score, strict=True)}
-    for key in ("p", "centre"):
-        value = shares.get(key)
-        row[key] = float(value) if isinstance(value, (int, float)) else None
-    return row
+def _share_row(names: Sequence[str], score: Array) -> dict[str, Cell]:
+    """Return the cells of a row: each share in percent, and where the largest is."""
+    return {**{name: 100 * float(share) for name, share in zip(names, score, strict=True)}, "most": names[int(np.argmax(score))]}

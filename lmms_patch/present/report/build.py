@@ -18,7 +18,7 @@ from lmms_patch.present import look
 from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
-from lmms_patch.present.report.gather import Source, Tell
+from lmms_patch.present.report.gather import Tell
 from lmms_patch.present.sheets import FORMS, Column, Sheet
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
@@ -30,6 +30,8 @@ PICTURE, QUALITY = 480, 80
 MARK = "report.json"
 """The file by which a folder is known to be a report, and may be replaced."""
 
+Shown = tuple[Entry, str, Any]
+"""A doc that is shown: its result, the rule that picked it, and its line of the sample log."""
 Images = Callable[[str, Sequence[Any]], Mapping[Any, Any]]
 """From a base task and doc ids (of a MAGIC task: digests of what docs show) to PIL images; raises PatchError where they cannot be had."""
 
@@ -63,13 +65,14 @@ def build(
     require("report", "matplotlib")
     check_output(output)
     runs = run.find(path for path in paths if not _is_pruning(path))
-    entries, sources, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
+    entries, picked, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
-    shown, more = _examples(entries, sources, images, tell)
-    regions, unseen = _regions(entries, sources, images, tell)
-    contrasts, untold = magic.contrasts(runs, run.labels(source.result.run for source in sources))
+    to_show = [(entry, rule, line) for entry, of_rules in zip(entries, picked, strict=True) for rule, lines in of_rules.items() for line in lines]
+    shown, more = _examples([one for one in to_show if not one[0].result.magic], images, tell)
+    regions, unseen = _regions([one for one in to_show if one[0].result.magic], images, tell)
+    contrasts, untold = magic.contrasts(runs, {entry.result.run.identity: entry.model for entry in entries})
     with files.folder(output, "--output") as folder:
         (folder / "figures").mkdir()
         drawn = figures.figures(entries, points, folder / "figures", tell)
@@ -115,34 +118,27 @@ def _made() -> dict[str, str]:
 # --- examples -------------------------------------------------------------------------------------
 
 
-def _examples(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
+def _examples(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
     """Return the picked docs, with their images where those can be had; and warnings."""
-    picked = [one for one in _picked(entries, sources) if not one[0].magic]
     pictures, warnings = _pictures([(entry.base, int(line.record.doc_id)) for entry, _, line in picked], images, tell)
     out = []
     for entry, rule, line in picked:
-        made = examples.example(entry.id, rule, line, entry.metric)
+        made = examples.example(entry.label, rule, line, entry.result.metric)
         image = pictures.get(entry.base, {}).get(made.doc_id)
         fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
         out.append(dataclasses.replace(made, image=picture(image)) if fits else made)
     return out, warnings
 
 
-def _regions(entries: Sequence[Entry], sources: Sequence[Source], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
+def _regions(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
     """Return the picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
-    picked = [(*one, magic_examples.asked(one[2])) for one in _picked(entries, sources) if one[0].magic]
-    pictures, warnings = _pictures([(entry.base, digest) for entry, _, _, digest in picked if digest], images, tell)
+    digests = [magic_examples.asked(line) for _, _, line in picked]
+    pictures, warnings = _pictures([(entry.base, digest) for (entry, _, _), digest in zip(picked, digests, strict=True) if digest], images, tell)
     out = []
-    for entry, rule, line, digest in picked:
+    for (entry, rule, line), digest in zip(picked, digests, strict=True):
         seen = pictures.get(entry.base, {}).get(digest)
-        out.append(magic_examples.example(entry.id, rule, line, None if seen is None else picture(seen)))
+        out.append(magic_examples.example(entry.label, rule, line, None if seen is None else picture(seen)))
     return out, warnings
-
-
-def _picked(entries: Sequence[Entry], sources: Sequence[Source]) -> list[tuple[Entry, str, Any]]:
-    """Return the picked docs of all results: the result, the rule, and the line of the sample log."""
-    pairs = zip(entries, sources, strict=True)
-    return [(entry, rule, line) for entry, source in pairs for rule, lines in source.picked.items() for line in lines]
 
 
 def _pictures(wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Tell) -> tuple[dict[str, Mapping[Any, Any]], list[str]]:
@@ -208,7 +204,9 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         measures = {name: cell_json(one) for name, one in part.measures.items()}
         return {"docs": part.docs, "gate": part.gate, "measures": measures}
 
-    plain = {key: getattr(entry, key) for key in ("id", "model", "base", "task", "kind", "metric", "type", "date", "path")}
+    result = entry.result
+    plain = {"id": entry.label, "model": entry.model, "base": entry.base, "task": result.label, "kind": entry.kind.name, "metric": result.metric}
+    plain |= {"type": result.type, "date": result.run.date, "path": str(result.run.path)}
     excluded = {str(n): dict(reasons) for n, reasons in entry.excluded.items()}
     counts = {"excluded": excluded, "failures": dict(entry.failures), "warnings": list(entry.warnings)}
     categories = {name: numbers(part) for name, part in entry.categories.items()}

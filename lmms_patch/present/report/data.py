@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import cast
 
-from lmms_patch.ask.spec import KINDS, Kind, Words
+from lmms_patch.ask.spec import Kind, Words
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis, Grid, read
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.runs.numbers import Analysis, Grid
+from lmms_patch.runs.run import Labelled
+from lmms_patch.stats.resample import Array, Estimate
+from lmms_patch.stats.spatial import CellShares
+
+
+class Shares(CellShares):
+    """The shares of a grid of which some cell scores."""
+
+    score: Array
+    p_cells: Array
 
 
 @dataclass(frozen=True)
@@ -23,48 +31,36 @@ class Part:
         docs: how many.
         measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
         gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), None unknown or no gate.
-        analysis: what the numbers are made of (docs/records.md, ``analysis``); empty for a kind without one.
+        analysis: what the numbers are made of; None for a kind without an analysis.
     """
 
     docs: int
     measures: Mapping[str, Estimate]
     gate: int | None
-    analysis: Mapping[str, Any] = field(default_factory=dict)
+    analysis: Analysis | None = None
 
     @property
     def gate_word(self) -> str:
         """What tables say of the gate."""
-        return reading.verdict_word(self.gate, self.typed.gate.reason, self.typed.gate.marginal) if self.typed else reading.verdict_word(self.gate)
+        gate = self.analysis and self.analysis.gate
+        return reading.verdict_word(self.gate, gate.reason, gate.marginal) if gate else reading.verdict_word(self.gate)
 
-    @cached_property
-    def typed(self) -> Analysis | None:
-        """The analysis as a type."""
-        return read(self.analysis) if self.analysis else None
-
-    def of_grid(self, n: int) -> Grid | None:
+    def grid(self, n: int | None) -> Grid | None:
         """Return the numbers of a grid; None where there are none."""
-        return self.typed.grids.get(n) if self.typed else None
+        return self.analysis.grids.get(n or 0) if self.analysis else None
 
-    def grid(self, n: int | None) -> Mapping[str, Any]:
-        """Return what is stored of a grid; empty where nothing is."""
-        return self.analysis.get("grids", {}).get(str(n)) or {}
+    def shares(self, n: int) -> Shares | None:
+        """Return how the score spreads over the cells of a grid; None where no cell scores."""
+        grid = self.grid(n)
+        return cast(Shares, grid.shares) if grid and grid.shares and grid.shares.score is not None else None
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Labelled):
     """One result: one task of one run.
 
     Attributes:
-        id: unique in the report; letters, digits and hyphens.
-        model: the model's name as it is shown.
-        base: the benchmark.
-        task: the wrapped task's name, with its filter where it has several.
-        kind: ``spec.KINDS``.
-        index: ``rci``, ``pcri``, ``crci``, ``trci`` or None.
-        grids: those with an index.
-        metric: the primary metric.
-        higher: whether higher is better.
-        type: the papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); "" where no profile says it.
+        label: unique in the report; letters, digits and hyphens.
         whole: all docs.
         categories: by name; empty where the run named none, or one only.
         blind: score of the same model's blind run on the same docs, None without.
@@ -73,24 +69,9 @@ class Entry:
         excluded: by grid, reason -> number of docs.
         failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
             ``views`` (all); and by state of the answer ``failed``, ``unscored`` and ``unfinished`` views (``runs.failures.states``).
-        date: of the run.
-        path: its results file, as it was given.
         warnings: one line each.
-        tst_details: docs/records.md; empty for other kinds.
-        magic: the ``magic`` object of a MAGIC task's results (docs/records.md); empty for other kinds.
-        size: how many docs the benchmark has; None where that is not known.
     """
 
-    id: str
-    model: str
-    base: str
-    task: str
-    kind: str
-    index: str | None
-    grids: tuple[int, ...]
-    metric: str
-    higher: bool
-    type: str
     whole: Part
     categories: Mapping[str, Part] = field(default_factory=dict)
     blind: Estimate | None = None
@@ -98,32 +79,32 @@ class Entry:
     tst: Estimate | None = None
     excluded: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
-    date: str = ""
-    path: str = ""
     warnings: tuple[str, ...] = ()
-    tst_details: Mapping[str, Any] = field(default_factory=dict)
-    magic: Mapping[str, Any] = field(default_factory=dict)
-    size: int | None = None
 
     @property
-    def asked(self) -> Kind:
-        """The kind as a row of the grammar."""
-        return KINDS[self.kind]
+    def base(self) -> str:
+        """The benchmark."""
+        return self.result.base
 
     @property
-    def name(self) -> str:
-        """What the benchmark is called in figures, where results of cells in every order stand beside others."""
-        return f"{self.base}, every order" if self.asked.every_order else self.base
+    def kind(self) -> Kind:
+        """The kind of task."""
+        return self.result.kind
+
+    @property
+    def grids(self) -> tuple[int, ...]:
+        """The grids with an index."""
+        return tuple(self.result.grids) if self.kind.index else ()
 
     @property
     def words(self) -> Words:
         """What its parts are called."""
-        return self.asked.words
+        return self.kind.words
 
-    def shares(self, n: int) -> Mapping[str, Any] | None:
-        """Return ``score``, ``win``, ``p_cells`` (a number for each cell, row by row), ``centre``, ``p``, ``docs``; None where no cell scores."""
-        shares = self.whole.grid(n).get("shares")
-        return shares if shares and shares.get("score") is not None else None
+    @property
+    def name(self) -> str:
+        """What the benchmark is called in figures, where results of cells in every order stand beside others."""
+        return f"{self.base}{', every order' * self.kind.every_order}"
 
 
 @dataclass(frozen=True)
@@ -151,7 +132,7 @@ class Example:
     """One doc, picked by a rule.
 
     Attributes:
-        entry: id of its result.
+        entry: label of its result.
         rule: ``local only``, ``global only``, ``luck-like``, ``distracted``, ``needs both``, ... (``examples.RULES``).
         doc_id: row in the base task's eval split.
         question, gold, answer: texts, cut to a readable length; the answer is to the full image.
@@ -190,7 +171,7 @@ class RegionExample:
     """One doc of a MAGIC task, picked by a rule.
 
     Attributes:
-        entry: id of its result.
+        entry: label of its result.
         rule: ``focused``, ``distracted``, ... (``magic_examples.RULES``).
         doc: its name.
         question, gold, answer, response: texts, cut to a readable length; the response is all that the model wrote.
@@ -229,7 +210,7 @@ class Figure:
         alt: what it shows, in words, for who cannot see it.
         svg: for the page: no script, no outer link, colours of text and axes as ``currentColor``.
         section: ``headline`` (at the top of the page), ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
-        entries: ids of the results that it shows.
+        entries: labels of the results that it shows.
         files: names of all its files in ``figures/``.
         narrow: the same drawing for the page on a phone; empty where it has none, and the wide one scrolls in its box.
     """
@@ -258,7 +239,7 @@ class Report:
         examples: picked docs.
         regions: picked docs of MAGIC tasks.
         warnings: of the report as a whole, one line each.
-        findings: what to know first; their cases are ids of entries.
+        findings: what to know first; their cases are labels of entries.
     """
 
     title: str

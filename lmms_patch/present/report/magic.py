@@ -11,8 +11,9 @@ from lmms_patch.compare.variants import Contrasted
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
 from lmms_patch.present.sheets import Cell, Column, Sheet, levels
+from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.run import Run
-from lmms_patch.stats.intervals import of_file
+from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
 _MODEL = Column("model", "model")
@@ -25,14 +26,13 @@ _JUDGE = Column("judge", "judge", help="the model that gives Acc short, Acc full
 # --- what a result gives --------------------------------------------------------------------------
 
 
-def parts(result_details: Mapping[str, Any]) -> dict[str, Part]:
+def parts(found: MagicNumbers) -> dict[str, Part]:
     """Return the numbers of each question type, as the run computed them; empty where there is one type only."""
     out = {}
-    for name, numbers in (result_details["magic"].get("by_type") or {}).items():
-        estimates = {metric: of_file(one, (0.0, 1.0)) for metric, one in numbers.items()}
-        score = estimates.get(result_details["magic"]["metric"])
-        docs = max((one.n for one in estimates.values()), default=0)
-        out[str(name)] = Part(docs, {**({"score": score} if score else {}), **estimates}, None)
+    for name, numbers in (found.by_type or {}).items():
+        estimates = {metric: mended(one, (0.0, 1.0)) for metric, one in numbers.items()}
+        score = {"score": estimates[found.metric]} if found.metric in estimates else {}
+        out[name] = Part(max((one.n for one in estimates.values()), default=0), {**score, **estimates}, None)
     return out
 
 
@@ -48,7 +48,7 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
         given: the runs of the report.
         labels: the models' names in the report.
     """
-    scored = [run.path for run in given if any(result.described["kind"] == "magic" and result.details.get("magic") for result in run.results)]
+    scored = [run.path for run in given if any(result.kind.name == "magic" and result.magic for result in run.results)]
     if not scored:
         return [], []
     gathered = variants.gather(scored)
@@ -62,12 +62,20 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
 
 def sheets(entries: Sequence[Entry], changed: Sequence[Contrasted] = ()) -> list[Sheet]:
     """Return all tables of MAGIC; those without rows are left out."""
-    some = [entry for entry in entries if entry.magic]
+    some = [entry for entry in entries if entry.result.magic]
     return [sheet for sheet in (overview(some), contrast(changed), contrast_sides(changed), tasks(some), types(some), counts(some)) if sheet.rows]
 
 
+def _found(entry: Entry) -> MagicNumbers:
+    """Return the numbers of a MAGIC task."""
+    assert entry.result.magic is not None
+    return entry.result.magic
+
+
 def _about(entry: Entry) -> dict[str, Cell]:
-    return {"model": entry.model, "dataset": str(entry.magic.get("dataset") or ""), "task": entry.task, "judge": entry.magic.get("judge") or "none"}
+    """Return the cells that name a result: model, dataset, task and judge."""
+    found = _found(entry)
+    return {"model": entry.model, "dataset": found.dataset or "", "task": entry.result.label, "judge": found.judge or "none"}
 
 
 _OVERVIEW = tuple(name for name in WORDS if not name.startswith(("self_heal", "answer_found")))
@@ -76,8 +84,8 @@ _OVERVIEW = tuple(name for name in WORDS if not name.startswith(("self_heal", "a
 def overview(entries: Sequence[Entry]) -> Sheet:
     """Return the paper's Table 2: of each model, answers and MagiScore with all boxes drawn, and Self-Heal beside them."""
     rows = []
-    for entry in (one for one in entries if one.magic["variant"] == "all"):
-        healing = [one for one in entries if one.magic["variant"] == "selfheal" and _together(one, entry)]
+    for entry in (one for one in entries if _found(one).variant == "all"):
+        healing = [one for one in entries if _found(one).variant == "selfheal" and _together(one) == _together(entry)]
         numbers = numbers_of(entry.whole)
         healed = numbers_of(healing[-1].whole) if healing else {}
         row: dict[str, Cell] = {**_about(entry), "docs": entry.whole.docs, **{name: numbers.get(name) for name in _OVERVIEW}}
@@ -95,16 +103,16 @@ def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
     return f"In brackets: {level} interval, from a bootstrap over images, all docs on one image together. " if level else ""
 
 
-def _together(one: Entry, other: Entry) -> bool:
-    """Return whether two results are of one model, dataset, seed and judge."""
-    keys = ("dataset", "seed", "judge", "judged_by")
-    return one.model == other.model and all(one.magic.get(key) == other.magic.get(key) for key in keys)
+def _together(entry: Entry) -> tuple[Any, ...]:
+    """Return what results that are set beside each other have in common: model, dataset, seed and judge."""
+    found = _found(entry)
+    return entry.model, found.dataset, found.seed, found.judge, found.judged_by
 
 
 def tasks(entries: Sequence[Entry]) -> Sheet:
     """Return every number of every task."""
     rows: list[dict[str, Cell]] = [
-        {**_about(entry), "shown": VARIANTS[entry.magic["variant"]], "docs": entry.whole.docs, **numbers_of(entry.whole)} for entry in entries
+        {**_about(entry), "shown": VARIANTS[_found(entry).variant], "docs": entry.whole.docs, **numbers_of(entry.whole)} for entry in entries
     ]
     drawn = Column(
         "shown",
@@ -189,9 +197,9 @@ def counts(entries: Sequence[Entry]) -> Sheet:
     """Return how many docs each convention touches."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
-        out = {key: value for key, value in (entry.magic.get("left_out") or {}).items() if isinstance(value, int)}
-        known = {key: value for key, value in (entry.magic.get("counts") or {}).items() if key in COUNTS and isinstance(value, int)}
-        rows.append({"model": entry.model, "task": entry.task, **known, "left_out": out.get("items"), "warnings": len(entry.warnings)})
+        found = _found(entry)
+        known = {key: value for key, value in found.counts.items() if key in COUNTS and isinstance(value, int)}
+        rows.append({"model": entry.model, "task": entry.result.label, **known, "left_out": found.left_out.items, "warnings": len(entry.warnings)})
     used = {key for row in rows for key, cell in row.items() if cell is not None}
     heads = (_MODEL, _TASK, *(Column(key, words) for key, words in COUNTS.items() if key in used))
     heads = (*heads, Column("left_out", "items of the dataset that cannot be used"), Column("warnings", "warnings", help="the details list them"))

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.present import look, text_only
 from lmms_patch.present.report import gallery, markup, safe, shapes, wording
 from lmms_patch.present.report.data import Entry, Example, RegionExample, Report
@@ -24,7 +23,6 @@ from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
 from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
-from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block, cut
 
 ANSWER, NAME, LONGEST = 600, 160, 2_000
@@ -100,31 +98,20 @@ def environment() -> jinja2.Environment:
         "percent": wording.percent,
         "p_value": wording.p_value,
         "short_reason": wording.short_reason,
-        "estimate": _estimate,
         "with_ends": lambda number, signed: Markup(markup.estimate(number, signed)),
     }
     made.globals |= {
         "sheet_rows": markup.rows,
         "numeric": markup.numeric,
-        "kinds": KINDS,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
         "tst_notes": lambda details: [text_only.verdict(details).sentence, *text_only.copies(details)],
+        "marks_of": shapes.marks,
+        "said": reading,
     }
-    made.globals |= {"marks_of": shapes.marks, "said": reading}
     made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}
     made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
     return made
-
-
-def _estimate(given: Any) -> Any:
-    """Return an estimate in plain JSON types as one that cells take."""
-    if given is None:
-        return None
-    get = given.get
-    return Estimate(
-        get("value"), get("se"), get("low"), get("high"), get("n") or 0, get("clusters") or 0, get("draws") or 0, reason=get("reason") or ""
-    )
 
 
 def _image(example: Example | RegionExample) -> Markup | None:
@@ -187,7 +174,7 @@ _One = TypeVar("_One", Example, RegionExample)
 
 def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
     """Return examples with their results, rule by rule; those of a result that is not in the report are left out."""
-    entries = {entry.id: entry for entry in report.entries}
+    entries = {entry.label: entry for entry in report.entries}
     order = {rule: i for i, rule in enumerate(rules)}
     known = [(one, entries[one.entry]) for one in given if one.entry in entries]
     return sorted(known, key=lambda pair: order.get(pair[0].rule, len(order)))

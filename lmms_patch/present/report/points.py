@@ -85,26 +85,26 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
     benchmark is named with the task. Indices of what is right in every order of the options are not among them: they are no RCI.
     """
-    entries = [entry for entry in entries if not entry.asked.every_order]
-    seen = Counter((entry.base, entry.model, n, entry.asked.needs_video) for entry in entries if entry.index for n in entry.grids)
+    entries = [entry for entry in entries if not entry.kind.every_order]
+    seen = Counter((entry.base, entry.model, n, entry.kind.needs_video) for entry in entries if entry.kind.index for n in entry.grids)
     several = {(base, in_time) for (base, _, _, in_time), count in seen.items() if count > 1}
     out = []
     for entry in entries:
-        for n in entry.grids if entry.index else ():
-            index = entry.whole.measures.get(f"{entry.index}{n}")
+        for n in entry.grids if entry.kind.index else ():
+            index = entry.whole.measures.get(f"{entry.kind.index}{n}")
             if index is None:
                 continue
             valid = index.value is not None and entry.whole.gate != 0
             reason = index.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
-            name = f"{entry.base} ({entry.task})" if (entry.base, entry.asked.needs_video) in several else entry.base
+            name = f"{entry.base} ({entry.result.label})" if (entry.base, entry.kind.needs_video) in several else entry.base
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
-            adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
-            measured = adj if valid and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED else None
+            adj = entry.whole.measures.get(f"{entry.kind.index}{n}_adj")
+            measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
             words = reading.words(index) if valid else ()
-            known = (name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured)
-            out.append(Point(*known, in_time=entry.asked.needs_video))
+            known = (name, entry.model, n, value, low, high, index.n, entry.result.type, valid, reason, index.level, "", words, measured)
+            out.append(Point(*known, in_time=entry.kind.needs_video))
     return out
 
 
@@ -186,6 +186,13 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def docs_each(counts: Iterable[int]) -> str:
+    """Return how many docs some results have, as a sentence after a space; empty without results."""
+    known = sorted(counts)
+    size = f"{known[0]:,}{f' to {known[-1]:,}' * (known[0] < known[-1])}" if known else ""
+    return f" {size} docs each." if size else ""
 
 
 def counted(count: int, noun: str) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Words
+from lmms_patch.ask.spec import Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
 from lmms_patch.present.sheets import Cell, Column, Sheet, levels
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
+from lmms_patch.runs.numbers import Necessity
 from lmms_patch.stats import paired
 from lmms_patch.stats.index import band, span
-from lmms_patch.stats.intervals import of_file
+from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
 SCALE = "on the metric's own scale"
@@ -32,11 +32,11 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
     """Return each result and grid; the categories; the necessity map; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
-    entries = [entry for entry in entries if not entry.magic]
+    entries = [entry for entry in entries if not entry.result.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):
         out.append(_categories(entries))
-    if any(entry.whole.analysis.get("necessity") for entry in entries):
+    if any(maps_of(entry.whole) for entry in entries):
         out.append(_necessity(entries))
     if any(any(reasons.values()) for entry in entries for reasons in entry.excluded.values()):
         out.append(_excluded(entries))
@@ -91,10 +91,10 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     level = levels(cell for row in rows for cell in row.values())
     sure = f"In brackets: {level} interval, from a bootstrap over docs, questions on one image together. " if level else ""
     numbers = (
-        (entry.whole.measures.get(f"{entry.index}{n}_adj"), entry.words)
+        (entry.whole.measures.get(f"{entry.kind.index}{n}_adj"), entry.words)
         for entry in entries
         for n in entry.grids
-        if entry.index and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED
+        if entry.kind.index and reading.null_of(entry.whole.grid(n)) == reading.MEASURED
     )
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
@@ -111,8 +111,8 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
     measures, failures = entry.whole.measures, entry.failures
     base: dict[str, Cell] = {
         **_named(entry),
-        "kind": entry.kind,
-        "metric": entry.metric,
+        "kind": entry.kind.name,
+        "metric": entry.result.metric,
         "docs": entry.whole.docs,
         "failed": failures.get("full", 0) + failures.get("cells", 0) if failures else None,
         "empty": failures.get("empty", 0) if failures else None,
@@ -122,9 +122,9 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
         "blind": entry.blind,
         "tst": entry.tst,
         "warnings": len(entry.warnings),
-        "date": entry.date,
+        "date": entry.result.run.date,
     }
-    if not entry.index:
+    if not entry.kind.index:
         return [base]
     base |= {"gate": entry.whole.gate_word, **_of_image(entry.whole)}
     return [{**base, "n": n, "excluded": sum(entry.excluded.get(n, {}).values()), **_of_grid(entry, entry.whole, n)} for n in entry.grids] or [base]
@@ -132,31 +132,29 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
 
 def _of_image(part: Part) -> dict[str, Cell]:
     """Return what was answered on wrong images; empty where nothing was asked so."""
-    for looks in part.typed.gate.looks if part.typed else ():
-        if looks.against == "wrong images":
-            return {"wrong": looks.other, "looks": looks.difference, "asked": looks.docs}
-    return {}
+    looks = part.analysis.gate.looks if part.analysis else ()
+    of_wrong = (one for one in looks if one.against == "wrong images")
+    return next(({"wrong": one.other, "looks": mended(one.difference), "asked": one.docs} for one in of_wrong), {})
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
     """Return the numbers of some docs of a result at one grid."""
-    name, measures = f"{entry.index}{n}", part.measures
+    name, measures = f"{entry.kind.index}{n}", part.measures
     grid = part.grid(n)
-    used = grid.get("fip")
     full = measures.get("fip")
     return {
-        "fip_used": used if full is not None and used != full.value else None,
+        "fip_used": grid.fip if grid and full is not None and grid.fip != full.value else None,
         "mpp": measures.get(f"mpp{n}"),
         "index": measures.get(name),
-        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(part.of_grid(n)))),
+        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
         "adj": measures.get(f"{name}_adj"),
-        "mark": reading.told(reading.mark_of(part.of_grid(n)), reading.null_of(part.of_grid(n))) or None,
+        "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
         "gap": measures.get(f"gap{n}"),
     }
 
 
 def _named(entry: Entry) -> dict[str, Cell]:
-    return {"model": entry.model, "benchmark": entry.base, "task": entry.task}
+    return {"model": entry.model, "benchmark": entry.base, "task": entry.result.label}
 
 
 def _bare(estimate: Estimate | None) -> Cell:
@@ -165,7 +163,7 @@ def _bare(estimate: Estimate | None) -> Cell:
 
 def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()) -> tuple[Column, ...]:
     """Return the columns that say anything; the two indices by the names that they have in these results."""
-    index = " / ".join(dict.fromkeys(entry.index for entry in entries if entry.index)) or "index"
+    index = " / ".join(dict.fromkeys(entry.kind.index for entry in entries if entry.kind.index)) or "index"
     titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
     there = (c for c in columns if any(row.get(c.key) is not None for row in rows))
     return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in there)
@@ -178,7 +176,7 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
         for name, part in entry.categories.items():
             base: dict[str, Cell] = {**_named(entry), "category": name, "docs": part.docs, "chance": part.measures.get("chance")}
             base |= {"score": part.measures.get("score"), "majority": _bare(part.measures.get("tst_majority"))}
-            if entry.index:
+            if entry.kind.index:
                 rows += [{**base, "n": n, **_of_grid(entry, part, n), "gate": part.gate_word} for n in entry.grids]
             else:
                 rows.append(base)
@@ -203,6 +201,11 @@ NEED_WORDS: Mapping[Need, str] = {
 """The classes of the necessity map (``numbers.Necessity``), and what they are; each doc is in the first that holds."""
 
 
+def maps_of(part: Part) -> tuple[Necessity, ...]:
+    """Return the necessity maps of some docs, the finest grid first."""
+    return part.analysis.necessity if part.analysis else ()
+
+
 def in_each(words: Iterable[Words], sentence: str) -> str:
     """Return a sentence in the words of each medium, once where they are the same.
 
@@ -214,23 +217,22 @@ def in_each(words: Iterable[Words], sentence: str) -> str:
 
 def _necessity(entries: Sequence[Entry]) -> Sheet:
     """Return what each doc needs: shares of the four classes, of each result and grid, and of each category."""
-    media = [entry.words for entry in entries if entry.whole.analysis.get("necessity")]
+    media = [entry.words for entry in entries if maps_of(entry.whole)]
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         for name, part in ((None, entry.whole), *entry.categories.items()):
-            for stored in part.analysis.get("necessity") or ():
-                luck = stored.get("luck")
+            for found in maps_of(part):
                 rows.append(
                     {
                         **_named(entry),
                         "category": name,
-                        "n": stored["n"],
-                        "docs": stored["docs"],
-                        **{need: of_file(stored["shares"][need]) for need in NEED_WORDS},
-                        "checked": stored["checked"],
-                        **{f"docs {need}": stored["counts"][need] for need in NEED_WORDS},
-                        "luck": None if luck is None else of_file(luck),
-                        "unscored": stored["unscored"] or None,
+                        "n": found.n,
+                        "docs": found.docs,
+                        **{need: mended(found.shares[need]) for need in NEED_WORDS},
+                        "checked": found.checked,
+                        **{f"docs {need}": found.counts[need] for need in NEED_WORDS},
+                        "luck": None if found.luck is None else mended(found.luck),
+                        "unscored": found.unscored or None,
                     }
                 )
     columns = (
@@ -283,23 +285,22 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
     """Return the table of text-only cross-validations."""
     rows: list[dict[str, Cell]] = []
     for entry in entries:
-        if not KINDS[entry.kind].folds:
+        if not entry.kind.folds:
             continue
-        details, measures = entry.tst_details, entry.whole.measures
-        grouping = details.get("headline")
+        found, measures = entry.result.tst, entry.whole.measures
         rows.append(
             {
                 "benchmark": entry.base,
                 "model": entry.model,
-                "folds": details.get("folds"),
-                "grouping": str(grouping) if grouping is not None else None,
+                "folds": found.folds or None if found else None,
+                "grouping": found.headline if found else None,
                 "docs": entry.whole.docs,
-                "chance": _chance(details.get("chance"), measures),
+                "chance": measures.get("chance") if found is None or found.chance is None else found.chance,
                 **{key: measures.get(f"tst_{key}") for key in ("above", "over_chance", "leakage", "zero_shot", "delta")},
                 "majority": _bare(measures.get("tst_majority")),
                 "tst": measures.get("tst"),
                 "s": _bare(measures.get("tst_s")),
-                "p": details.get("by_grouping", {}).get(grouping, {}).get("p"),
+                "p": found.by_grouping[found.headline].p if found else None,
             }
         )
     columns = (
@@ -323,15 +324,11 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
     return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), tuple(rows), note)
 
 
-def _chance(known: Any, measures: Mapping[str, Estimate]) -> Cell:
-    return float(known) if isinstance(known, (int, float)) else measures.get("chance")
-
-
 def _blind(entries: Sequence[Entry]) -> Sheet:
     """Return the table of what each model scores without the image, beside its score with it."""
     full: dict[tuple[str, str], Entry] = {}
     for entry in entries:
-        if KINDS[entry.kind].full and (entry.base, entry.model) not in full:
+        if entry.kind.full and (entry.base, entry.model) not in full:
             full[entry.base, entry.model] = entry
     rows: list[dict[str, Cell]] = []
     for entry in full.values():

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
-import os
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from lmms_patch.ask.spec import ANY_INDEX, KINDS, REGIONS, Kind, Words
+from lmms_patch.ask.spec import Kind, Words
 from lmms_patch.present import palette
-from lmms_patch.present.findings import Case, names
+from lmms_patch.present.findings import Case, case, names
 from lmms_patch.present.report.data import Entry, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each
+from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
 from lmms_patch.runs.failures import states_in_words
-from lmms_patch.runs.numbers import EXTRA
-from lmms_patch.stats.intervals import of_file
+from lmms_patch.runs.numbers import Necessity
+from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
@@ -31,11 +30,7 @@ FEW = 8
 """So many results are named where a finding or a drawing is about several."""
 TABS = 40
 """Categories that get a tab of their own."""
-_INDEX = re.compile(rf"^(?P<index>{ANY_INDEX})(?P<n>\d)(?P<adj>_adj)?$")
-_GRID = re.compile(r"^(?P<what>mpp|gap|drop|frames|lowres)(?P<n>\d+)$")
-_PLAIN = {
-    "chance": "Chance",
-    "ceiling": "Ceiling",
+_OF_TEXT = {
     "tst": "TsT",
     "tst_majority": "Majority answer",
     "tst_above": "TsT above majority",
@@ -44,27 +39,17 @@ _PLAIN = {
     "tst_zero_shot": "Zero-shot",
     "tst_delta": "TsT above zero-shot",
     "tst_s": "Mean bias score s(x)",
-    "rotate_every": "Right in every order of the options",
-    "rotate_once": "Asked once, the same docs",
-    "rotate_mean": "Mean over the orders",
-    "rotate_lost": "Asked once less every order",
 }
-_WHAT = {"mpp": "MPP, best cell", "gap": "Gap, FIP less MPP", "drop": "Worst cell hidden", "frames": "Score", "lowres": "Score"}
-_LESS = "FIP less the score"
-_PLACE = re.compile(r"^rotate_at(\d+)$")
-_HIDDEN = {
-    **{f"hidden_{key}": f"Score, {key} boxes hidden" for key in REGIONS},
-    **{f"drop_{key}": f"{_LESS}, {key} boxes hidden" for key in REGIONS},
-    EXTRA: "Drop of the relevant boxes less that of the adversarial ones",
-}
+"""What numbers of text-only cross-validations are called, for people."""
+_DIFFERENCES = ("tst_above", "tst_over_chance", "tst_leakage", "tst_delta")
 
 
 # --- findings -------------------------------------------------------------------------------------
 
 
 def cases(entries: Sequence[Entry]) -> list[Case]:
-    """Return the results as findings read them; a case's key is the entry's id."""
-    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.typed, e.size, tst=e.tst_details) for e in entries]
+    """Return the results as findings read them; a case's key is the entry's label."""
+    return [dataclasses.replace(case(e.result, e.model, e.label), measures=e.whole.measures, analysis=e.whole.analysis) for e in entries]
 
 
 @dataclass(frozen=True)
@@ -73,7 +58,7 @@ class Piece:
 
     Attributes:
         text: as it is written.
-        entry: id of the result that it names; None: it names none.
+        entry: label of the result that it names; None: it names none.
         aside: whether it stands in brackets: numbers, reasons.
     """
 
@@ -101,14 +86,14 @@ class Sentence:
 
 def sentences(report: Report) -> list[Sentence]:
     """Return the findings with links to the results that they are about."""
-    called, entries = names(cases(report.entries)), {entry.id: entry for entry in report.entries}
+    called, entries = names(cases(report.entries)), {entry.label: entry for entry in report.entries}
     out = []
     for finding in report.findings:
         about = [entries[key] for key in finding.cases if key in entries]
-        by_name = {text: one.id for one in reversed(about) for text in (line(one.base), called[one.id])}
+        by_name = {text: one.label for one in reversed(about) for text in (line(one.base), called[one.label])}
         pieces = _pieces(finding.text, by_name)
-        said = {piece.entry for piece in pieces} | {one.id for one in about if any(piece.text == line(one.base) for piece in pieces)}
-        others = [(called[one.id], one.id) for one in about if one.id not in said]
+        said = {piece.entry for piece in pieces} | {one.label for one in about if any(piece.text == line(one.base) for piece in pieces)}
+        others = [(called[one.label], one.label) for one in about if one.label not in said]
         out.append(Sentence(finding.kind, tuple(pieces), tuple(others[:FEW]), max(0, len(others) - FEW)))
     return out
 
@@ -188,15 +173,15 @@ class Row:
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
     """Return a line for each result and grid. MAGIC tasks and text-only cross-validations have tables of their own."""
-    return [_row(entry, n) for entry in entries if not entry.magic and not KINDS[entry.kind].folds for n in (entry.grids or (None,))]
+    return [_row(entry, n) for entry in entries if not entry.result.magic and not entry.kind.folds for n in (entry.grids or (None,))]
 
 
 def _row(entry: Entry, n: int | None) -> Row:
     """Return the line of a result at one grid; of a result without grids, n is None."""
     get = entry.whole.measures.get
-    grid, typed = entry.whole.grid(n), None if n is None else entry.whole.of_grid(n)
-    index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
-    headline = reading.headline(index, adj, reading.null_of(typed))
+    grid = entry.whole.grid(n)
+    index, adj = (get(f"{entry.kind.index}{n}{end}") if entry.kind.index and n else None for end in ("", "_adj"))
+    headline = reading.headline(index, adj, reading.null_of(grid))
     excluded = sum(entry.excluded.get(n or 0, {}).values())
     return Row(
         entry,
@@ -210,8 +195,8 @@ def _row(entry: Entry, n: int | None) -> Row:
         band_text(headline) or "",
         excluded,
         entry.failures.get("full", 0) + entry.failures.get("cells", 0),
-        grid.get("fip") if excluded else None,
-        reading.mark_of(typed),
+        grid.fip if grid and excluded else None,
+        reading.mark_of(grid),
         headline,
     )
 
@@ -239,32 +224,29 @@ class Number:
 
 def numbers(part: Part, entry: Entry) -> list[Number]:
     """Return every number of some docs of a result, once."""
+    known = catalogue.keyed(entry.kind, entry.result.grids)
     out = []
     for name, estimate in part.measures.items():
-        if name == "score" if entry.magic else name in ("fip", entry.metric) and "score" in part.measures:
+        if name == "score" if entry.result.magic else name in ("fip", entry.result.metric) and "score" in part.measures:
             continue  # the same number under another name
         note = "; ".join(filter(None, [words(estimate), "" if estimate.reason == NO_INTERVAL else estimate.reason]))
-        signed = name.startswith(("gap", "drop", "tst_above", "tst_over", "tst_delta", "tst_leakage", "rotate_lost")) or bool(_INDEX.match(name))
-        out.append(Number(name, label(name, entry), estimate, signed, bool(_INDEX.match(name)), note))
+        number, key = known.get(name, (None, None))
+        signed = name in _DIFFERENCES if number is None else number.signed
+        of_grid = number is not None and bool(number.words) and isinstance(key, int)
+        out.append(Number(name, label(name, entry), estimate, signed, of_grid, note))
     return out
 
 
 def label(name: str, entry: Entry) -> str:
     """Return what a number is called, for people."""
-    if match := _INDEX.match(name):
-        name = reading.name(match["index"], corrected=bool(match["adj"]))
-        return f"{name[0].upper()}{name[1:]}{', ' if entry.asked.needs_video else ' '}{entry.words.size(match['n'])}"
-    if match := _GRID.match(name):
-        what = _LESS if entry.asked.curve and match["what"] == "drop" else _WHAT[match["what"]]
-        return f"{entry.words.say(what)}, {entry.words.size(match['n'])}"
-    if match := _PLACE.match(name):
-        return f"Gold at place {chr(ord('A') + int(match[1]) - 1)}"
-    if entry.magic and (own := entry.metric if name == "score" else name) in WORDS:
-        return WORDS[own][0]
-    if name == "score":
-        what = KINDS[entry.kind].shows
-        return f"Score, {what}{' (FIP)' if what in ('full image', 'full clip') else ''}"
-    return (_PLAIN | _HIDDEN | catalogue.titles(entry.asked, entry.grids)).get(name, name)
+    if entry.result.magic:
+        own = entry.result.metric if name == "score" else name
+        return WORDS[own][0] if own in WORDS else name
+    number, key = catalogue.keyed(entry.kind, entry.result.grids).get(name, (None, None))
+    if number is not None:
+        return number.called(entry.kind, key)
+    n = catalogue.grids_of(entry.kind, entry.result.grids).get(name)
+    return _OF_TEXT.get(name, name) if n is None else f"Worst cell hidden, {entry.words.size(n)}"
 
 
 @dataclass(frozen=True)
@@ -298,19 +280,18 @@ class Shares:
     docs: int
 
 
-def shares(part: Part, n: int, kind: Kind = KINDS["rci"]) -> Shares | None:
+def shares(part: Part, n: int, kind: Kind) -> Shares | None:
     """Return the shares of a grid; None where no cell scores, or they are not known."""
-    stored = part.grid(n).get("shares")
-    (rows, columns), cells = kind.shape(n), kind.cells(n)
-    if not stored or not stored.get("score") or len(stored["score"]) != cells:
+    found = part.shares(n)
+    if found is None:
         return None
-    score, win, p = stored["score"], stored.get("win") or [None] * cells, stored.get("p_cells") or [None] * cells
+    (rows, columns), cells = kind.shape(n), kind.cells(n)
     made = [
-        Share(i // columns + 1, i % columns + 1, s, w, palette.share_level(s, cells), q is not None and q < 0.05)
-        for i, (s, w, q) in enumerate(zip(score, win, p, strict=True))
+        Share(i // columns + 1, i % columns + 1, score, win, palette.share_level(score, cells), p < 0.05)
+        for i, (score, win, p) in enumerate(zip(found.score, [None] * cells if found.win is None else found.win, found.p_cells, strict=True))
     ]
     lines = tuple(tuple(made[row * columns : (row + 1) * columns]) for row in range(rows))
-    return Shares(n, kind.words, 1 / cells, lines, stored.get("p"), stored.get("centre"), stored.get("docs", part.docs))
+    return Shares(n, kind.words, 1 / cells, lines, found.p, found.centre, found.docs)
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
@@ -321,8 +302,8 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
-    by_grid = {n: reading.mark_of(part.of_grid(n)) for n in entry.grids}
-    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.of_grid(n)))}" for n, mark in by_grid.items() if mark)
+    by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
+    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -378,41 +359,37 @@ class Needs:
 
 def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
     """Return, for each class of docs, its name and what it is, in the words of the media of these results."""
-    some = [entry.words for entry in entries if entry.whole.analysis.get("necessity")]
+    some = [entry.words for entry in entries if maps_of(entry.whole)]
     return {need: (in_each(some, need), in_each(some, what)) for need, what in NEED_WORDS.items()}
 
 
 def needs(entries: Sequence[Entry]) -> list[Needs]:
     """Return a bar for each result that has a necessity map, benchmark by benchmark."""
     order = list(dict.fromkeys(entry.base for entry in entries))
-    some = [
-        entry
-        for entry in entries
-        if (maps := entry.whole.analysis.get("necessity")) and maps[0]["shares"]["one cell"]["value"] is not None  # else its gate refuses it
-    ]
-    return [_needs(entry, entry.whole.analysis["necessity"][0]) for entry in sorted(some, key=lambda entry: order.index(entry.base))]
+    maps = [(entry, found) for entry in entries for found in maps_of(entry.whole)[:1] if found.shares["one cell"].value is not None]  # else refused
+    return [_needs(entry, found) for entry, found in sorted(maps, key=lambda one: order.index(one[0].base))]
 
 
-def _needs(entry: Entry, stored: Mapping[str, Any]) -> Needs:
+def _needs(entry: Entry, found: Necessity) -> Needs:
     """Return the bar of a result's necessity map: the shares of its classes, one after the other."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:
-        share = of_file(stored["shares"][name])
+        share = mended(found.shares[name])
         if not share.value:
             continue
-        exact = stored["checked"] == stored["docs"] and not stored.get("without_luck")
-        docs = stored["counts"][name] if exact else round(share.value * stored["docs"])
+        exact = found.checked == found.docs and not found.without_luck
+        docs = found.counts[name] if exact else round(share.value * found.docs)
         count = f"{'' if exact else 'about '}{docs:,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
         ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
         room = "long" if share.value >= _LONG else "short" if share.value >= _SHORT else "tiny" if share.value >= _TINY else ""
         called = entry.words.say(name)
-        says = f"{called}: {percent}{ends}, {count} of {stored['docs']:,} docs"
+        says = f"{called}: {percent}{ends}, {count} of {found.docs:,} docs"
         parts.append(Need(called, f"need-{name.replace(' ', '-')}", round(at, 3), round(width, 3), percent, f"{count} docs", room, says))
         at += width
-    size = entry.words.size(stored["n"]) if entry.asked.needs_video else f"cells of {entry.words.size(stored['n'])}"
-    return Needs(entry, stored["n"], stored["docs"], tuple(parts), stored["shares"]["text"]["value"] is None, size)
+    size = f"{'' if entry.kind.needs_video else 'cells of '}{entry.words.size(found.n)}"
+    return Needs(entry, found.n, found.docs, tuple(parts), found.shares["text"].value is None, size)
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -457,8 +434,8 @@ def facts(report: Report) -> Facts:
     docs: dict[str, int] = {}
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
-    asked = [entry for entry in entries if entry.index]
-    marked = [any(reading.mark_of(entry.whole.of_grid(n)) for n in entry.grids) for entry in asked]
+    asked = [entry for entry in entries if entry.kind.index]
+    marked = [any(reading.mark_of(entry.whole.grid(n)) for n in entry.grids) for entry in asked]
     gates = [entry.whole.gate for entry in asked]
     return Facts(
         tuple(dict.fromkeys(entry.model for entry in entries)),
@@ -469,7 +446,7 @@ def facts(report: Report) -> Facts:
         sum(gate == 1 and mark for gate, mark in zip(gates, marked, strict=True)),
         dict(Counter(entry.whole.gate_word for entry in asked if entry.whole.gate == 0)),
         gates.count(None),
-        sum(reading.unchecked(entry.whole.typed) for entry in asked if entry.whole.gate != 0),
+        sum(reading.unchecked(entry.whole.analysis) for entry in asked if entry.whole.gate != 0),
         sum(bool(entry.warnings) for entry in entries),
     )
 
@@ -516,8 +493,8 @@ def _plain(sheet: Sheet) -> str:
 
 def explore(report: Report) -> str:
     """Return the command that shows every doc of the report's runs."""
-    folders = {os.path.dirname(entry.path) for entry in report.entries if entry.path}
-    return f"lmms-patch explore {shlex.quote(folders.pop() or '.') if len(folders) == 1 else 'RUN'}"
+    folders = {str(entry.result.run.path.parent) for entry in report.entries}
+    return f"lmms-patch explore {shlex.quote(folders.pop()) if len(folders) == 1 else 'RUN'}"
 
 
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -538,8 +515,8 @@ class Places:
 
     Attributes:
         sections: section -> drawings.
-        named: entry id -> drawings that show it among a few.
-        files: entry id -> drawings of it alone whose numbers its details have as a table: only their files are linked.
+        named: entry label -> drawings that show it among a few.
+        files: entry label -> drawings of it alone whose numbers its details have as a table: only their files are linked.
     """
 
     sections: Mapping[str, Sequence[int]]
@@ -554,7 +531,7 @@ class Places:
 
 def placed(report: Report) -> Places:
     """Return where each drawing goes."""
-    alone = {f"cells-{entry.id}": entry.id for entry in report.entries}
+    alone = {f"cells-{entry.label}": entry.label for entry in report.entries}
     sections: dict[str, list[int]] = {}
     named: dict[str, list[int]] = {}
     files: dict[str, list[int]] = {}
@@ -582,5 +559,5 @@ def notes(entry: Entry) -> Iterator[str]:
         if count := entry.failures.get(key, 0):
             yield f"{count:,} × {what}" + (f" (of {views:,} views)" if key != "empty" and views else "")
     yield from filter(None, [states_in_words(entry.failures, views)])
-    if failed := entry.whole.typed and entry.whole.typed.failed:
-        yield from filter(None, (failed.sentence, failed.native(entry.metric)))
+    if entry.whole.analysis and (failed := entry.whole.analysis.failed):
+        yield from filter(None, (failed.sentence, failed.native(entry.result.metric)))

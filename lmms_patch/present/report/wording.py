@@ -62,6 +62,11 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
 
 
+def said(estimate: Estimate, signed: bool = False) -> str:
+    """Return the number of an estimate, with its interval where it has one."""
+    return f"{value(estimate, signed)} {ends(estimate, signed)}".rstrip()
+
+
 def bands() -> list[tuple[str, str]]:
     """Return the bands of the index, from local to global, each with the end that bounds it (``stats.index.band``).
 

@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from lmms_patch.ask.spec import Words, by_medium
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs.need import NEEDS
+from lmms_patch.runs.numbers import Necessity
+from lmms_patch.runs.run import Labelled
+from lmms_patch.stats.resample import Estimate
 
 UNCHECKED = "text is not known, and is among the others, where no doc was asked without its image (option null, or the _blind task)"
 
 
-def table(analyses: Iterable[tuple[str, Mapping[str, Any], Words]], width: int | None = None) -> str:
+def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return one row per task with the share of each class at its finest grid, in percent; empty where no task has a map.
 
     Args:
-        analyses: of each task its name, its analysis in plain JSON types, and its words (``Kind.words``); each medium has a table of its own.
+        shown: the tasks; each medium has a table of its own.
         width: characters in a line; None: any.
     """
-    maps = ((name, found[0], words) for name, analysis, words in analyses if (found := analysis.get("necessity")))
-    return "\n\n".join(_table(words, [(name, found) for name, found, _ in some], width) for words, some in by_medium(maps, lambda one: one[2]))
+    by_words = by_medium(shown, lambda s: s.result.kind.words)
+    maps = [
+        (words, {s.label: s.result.analysis.necessity[0] for s in some if s.result.analysis and s.result.analysis.necessity})
+        for words, some in by_words
+    ]
+    return "\n\n".join(_table(words, of_tasks, width) for words, of_tasks in maps if of_tasks)
 
 
-def _table(words: Words, maps: list[tuple[str, Mapping[str, Any]]], width: int | None) -> str:
+def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> str:
     """Return the table of the tasks of one medium."""
     rows: list[list[Cell]] = [
-        [name, *(percent(found["shares"][need]) for need in NEEDS), f"{found['checked']}/{found['docs']}"] for name, found in maps
+        [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"] for name, found in maps.items()
     ]
-    shown = [(name, found) for name, found in maps if found["shares"]["one cell"]["value"] is not None]
-    with_luck = [name for name, found in shown if found["sources"] and not found.get("without_luck")]
-    said = [words.say(UNCHECKED)] if any(not found["sources"] for _, found in shown) else []
+    known = {name: found for name, found in maps.items() if found.shares["one cell"].value is not None}
+    with_luck = [name for name, found in known.items() if found.sources and not found.without_luck]
+    said = [words.say(UNCHECKED)] if not all(found.sources for found in known.values()) else []
     said += [f"counted as the docs answer, lucky guesses among them: {', '.join(with_luck)}"] if with_luck else []
     notes = ["\n" + fold(line, width, rest="") for line in said]
     heads = ["task", *map(words.say, NEEDS), "checked"]
     return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *notes])
 
 
-def percent(share: Mapping[str, Any]) -> str:
+def percent(share: Estimate) -> str:
     """Return a share with its interval in whole percent.
 
-    >>> percent({"value": 0.244, "low": 0.19, "high": 0.31}), percent({"value": 1.0, "low": None, "high": None})
+    >>> percent(Estimate(0.244, None, 0.19, 0.31, 9, 9, 9)), percent(Estimate(1.0, None, None, None, 9, 9, 9))
     ('24 [19, 31]', '100')
     """
-    if share["value"] is None:
+    if share.value is None:
         return NOT_DEFINED
-    ends = "" if share["low"] is None else f" [{100 * share['low']:.0f}, {100 * share['high']:.0f}]"
-    return f"{100 * share['value']:.0f}{ends}"
+    ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    return f"{100 * share.value:.0f}{ends}"

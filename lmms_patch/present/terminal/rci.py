@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.cells import cell_len
 
@@ -19,109 +17,42 @@ from lmms_patch.present.terminal import necessity
 from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
-from lmms_patch.runs import catalogue, failures, numbers, reading
-from lmms_patch.runs.numbers import EXTRA, Analysis, Grid, sets_in
-from lmms_patch.runs.run import Result, read
+from lmms_patch.runs import catalogue, reading
+from lmms_patch.runs.numbers import EXTRA, Grid, Placed
+from lmms_patch.runs.run import Labelled, Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.spatial import CellShares
 
 _OF_EARLIER_VERSIONS = {
     "text priors not removed from the adjusted index: run the blind task too": ASSUMED,
     "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by": ASSUMED,
 }
 """Lines in results files of earlier versions, by what is said now."""
+Columns = list[tuple[str | Column, Callable[[Labelled], Cell]]]
+"""Columns of a table with a row per task: the head of each, and what makes its cell."""
+BYPASS = "bypass"
+"""The host's mark of --predict_only, in place of a metric."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One wrapped task, as the table shows it.
-
-    Attributes:
-        name: its name, with the filter where the task has several.
-        described: what was wrapped and how.
-        metrics: its numbers by name.
-        analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty where there is none.
-        frames_read: which frames of clips the adapter read (``runs.details.FramesRead`` in plain JSON types); empty where that is not recorded.
-        kept: ``reading.kept``.
-    """
-
-    name: str
-    described: Mapping[str, Any]
-    metrics: Mapping[str, float | None]
-    analysis: Mapping[str, Any] = field(default_factory=dict)
-    frames_read: Mapping[str, Any] = field(default_factory=dict)
-    kept: str = ""
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the task."""
-        return KINDS[self.described["kind"]]
-
-    @property
-    def words(self) -> Words:
-        """What its parts are called."""
-        return self.kind.words
-
-    @property
-    def index(self) -> str | None:
-        """``rci``, ``pcri``, ``crci`` or ``trci``; None for a kind without an index."""
-        return self.kind.index
-
-    @property
-    def grids(self) -> list[int]:
-        """The grids with an index."""
-        return list(self.described["grids"]) if self.index else []
-
-    @property
-    def regions(self) -> bool:
-        """Whether docs' own boxes are shown in place of cells."""
-        return self.kind.regions
-
-    @property
-    def points(self) -> tuple[Key, ...]:
-        """What has a score of its own beside the first view (``Kind.points``)."""
-        return self.kind.points(self.described["grids"])
-
-    @property
-    def refused(self) -> str:
-        """Why the gate does not let the index be read, in a word or two; empty where it does."""
-        if self.metrics.get("gate") != 0:
-            return ""
-        return reading.refusal(self.typed.gate.reason if self.typed else "")
-
-    @cached_property
-    def typed(self) -> Analysis | None:
-        """The analysis as a type."""
-        return numbers.read(self.analysis) if self.analysis else None
-
-    def typed_set(self, key: Key) -> Grid | None:
-        """Return the numbers of a set of views; None where there are none."""
-        return self.typed.sets.get(key) if self.typed else None
-
-    def set(self, key: Key) -> Mapping[str, Any]:
-        """Return what is stored of a grid, or of a set of boxes; empty where nothing is."""
-        return sets_in(self.analysis).get(str(key)) or {}
-
-
-def load(path: Path) -> list[Shown]:
+def load(path: Path) -> list[Labelled]:
     """Return the wrapped tasks of a results file that show the image in some way, with the numbers of the run.
 
     Raises:
         RecordError: the file cannot be read.
     """
-    return [_of(one, one.label) for one in read(path).results if not one.kind.folds and one.kind.name != "magic"]
+    return [_of(result, result.label) for result in read(path).results if not result.kind.folds and result.kind.name != "magic"]
 
 
-def _of(result: Result, name: str) -> Shown:
-    details = result.details
-    return Shown(name, result.described, result.metrics, details.get("analysis") or {}, details.get("frames_read") or {}, reading.kept(details))
+def _of(result: Result, name: str) -> Labelled:
+    return Labelled(result, result.run.model, name)
 
 
-def recomputed(analyzed: Sequence[Analyzed]) -> list[Shown]:
+def recomputed(analyzed: Sequence[Analyzed]) -> list[Labelled]:
     """Return the rows of the table with recomputed numbers."""
     return [_of(a.result, a.run.name) for a in analyzed]
 
 
-def table(shown: Sequence[Shown], width: int | None = None) -> str:
+def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the luck-corrected index.
 
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
@@ -134,23 +65,37 @@ def table(shown: Sequence[Shown], width: int | None = None) -> str:
         shown: the tasks.
         width: characters in a line; where the table is wider, it has a row per grid and fewer columns. None: any.
     """
-    of_boxes, points = [s for s in shown if s.regions], [s for s in shown if s.points]
-    turned = [s for s in shown if s.kind.turns]
-    others = [s for s in shown if s.kind.full and not (s.regions or s.points or s.kind.turns)]
-    without = [s for s in shown if not (s.kind.full or s.points)]
-    of_grids = by_medium(others, lambda s: s.words) + by_medium((s for s in turned if s.index), lambda s: s.words)
+    of_boxes, points = [s for s in shown if s.result.kind.regions], [s for s in shown if _points(s)]
+    turned = [s for s in shown if s.result.kind.turns]
+    others = [s for s in shown if s.result.kind.full and not (s.result.kind.regions or _points(s) or s.result.kind.turns)]
+    without = [s for s in shown if not (s.result.kind.full or _points(s))]
+    of_grids = by_medium(others, _words) + by_medium((s for s in turned if s.result.kind.index), _words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
     parts += [_shown_table(without).to_text(width)] if without else []
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
-    for name in dict.fromkeys(s.kind.name for s in points):
-        parts.append((_loss_table if KINDS[name].full else _curve_table)([s for s in points if s.kind.name == name]).to_text(width))
-    hidden = [s for s in points if s.kind.hides]
+    for kind in dict.fromkeys(s.result.kind.name for s in points):
+        parts.append((_loss_table if KINDS[kind].full else _curve_table)([s for s in points if s.result.kind.name == kind]).to_text(width))
+    hidden = [s for s in points if s.result.kind.hides]
     parts += [_hidden_table(hidden).to_text(width)] if hidden else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
     return "\n\n".join(parts)
 
 
-def _fitted(shown: Sequence[Shown], width: int | None) -> str:
+def _points(shown: Labelled) -> tuple[Key, ...]:
+    """Return what has a score of its own beside the first view (``Kind.points``)."""
+    return shown.result.kind.points(shown.result.grids)
+
+
+def _words(shown: Labelled) -> Words:
+    return shown.result.kind.words
+
+
+def _set(shown: Labelled, key: Key) -> Grid | None:
+    """Return the numbers of a grid, or of a set of boxes; None where there are none."""
+    return shown.result.analysis.sets.get(key) if shown.result.analysis else None
+
+
+def _fitted(shown: Sequence[Labelled], width: int | None) -> str:
     """Return the table in the fullest form that fits a width.
 
     The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the same in parts.
@@ -167,7 +112,7 @@ def _fits(made: str, width: int | None) -> bool:
     return width is None or max(map(cell_len, made.splitlines())) <= width
 
 
-def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
+def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
     """Return a row per task and grid.
 
     Args:
@@ -176,8 +121,8 @@ def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
             are left out.
     """
     noted = full or any("(" in _docs(s) for s in shown)
-    occluded = any(s.described["kind"] == "occlude" for s in shown)
-    indexed = any(s.index for s in shown) or not occluded
+    occluded = any(s.result.kind.name == "occlude" for s in shown)
+    indexed = any(s.result.kind.index for s in shown) or not occluded
     words, name = _heads(shown)
     raw, corrected = (reading.name(name, corrected=which) for which in (False, True))
     columns = (
@@ -191,32 +136,25 @@ def _by_grid(shown: Sequence[Shown], *, full: bool) -> Sheet:
         (f"{raw} {_level(shown)}" if full else raw, indexed),
         (f"{corrected} {_level(shown)}", indexed),
     )
-    rows = [_row_of_grid(s, n, full) for s in shown for n in s.described["grids"] or [None]]
+    rows = [_row_of_grid(s, n, full) for s in shown for n in s.result.grids or (None,)]
     heads = [Column("", title, signed=name in title) for title, there in columns if there]
     return sheets.table(heads, [[cell for cell, (_, there) in zip(row, columns, strict=True) if there] for row in rows])
 
 
-def _row_of_grid(shown: Shown, n: int | None, full: bool) -> list[Cell]:
+def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
     """Return all cells of a task at a grid; without a grid, those that it has."""
-    metric, name = shown.described["metric"], f"{shown.index}{n}"
-    grid = {} if n is None else shown.set(n)
-    raw, adj = (_index(shown, name, n), _adjusted(shown, name, n)) if n is not None and shown.index else (None, None)
-    if (
-        not full
-        and isinstance(raw, Estimate)
-        and isinstance(adj, Estimate)
-        and n is not None
-        and reading.null_of(shown.typed_set(n)) == reading.MEASURED
-    ):
+    result, grid = shown.result, None if n is None else _set(shown, n)
+    raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
+    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate) and reading.null_of(grid) == reading.MEASURED:
         raw = ", ".join([number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))])
-    scores = [_or_na(shown.metrics[key]) if (key := f"{metric}_{what}{n}") in shown.metrics else None for what in ("mpp", "drop")]
-    fip = _fip_text(shown) if grid.get("fip") is None else number(grid["fip"])
-    return [shown.name, None if n is None else shown.words.size(n, "x"), _docs(shown), _or_na(shown.metrics.get("chance")), fip, *scores, raw, adj]
+    scores = [_native(shown, f"{what}{n}") for what in ("mpp", "drop")]
+    fip = _fip_text(shown) if grid is None or grid.fip is None else number(grid.fip)
+    return [shown.label, None if n is None else _words(shown).size(n, "x"), _docs(shown), _value(shown, "chance"), fip, *scores, raw, adj]
 
 
-def _heads(shown: Sequence[Shown]) -> tuple[Words, str]:
+def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
     """Return the words of the tasks of a table, which are all of one medium, and what its index is called."""
-    kind = shown[0].kind if shown else KINDS["rci"]
+    kind = shown[0].result.kind if shown else KINDS["rci"]
     return (OF_CLIPS if kind.needs_video else OF_IMAGES), _name(kind)
 
 
@@ -236,47 +174,68 @@ def _names_above(sheet: Sheet) -> str:
     return "\n".join(out)
 
 
-def _level(shown: Sequence[Shown]) -> str:
-    """Return the coverage of the intervals, for a head; files in which no number says it have the default."""
-    levels = (one.get("level") for s in shown for one in [s.analysis.get("fip") or {}])
-    return f"[{100 * next(filter(None, levels), LEVEL):.3g} %]"
+def _level(shown: Sequence[Labelled]) -> str:
+    """Return the coverage of the intervals, for a head."""
+    return f"[{100 * next((s.result.analysis.fip.level for s in shown if s.result.analysis), LEVEL):.3g} %]"
 
 
 def _or_na(cell: Cell) -> Cell:
     return NOT_DEFINED if cell is None else cell
 
 
-def _shown_table(shown: Sequence[Shown]) -> Sheet:
+def _label(shown: Labelled) -> Cell:
+    return shown.label
+
+
+def _metric(shown: Labelled) -> Cell:
+    return shown.result.metric
+
+
+def _made(shown: Sequence[Labelled], columns: Columns) -> Sheet:
+    """Return a table with a row per task."""
+    return sheets.table([head for head, _ in columns], [[cell(s) for _, cell in columns] for s in shown])
+
+
+def _measured(shown: Labelled, name: str) -> Cell:
+    """Return a number with its interval."""
+    return _or_na(shown.result.measures.get(name))
+
+
+def _shown_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task that does not show the whole image: what it shows in its place, and the score on that."""
-    swapped = [s for s in shown if s.kind.swapped]
-    grids = sorted({n for s in swapped for n in s.described["grids"]})
-    heads: list[str | Column] = ["task", "shown", "metric", "docs", "chance", "score", *(f"best of {swapped[0].kind.cells(n)} cells" for n in grids)]
-    rows: list[list[Cell]] = []
-    for s in shown:
-        sizes = "" if s.kind.swapped else ", ".join(map(s.words.size, s.described["grids"]))
-        metric = s.described["metric"]
-        best = (s.metrics.get(f"{metric}_mpp{n}") for n in grids)
-        what = ", ".join(filter(None, [s.kind.shows, sizes]))
-        rows.append([s.name, what, metric, _docs(s), _or_na(s.metrics.get("chance")), _or_na(_fip(s)), *best])
-    return sheets.table(heads, rows)
+    swapped = [s for s in shown if s.result.kind.swapped]
+    columns: Columns = [("task", _label), ("shown", _what), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance"))]
+    columns.append(("score", lambda s: _or_na(_fip(s))))
+    for n in sorted({n for s in swapped for n in s.result.grids}):
+        columns.append((f"best of {swapped[0].result.kind.cells(n)} cells", partial(_native, name=f"mpp{n}")))
+    return _made(shown, columns)
 
 
-def _curve_table(shown: Sequence[Shown]) -> Sheet:
+def _what(shown: Labelled) -> Cell:
+    """Return what a task shows in place of the whole image."""
+    kind = shown.result.kind
+    return ", ".join([kind.shows, *(() if kind.swapped else map(kind.words.size, shown.result.grids))])
+
+
+def _curve_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task of one kind, with its scores along the curve."""
-    kind, numbers = shown[0].kind, sorted({n for s in shown for n in s.described["grids"]})
-    heads: list[str | Column] = ["task", "metric", "docs", "chance", *(kind.words.size(n) for n in numbers)]
-    rows: list[list[Cell]] = []
-    for s in shown:
-        scores = [_or_na(_estimate(s, f"{kind.name}{n}")) if n in s.described["grids"] else None for n in numbers]
-        rows.append([s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), *scores])
-    return sheets.table(heads, rows)
+    kind = shown[0].result.kind
+    columns: Columns = [("task", _label), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance"))]
+    for n in sorted({n for s in shown for n in s.result.grids}):
+        columns.append((kind.words.size(n), partial(_at_point, n=n)))
+    return _made(shown, columns)
 
 
-def _loss_table(shown: Sequence[Shown]) -> Sheet:
+def _at_point(shown: Labelled, n: int) -> Cell:
+    """Return the score at a point of a curve; nothing where the task was not asked there."""
+    return _measured(shown, f"{shown.result.kind.name}{n}") if n in shown.result.grids else None
+
+
+def _loss_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and point, with what is lost against the full image over the same docs."""
     heads: list[str | Column] = [
         "task",
-        "boxes hidden" if shown[0].kind.hides else "shown at",
+        "boxes hidden" if shown[0].result.kind.hides else "shown at",
         "docs",
         "chance",
         "full",
@@ -285,56 +244,76 @@ def _loss_table(shown: Sequence[Shown]) -> Sheet:
     ]
     rows: list[list[Cell]] = []
     for s in shown:
-        for key in s.points:
-            score, drop = (s.metrics.get(f"{stem}{end(key)}") for stem in (s.kind.name, "drop"))
-            full = NOT_DEFINED if score is None or drop is None else number(score + drop)
-            left_out = int(s.metrics.get(f"n_excluded{end(key)}") or 0)
-            docs = str(int(s.metrics.get("n_docs") or 0) - left_out) + (f" ({left_out} left out)" if left_out else "")
-            estimates = (_or_na(_estimate(s, f"{stem}{end(key)}")) for stem in (s.kind.name, "drop"))
-            at = s.words.size(key) if isinstance(key, int) else key
-            rows.append([s.name, at, docs, _or_na(s.metrics.get("chance")), full, *estimates])
+        kind, measures = s.result.kind, s.result.measures
+        for key in _points(s):
+            score, drop = (measures.get(f"{stem}{end(key)}") for stem in (kind.name, "drop"))
+            full = number(reading.full_of_the_same(measures, kind, end(key)))
+            docs = score.n if score else 0
+            left_out = s.result.analysis.n_docs - docs if s.result.analysis else 0
+            at = kind.words.size(key) if isinstance(key, int) else key
+            rows.append([s.label, at, f"{docs}{f' ({left_out} left out)' * bool(left_out)}", _value(s, "chance"), full, _or_na(score), _or_na(drop)])
     return sheets.table(heads, rows)
 
 
-def _hidden_table(shown: Sequence[Shown]) -> Sheet:
+def _hidden_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task that hides docs' own boxes: what the relevant ones cost beyond the adversarial ones, and how much each set hides."""
-    heads: list[str | Column] = ["task", "docs with both", Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True)]
-    heads += [f"image hidden, {key}" for key in REGIONS]
-    rows: list[list[Cell]] = []
-    for s in shown:
-        share = (s.analysis.get("hidden") or {}).get("share_of_both") or {}
-        docs = s.metrics.get("n_both")
-        shares = [f"{share[key]:.1%}" if key in share else NOT_DEFINED for key in REGIONS]
-        rows.append([s.name, NOT_DEFINED if docs is None else int(docs), _or_na(_estimate(s, EXTRA)), *shares])
-    return sheets.table(heads, rows)
+    columns: Columns = [("task", _label), ("docs with both", _with_both)]
+    columns.append((Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA)))
+    for key in REGIONS:
+        columns.append((f"image hidden, {key}", partial(_share_hidden, key=key)))
+    return _made(shown, columns)
 
 
-def _order_table(shown: Sequence[Shown]) -> Sheet:
+def _share_hidden(shown: Labelled, key: str) -> Cell:
+    """Return which part of the image a set of boxes hides, over the docs with both sets."""
+    hidden = shown.result.analysis.hidden if shown.result.analysis else None
+    return f"{hidden.share_of_both[key]:.1%}" if hidden and key in hidden.share_of_both else NOT_DEFINED
+
+
+def _with_both(shown: Labelled) -> Cell:
+    """Return how many docs have usable boxes of both sets."""
+    analysis = shown.result.analysis
+    of_both = (analysis.regions or analysis.hidden) if analysis else None
+    return of_both.both if of_both else NOT_DEFINED
+
+
+def _order_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task that asks every order of the options."""
-    heads: list[str | Column] = ["task", "docs", "once", "mean", f"every order {_level(shown)}", Column("", "once - every", signed=True), "guesses"]
-    rows: list[list[Cell]] = []
-    for s in shown:
-        used = int(s.metrics.get("n_rotated") or 0)
-        docs = used + sum((s.analysis.get("turned") or {}).get("left_out", {}).values())
-        once, mean, guess = (_or_na(s.metrics.get(f"rotate_{name}")) for name in ("once", "mean", "guess"))
-        every, lost = (_or_na(_estimate(s, f"rotate_{name}")) for name in ("every", "lost"))
-        rows.append([s.name, f"{used} of {docs}" if used < docs else str(used), once, mean, every, lost, guess])
-    return sheets.table(heads, rows)
+    columns: Columns = [
+        ("task", _label),
+        ("docs", _docs_turned),
+        ("once", partial(_value, name="rotate_once")),
+        ("mean", partial(_value, name="rotate_mean")),
+        (f"every order {_level(shown)}", partial(_measured, name="rotate_every")),
+        (Column("", "once - every", signed=True), partial(_measured, name="rotate_lost")),
+        ("guesses", lambda s: _or_na(s.result.analysis.turned.guess if s.result.analysis and s.result.analysis.turned else None)),
+    ]
+    return _made(shown, columns)
 
 
-def _place_table(shown: Sequence[Shown]) -> Sheet:
+def _docs_turned(shown: Labelled) -> str:
+    """Return how many docs were asked in every order, of how many."""
+    turned = shown.result.analysis.turned if shown.result.analysis else None
+    used, left_out = (turned.docs, sum(turned.left_out.values())) if turned else (0, 0)
+    return f"{used} of {used + left_out}" if left_out else str(used)
+
+
+def _place_table(shown: Sequence[Labelled]) -> Sheet:
     """Return the score by the place of the gold, one row per task and number of options."""
-    found = [(s, int(count), one) for s in shown for count, one in ((s.analysis.get("turned") or {}).get("places") or {}).items()]
+    found: list[tuple[Labelled, int, Placed]] = []
+    for s in shown:
+        turned = s.result.analysis.turned if s.result.analysis else None
+        found += [(s, count, turned.places[count]) for count in sorted(turned.places)] if turned else []
     most = max((count for _, count, _ in found), default=0)
-    heads: list[str | Column] = ["task", "options", "docs", *(f"gold at {chr(ord('A') + place)}" for place in range(most)), "p, if even"]
+    heads = ["task", "options", "docs", *(f"gold at {chr(ord('A') + place)}" for place in range(most)), "p, if even"]
     rows: list[list[Cell]] = []
-    for s, count, one in sorted(found, key=lambda row: (shown.index(row[0]), row[1])):
-        scores: list[Cell] = [_or_na(score["value"]) for score in one["scores"]]
-        rows.append([s.name, count, one["docs"], *scores, *[None] * (most - count), _or_na(one["p"])])
+    for s, count, placed in found:
+        scores: list[Cell] = [_or_na(score.value) for score in placed.scores]
+        rows.append([s.label, count, placed.docs, *scores, *[None] * (most - count), _or_na(placed.p)])
     return sheets.table(heads, rows)
 
 
-def _region_table(shown: Sequence[Shown]) -> Sheet:
+def _region_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and set of boxes."""
     heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
     heads += [Column("", f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
@@ -342,238 +321,209 @@ def _region_table(shown: Sequence[Shown]) -> Sheet:
     rows: list[list[Cell]] = []
     for s in shown:
         for key in REGIONS:
-            numbers = s.set(key)
-            docs = str(numbers["mpp"]["n"]) + (f" ({numbers['excluded']} left out)" if numbers["excluded"] else "") if numbers else NOT_DEFINED
-            scores = (s.metrics.get("chance"), numbers.get("fip"), s.metrics.get(f"{s.described['metric']}_mpp{end(key)}"))
-            name = f"rci{end(key)}"
-            rows.append([s.name, key, docs, *map(_or_na, scores), _index(s, name, key), _adjusted(s, name, key), _estimate(s, f"mean_{key}")])
+            grid = _set(s, key)
+            docs = f"{grid.mpp.n}{f' ({grid.excluded} left out)' * bool(grid.excluded)}" if grid else NOT_DEFINED
+            fip, mpp = (_or_na(value) for value in ((grid.fip, grid.mpp.value) if grid else (None, None)))
+            rows.append([s.label, key, docs, _value(s, "chance"), fip, mpp, _index(s, key), _adjusted(s, key), _measured(s, f"mean_{key}")])
     return sheets.table(heads, rows)
 
 
-def _difference_table(shown: Sequence[Shown]) -> Sheet:
+def _difference_table(shown: Sequence[Labelled]) -> Sheet:
     """Return what sets relevant and adversarial boxes apart, one row per task."""
-    titles = ("best boxes", "best of equally many", "one box, on average")
-    heads: list[str | Column] = ["task", "relevant minus adversarial", "docs with both"]
-    heads += [Column("", title, signed=True) for title in titles]
-    rows: list[list[Cell]] = []
-    for s in shown:
-        docs = s.metrics.get("n_both")
-        rows.append(
-            [
-                s.name,
-                s.described["metric"],
-                NOT_DEFINED if docs is None else int(docs),
-                *(_estimate(s, f"regions_{name}") for name in ("best", "even", "mean")),
-            ]
-        )
-    return sheets.table(heads, rows)
+    columns: Columns = [("task", _label), ("relevant minus adversarial", _metric), ("docs with both", _with_both)]
+    for name, title in (("best", "best boxes"), ("even", "best of equally many"), ("mean", "one box, on average")):
+        columns.append((Column("", title, signed=True), partial(_measured, name=f"regions_{name}")))
+    return _made(shown, columns)
 
 
-def _grid_table(shown: Sequence[Shown]) -> Sheet:
+def _grid_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task with its grids side by side."""
-    grids = sorted({n for s in shown for n in s.grids})
-    name = next((s.index for s in shown if s.index), None) or "rci"
-    cells = (shown[0].kind if shown else KINDS["rci"]).cells
-    hidden = sorted({n for s in shown for n in s.described["grids"] if s.described["kind"] == "occlude"})
-    heads: list[str | Column] = ["task", "metric", "docs", "chance", "full (FIP)", *(f"best of {cells(n)} (MPP_{n})" for n in grids)]
+    grids = sorted({n for s in shown for n in s.result.indexed})
+    kind = next((s.result.kind for s in shown if s.result.kind.index), KINDS["rci"])
+    hidden = sorted({n for s in shown for n in s.result.grids if s.result.kind.name == "occlude"})
+    columns: Columns = [("task", _label), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance")), ("full (FIP)", _fip_text)]
     for n in grids:
-        heads += [Column("", f"{reading.name(name, n, corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
-    heads += [f"drop_{n}" for n in hidden]
-    more = _with_a_title(shown)
-    heads += more.values()
-    rows = [[s.name, s.described["metric"], _docs(s), _or_na(s.metrics.get("chance")), _fip_text(s), *_cells(s, grids, hidden)] for s in shown]
-    return sheets.table(heads, [[*row, *(_estimate(s, name) for name in more)] for s, row in zip(shown, rows, strict=True)])
+        columns.append((f"best of {(shown[0].result.kind if shown else kind).cells(n)} (MPP_{n})", partial(_native, name=f"mpp{n}")))
+    for n in grids:
+        for which, cell in ((False, _index), (True, _adjusted)):
+            title = f"{reading.name(str(kind.index), n, corrected=which)} {_level(shown)}"
+            columns.append((Column("", title, signed=True), partial(cell, key=n)))
+    for n in hidden:
+        columns.append((f"drop_{n}", partial(_native, name=f"drop{n}")))
+    for name, title in _with_a_title(shown).items():
+        columns.append((title, partial(_measured, name=name)))
+    return _made(shown, columns)
 
 
-def _with_a_title(shown: Sequence[Shown]) -> dict[str, str]:
+def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
     """Return the numbers of the catalogue that have a column of their own, by name, each with its head."""
     out: dict[str, str] = {}
     for s in shown:
-        out |= catalogue.titles(s.kind, s.described["grids"])
-    return {name: title for name, title in out.items() if any(name in s.metrics for s in shown)}
+        out |= catalogue.titles(s.result.kind, s.result.grids)
+    return {name: title for name, title in out.items() if any(name in s.result.measures for s in shown)}
 
 
-def _fip(shown: Shown) -> float | None:
+def _fip(shown: Labelled) -> float | None:
     """Return FIP as the harness printed it, but where calls failed over the answered docs alone; None of a run that scored nothing.
 
     Where the index is of every order of the options, FIP is too, and what the harness printed is of one order.
     """
-    metric = shown.described["metric"]
-    if shown.kind.every_order or shown.metrics.get("n_failed"):  # what the harness prints counts failed calls as answers
-        return (shown.analysis.get("fip") or {}).get("value")
-    return None if metric == "bypass" else shown.metrics.get(metric)  # the host's mark of --predict_only
+    result = shown.result
+    if result.kind.every_order or result.failed:  # what the harness prints counts failed calls as answers
+        return result.analysis.fip.value if result.analysis else None
+    return None if result.metric == BYPASS else result.metrics.get(result.metric)
 
 
-def _fips_of_used_docs(shown: Shown) -> list[float]:
+def _fips_of_used_docs(shown: Labelled) -> list[float]:
     """Return FIP over the docs that MPP and the index use, grid by grid; empty where they use all docs, or the run does not say."""
-    grids = [shown.set(n) for n in shown.grids]
-    known = [grid["fip"] for grid in grids if grid.get("fip") is not None]
-    return known if len(known) == len(grids) and any(grid.get("excluded") for grid in grids) else []
+    grids = [grid for n in shown.result.indexed if (grid := _set(shown, n))]
+    known = [grid.fip for grid in grids if grid.fip is not None]
+    return known if len(known) == len(shown.result.indexed) and any(grid.excluded for grid in grids) else []
 
 
-def _fip_text(shown: Shown) -> str:
+def _fip_text(shown: Labelled) -> str:
     """Return FIP over the docs of the index, so that 1 - MPP / FIP is the index beside it."""
     return " / ".join(dict.fromkeys(map(number, _fips_of_used_docs(shown)))) or number(_fip(shown))
 
 
-def _fip_of_used_docs(shown: Shown) -> str:
+def _fip_of_used_docs(shown: Labelled) -> str:
     """Say what FIP is over all docs, where the table shows that of the docs that the index uses; "" where it shows that of all."""
     of_all = number(_fip(shown))
     if not (fips := _fips_of_used_docs(shown)) or set(map(number, fips)) == {of_all}:
         return ""
-    return f"full (FIP) is over the docs that the index uses; over all {int(shown.metrics.get('n_docs') or 0)} docs it is {of_all}"
+    return f"full (FIP) is over the docs that the index uses; over all {shown.result.scored} docs it is {of_all}"
 
 
-def _docs(shown: Shown) -> str:
+def _docs(shown: Labelled) -> str:
     """Return how many docs count, and how many are left out or failed."""
-    failed = int(shown.metrics.get("n_failed") or 0)
-    docs = int(shown.metrics.get("n_docs") or (0 if failed else shown.metrics.get("records")) or 0)
-    out = max([int(shown.metrics.get(f"n_excluded{n}") or 0) for n in shown.grids], default=0)
-    notes = [*([f"{out} left out"] if out else []), *([f"{failed} failed"] if failed else [])]
+    result = shown.result
+    docs = result.scored or (0 if result.failed else result.docs)
+    out = max([grid.excluded for n in result.indexed if (grid := _set(shown, n))], default=0)
+    notes = [*([f"{out} left out"] if out else []), *([f"{result.failed} failed"] if result.failed else [])]
     return f"{docs} ({', '.join(notes)})" if notes else str(docs)
 
 
-def _cells(shown: Shown, grids: Sequence[int], hidden: Sequence[int]) -> list[Cell]:
-    """Return the cells of a task from MPP on; empty ones where it was not asked for them."""
-    numbers, metric, index = shown.metrics, shown.described["metric"], shown.index
-    cells: list[Cell] = [_or_na(numbers[name]) if (name := f"{metric}_mpp{n}") in numbers else None for n in grids]
-    for n in grids:
-        cells += [_index(shown, f"{index}{n}", n), _adjusted(shown, f"{index}{n}", n)]
-    return cells + [_or_na(numbers[name]) if (name := f"{metric}_drop{n}") in numbers else None for n in hidden]
+def _native(shown: Labelled, name: str) -> Cell:
+    """Return a native metric over chosen cells, as the harness printed it; nothing where the task was not asked for it."""
+    name = f"{shown.result.metric}_{name}"
+    return _or_na(shown.result.metrics[name]) if name in shown.result.metrics else None
 
 
-def _index(shown: Shown, name: str, key: Key) -> Cell:
+def _index(shown: Labelled, key: Key) -> Cell:
     """Return 1 − MPP / FIP, or why it must not be read."""
-    if name not in shown.metrics:
-        return None
-    index = _estimate(shown, name)
-    if index.value is None:
-        return shown.refused or NOT_DEFINED
-    return reading.raw(index, reading.mark_of(shown.typed_set(key)), _marginal(shown), reading.is_sampled(shown.typed))
+    index = shown.result.measures.get(f"{shown.result.kind.prefix}{end(key)}")
+    return (_refused(shown) or NOT_DEFINED) if index is not None and index.value is None else index
 
 
-def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
+def _adjusted(shown: Labelled, key: Key) -> Cell:
     """Return the luck-corrected index, or why it is not defined."""
-    if shown.metrics.get(name) is None:
+    grid = _set(shown, key)
+    if grid is None or grid.index.value is None:
         return None
-    index, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
-    if index.value is None:
-        return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or NOT_DEFINED
-    sampled = reading.is_sampled(shown.typed)
-    parts = shown.words.parts if isinstance(key, int) else "boxes"
-    return reading.corrected(index, reading.null_of(shown.typed_set(key)), _marginal(shown), parts, sampled)
+    if grid.adj is None or grid.adj.estimate.value is None:
+        return (grid.adj.estimate.reason.partition(":")[0] if grid.adj else "") or NOT_DEFINED
+    return shown.result.measures[f"{shown.result.kind.prefix}{end(key)}_adj"]
 
 
-def _marginal(shown: Shown) -> bool:
-    return shown.typed is not None and shown.typed.gate.marginal
+def _refused(shown: Labelled) -> str:
+    """Return why the gate does not let the index be read, in a word or two; empty where it does."""
+    gate = shown.result.analysis.gate if shown.result.analysis and shown.result.kind.has_index else None
+    return reading.refusal(gate.reason) if gate and gate.valid is False else ""
 
 
-def _estimate(shown: Shown, name: str) -> Estimate:
-    """Return a number of the table with the ends of its interval."""
-    value, low, high = (shown.metrics.get(f"{name}{ending}") for ending in ("", "_low", "_high"))
-    return Estimate(value, None, low, high, 0, 0, 0)
+def _value(shown: Labelled, name: str) -> Cell:
+    """Return a number without its interval."""
+    found = shown.result.measures.get(name)
+    return NOT_DEFINED if found is None or found.value is None else found.value
 
 
-def warnings(shown: Sequence[Shown]) -> list[str]:
+def warnings(shown: Sequence[Labelled]) -> list[str]:
     """Return what to mind, one line each, with the tasks that it is true of."""
     tasks: dict[str, list[str]] = {}
     for s in shown:
-        lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
-        lines += [s.typed.gate.reason] if s.refused and s.typed else []
-        lines += reading.minds(s.described, s.typed, s.words) if s.typed and (s.index or s.regions) else []
-        lines += reading.frames(s.frames_read).values()
-        lines += [s.kept, *_of_failures(s)]
-        lines += [_fip_of_used_docs(s), *_above_one(s)]
-        if s.described["metric"] == "bypass":  # --predict_only: of numbers that nobody asked for there is nothing to say
-            lines = _of_failures(s)
+        lines = _of_failures(s) if s.result.metric == BYPASS else _minds(s)  # of numbers that nobody asked for there is nothing to say
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
-            tasks.setdefault(line, []).append(s.name)
+            tasks.setdefault(line, []).append(s.label)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
 
 
-def _above_one(shown: Shown) -> list[str]:
-    """Return why intervals of the luck-corrected index reach above 1."""
-    sets = shown.typed.sets.values() if shown.typed else ()
-    measured = (grid.adj.estimate for grid in sets if grid.adj and grid.adj.null == reading.MEASURED)
-    return [reading.above_one(ends.low, ends.high, shown.words) for ends in measured]
+def _minds(shown: Labelled) -> list[str]:
+    """Return what to mind of a task, one line each; empty lines say nothing."""
+    result, analysis = shown.result, shown.result.analysis
+    lines: list[str] = []
+    if analysis:
+        lines += [*analysis.warnings, *(line for grid in analysis.sets.values() for line in grid.warnings), *_left_out(shown)]
+        lines += [analysis.gate.reason] if _refused(shown) else []
+        lines += reading.minds(result.described, analysis, _words(shown)) if result.kind.index or result.kind.regions else []
+    lines += reading.frames(result.details).values()
+    lines += [reading.kept(result.details), *_of_failures(shown), _fip_of_used_docs(shown)]
+    measured = (grid.adj.estimate for grid in analysis.sets.values() if grid.adj and grid.adj.null == reading.MEASURED) if analysis else ()
+    return lines + [reading.above_one(adj.low, adj.high, _words(shown)) for adj in measured]
 
 
-def _left_out(shown: Shown) -> list[str]:
+def _left_out(shown: Labelled) -> list[str]:
     """Return of a task with boxes why docs are left out, and how many."""
     out = []
-    of_boxes: Mapping[str, Any] = shown.analysis.get("regions") or shown.analysis.get("hidden") or {}
-    for key, reasons in (of_boxes.get("left_out") or {}).items():
+    of_boxes = (shown.result.analysis.regions or shown.result.analysis.hidden) if shown.result.analysis else None
+    for key, reasons in of_boxes.left_out.items() if of_boxes else ():
         told = ", ".join(f"{count} with {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1]))
         out += [f"docs left out of the numbers of {key} boxes: {told}"] if told else []
     return out
 
 
-def _of_failures(shown: Shown) -> list[str]:
+def _of_failures(shown: Labelled) -> list[str]:
     """Return how many calls failed, and what the harness's own number makes of them; nothing where each was answered."""
-    failed, metric = failures.from_json(shown.analysis.get("failed")), shown.described["metric"]
+    failed, metric = shown.result.analysis.failed if shown.result.analysis else None, shown.result.metric
     if failed is None:
         return []
-    return [failed.sentence, *filter(None, [failed.native(metric) if shown.metrics.get(metric) is not None else ""])]
+    return [failed.sentence, failed.native(metric) if shown.result.metrics.get(metric) is not None else ""]
 
 
-def chances(shown: Sequence[Shown], width: int | None = None) -> str:
+def chances(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it.
 
     Tasks of clips have a table of their own.
     """
-    return "\n\n".join(_chances(some, words).to_text(width) for words, some in by_medium(shown, lambda s: s.words))
+    return "\n\n".join(_chances(some, words).to_text(width) for words, some in by_medium(shown, _words))
 
 
-def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
+def _chances(shown: Sequence[Labelled], words: Words) -> Sheet:
     """Return the chance floors of the tasks of one medium."""
-    whole = all(s.kind.full for s in shown)
-    heads: list[str | Column] = [
-        "task",
-        "metric",
-        *(["full (FIP)"] if whole else ["shown", "score"]),
-        "needs",
-        "gate",
-        f"wrong {words.medium}",
-        Column("", "full - wrong", signed=True),
-        "docs asked",
-    ]
+    whole = all(s.result.kind.full for s in shown)
+    heads: list[str | Column] = ["task", "metric", *(["full (FIP)"] if whole else ["shown", "score"]), "needs", "gate"]
+    heads += [f"wrong {words.medium}", Column("", "full - wrong", signed=True), "docs asked"]
     heads += ["uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
     rows: list[list[Cell]] = []
     for s in shown:
-        chance, gate = s.analysis.get("chance", {}), s.analysis.get("gate", {})
-        floors = [(chance.get("floors", {}).get(name) or {}).get("value") for name in ("uniform", "constant", "stratum", "other")]
-        looked: Mapping[str, Any] = next(iter(gate.get("looks") or ()), {})
-        ends = looked.get("difference") or {}
-        difference = Estimate(ends.get("value"), None, ends.get("low"), ends.get("high"), 0, 0, 0)
-        score = [_fip(s)] if whole else [s.kind.shows, _fip(s)]
-        needs = [
-            s.name,
-            s.described["metric"],
-            *score,
-            gate.get("threshold"),
-            reading.gate_word(s.typed.gate if s.typed else None),
-        ]
-        cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
-        rows.append([_or_na(cell) for cell in cells])
-    return sheets.table(heads, rows)
+        named: list[Cell] = [s.label, s.result.metric, *([] if whole else [s.result.kind.shows]), _fip(s)]
+        if (analysis := s.result.analysis) is None:
+            rows.append([*named, NOT_DEFINED, reading.gate_word(None), *[NOT_DEFINED] * 9])
+            continue
+        gate, chance = analysis.gate, analysis.chance
+        looked = gate.looks[0] if gate.looks else None
+        against: list[Cell] = [looked.other, looked.difference, looked.docs] if looked else [None, None, None]
+        floors = [floor.value if (floor := chance.floors.get(name)) else None for name in ("uniform", "constant", "stratum", "other")]
+        rows.append([*named, gate.threshold, reading.gate_word(gate), *against, *floors, chance.published, analysis.ceiling])
+    return sheets.table(heads, [[_or_na(cell) for cell in row] for row in rows])
 
 
-def cell_tables(shown: Sequence[Shown]) -> str:
+def cell_tables(shown: Sequence[Labelled]) -> str:
     """Return for each task and grid the share of the score that each cell or segment earns, in percent, and whether it could be even."""
-    tables = [_cell_table(s, n, s.analysis["grids"][str(n)].get("shares")) for s in shown if s.analysis for n in s.grids]
-    return "\n\n".join([*tables, *(f"{s.name}: no shares of cells; the boxes of a doc are no places that all docs have" for s in shown if s.regions)])
+    tables = [_cell_table(s, n, grid.shares) for s in shown for n in s.result.indexed if (grid := _set(s, n))]
+    of_boxes = (s.label for s in shown if s.result.kind.regions)
+    return "\n\n".join([*tables, *(f"{name}: no shares of cells; the boxes of a doc are no places that all docs have" for name in of_boxes)])
 
 
-def _cell_table(shown: Shown, n: int, shares: Mapping[str, Any] | None) -> str:
+def _cell_table(shown: Labelled, n: int, shares: CellShares | None) -> str:
     """Return the shares of the cells of a grid, row by row, with the test of evenness above them."""
-    say, (rows, columns) = shown.words.say, shown.kind.shape(n)
-    title = f"{shown.name}, {shown.words.size(n, 'x')}: share of the {shown.words.parts}' score"
-    if not shares or shares["score"] is None:
-        return f"{title}: {say('no cell scores')}"
-    marked = [f"{100 * s:.0f}{'*' if p < 0.05 else ' '}" for s, p in zip(shares["score"], shares["p_cells"], strict=True)]
+    words, (rows, columns) = _words(shown), shown.result.kind.shape(n)
+    title = f"{shown.label}, {words.size(n, 'x')}: share of the {words.parts}' score"
+    if shares is None or shares.score is None or shares.p_cells is None:
+        return f"{title}: {words.say('no cell scores')}"
+    marked = [f"{100 * score:.0f}{'*' if p < 0.05 else ' '}" for score, p in zip(shares.score, shares.p_cells, strict=True)]
     lines = ["  ".join(cell.rjust(4) for cell in marked[row * columns : (row + 1) * columns]) for row in range(rows)]
-    middle = "" if shares["centre"] is None else f"; the middle earns {shares['centre']:.1f} times its share of the area"
-    tested = say(f"in % (even: p = {shares['p']:.3f}; * a cell that is not even, Holm-corrected{middle})")
+    middle = "" if shares.centre is None else f"; the middle earns {shares.centre:.1f} times its share of the area"
+    tested = words.say(f"in % (even: p = {shares.p:.3f}; * a cell that is not even, Holm-corrected{middle})")
     return "\n".join([f"{title}, {tested}", *lines])
 
 
@@ -582,8 +532,7 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     kind = analyzed.run.result.kind
     parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=catalogue.columns(one, kind)) for name, one in analyzed.categories.items()}
     rows = [_of(part.result, name) for name, part in parts.items()]
-    needs = necessity.table(((s.name, s.analysis, s.words) for s in rows), width)
-    return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", needs]))
+    return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", necessity.table(rows, width)]))
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
@@ -638,7 +587,7 @@ def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[st
     """Return what stands beside the indices of a task in any of some runs, by the names of the indices."""
     out: dict[str, tuple[str, ...]] = {}
     for a in (one for run in runs for one in run if one.run.result.task == task and one.analysis is not None):
-        name = KINDS[a.run.result.described["kind"]].prefix
+        name = a.run.result.kind.prefix
         for key, grid in a.analysis.sets.items() if a.analysis else ():
             if grid.mark:
                 out[f"{name}{end(key)}"] = (reading.CONTRADICTED,)

@@ -153,7 +153,7 @@ def test_an_adapter_whose_reading_cannot_be_noticed(folder):
     logger.remove(sink)
     assert found == {"checked": False}
     assert sum(reading.FRAMES_UNCHECKED in line for line in lines) == 1
-    assert reading.frames(found) == {}
+    assert reading.frames({"frames_read": found}) == {}
 
 
 # --- what each reader says ------------------------------------------------------------------------

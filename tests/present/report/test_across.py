@@ -12,6 +12,7 @@ import pytest
 from matplotlib.text import Text
 from scipy import stats
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.present.ranking import folded_mean, mean_index, mean_size, standard_error
 from lmms_patch.present.report import across, benchmarks, figures, models, published
@@ -257,7 +258,7 @@ def test_points_of_results():
 
 def test_two_results_of_one_benchmark_are_told_apart():
     one = entry("a", "m", grids=(3,), indices=(-0.1,))
-    other = replace(entry("a", "m", grids=(3,), indices=(-0.2,), kind="pcri"), task="a_pcri3")
+    other = entry("a", "m", grids=(3,), indices=(-0.2,), kind="pcri", task="a_pcri3")
     assert [p.benchmark for p in across.points_of([one, other, entry("b", "m")])] == ["a (a_rci)", "a (a_pcri3)", "b", "b"]
 
 
@@ -312,7 +313,7 @@ def test_the_runs_table_has_a_row_per_grid():
 
 
 def test_names_of_tables_are_unique_and_all_forms_can_be_written():
-    entries = [entry(b, m, seed=i, type="mcq") for i, (b, m) in enumerate(itertools.product(("a$_|", "b", "c", "d"), ("<m>", "n")))]
+    entries = [entry(b, m, seed=i, type_="mcq") for i, (b, m) in enumerate(itertools.product(("a$_|", "b", "c", "d"), ("<m>", "n")))]
     found = across.sheets([*entries, tst_entry("b")], across.points_of(entries))
     names = [sheet.name for sheets in found.values() for sheet in sheets]
     assert len(set(names)) == len(names)
@@ -339,9 +340,9 @@ def test_shares_of_a_handful_of_docs_are_not_averaged():
     rare = entry("rare", fip=0.8, grids=(2,), indices=(1 - 0.005 / 0.8,), weights=one)
     often = entry("often", fip=0.8, grids=(2,), indices=(0.1,))
     assert rare.whole.measures["mpp2"].value == pytest.approx(0.005)
-    assert [one.base for one in benchmarks.readable([rare, often], 2)] == ["often"]
+    assert [one.base for one, _ in benchmarks.readable([rare, often], 2, KINDS["rci"])] == ["often"]
     enough = entry("enough", fip=0.8, grids=(2,), indices=(1 - 0.05 / 0.8,), weights=one)  # 10 of 200
-    assert [one.base for one in benchmarks.readable([enough], 2)] == ["enough"]
+    assert [one.base for one, _ in benchmarks.readable([enough], 2, KINDS["rci"])] == ["enough"]
 
 
 # --- in time --------------------------------------------------------------------------------------
@@ -353,7 +354,7 @@ def both_media():
     entries = []
     for i, (base, model) in enumerate(itertools.product(("film", "play"), ("a", "b"))):
         for kind, index in (("rci", -0.2 - 0.01 * i), ("trci", 0.5 + 0.1 * i)):
-            entries.append(entry(base, model, (4,), indices=(index,), kind=kind, id=f"e-{base}-{model}-{kind}"))
+            entries.append(entry(base, model, (4,), indices=(index,), kind=kind, label=f"e-{base}-{model}-{kind}"))
     return entries
 
 
@@ -377,7 +378,7 @@ def test_an_index_of_cells_and_one_of_segments_are_in_no_table_or_mean_together(
 
 
 def test_a_page_of_clips_alone_has_no_table_of_cells(both_media):
-    clips = [one for one in both_media if one.kind == "trci"]
+    clips = [one for one in both_media if one.kind.name == "trci"]
     found = across.sheets(clips, across.points_of(clips))
     assert not {"benchmarks", "models"} & set(found)
     assert not {"fit_time", "by_type_time", "granularity_time"} & set(by_name(found))

@@ -15,8 +15,10 @@ from lmms_patch.present import palette
 from lmms_patch.present.report import across, safe
 from lmms_patch.present.report.figures import canvas, figures, forests, heatmaps, indices, labels, lettering, regions, scores, sketches
 from lmms_patch.present.report.points import Point
+from lmms_patch.stats.spatial import CellShares
 from tests.making.drawings import marks_outside, outside, overlapping, painted
 from tests.making.reports import MODELS, NAMES, entry, estimate, region_entries, situations, tst_entry
+from tests.making.results import with_grid
 from tests.sizes import each, examples, size
 
 HOSTILE = '<script>alert(1)</script> & "$x^2$ \\frac{1} id="p" url(#a) #010203 \x00\x1b\n]]>'
@@ -61,14 +63,9 @@ def signed(value, digits=3):
 
 
 def test_row_1_column_3_is_the_top_right():
-    one = entry(grids=(3,), indices=(-0.1,))
-    found = {
-        "score": [0.05, 0.06, 0.40, 0.07, 0.08, 0.09, 0.10, 0.11, 0.04],
-        "win": [0.02] * 2 + [0.86] + [0.02] * 5 + [0.0],
-        "p_cells": [1.0] * 2 + [0.01] + [1.0] * 6,
-    }
-    one.whole.analysis["grids"]["3"]["shares"].update({**found, "p": 0.001, "docs": 77})
-    sketch = heatmaps.heatmap(one)
+    score = np.array([0.05, 0.06, 0.40, 0.07, 0.08, 0.09, 0.10, 0.11, 0.04])
+    win, p_cells = np.array([0.02] * 2 + [0.86] + [0.02] * 5 + [0.0]), np.array([1.0] * 2 + [0.01] + [1.0] * 6)
+    sketch = heatmaps.heatmap(with_grid(entry(grids=(3,), indices=(-0.1,)), 3, shares=CellShares(score, win, 1.0, 0.001, p_cells, 77)))
     at = words(sketch)
     assert at["40.0"][0] > at["6.0"][0] > at["5.0"][0]
     assert at["40.0"][1] == pytest.approx(at["5.0"][1], abs=0.01)
@@ -87,8 +84,8 @@ def test_row_1_column_3_is_the_top_right():
 def test_shares_are_coloured_around_even():
     fills = [palette.share_level(share, 4) for share in (0.0, 0.125, 0.25, 0.375, 0.5, 0.9)]
     assert fills == [0, 2, 4, 6, 8, 8]
-    one = entry(grids=(2,), indices=(-0.1,))
-    one.whole.analysis["grids"]["2"]["shares"].update({"score": [0.0, 0.25, 0.25, 0.5], "win": None, "p_cells": None})
+    shares = CellShares(np.array([0.0, 0.25, 0.25, 0.5]), None, None, 1.0, np.ones(4), 200)
+    one = with_grid(entry(grids=(2,), indices=(-0.1,)), 2, shares=shares)
     drawn = [element.attrib["style"] for element in svg(heatmaps.heatmap(one)).iter() if element.tag.endswith("}path")]
     cells = [re.search(r"fill: (#\w+)", style)[1] for style in drawn if "stroke-width: 0.3" in style]
     assert cells == [palette.SHARES[0], palette.SHARES[4], palette.SHARES[4], palette.SHARES[8]]
@@ -99,11 +96,11 @@ def test_the_mean_of_cells_and_each_result_are_drawn():
     weights[5] = 0.95  # row 2, column 3
     entries = [entry(b, grids=(3,), indices=(-0.1,), weights=weights, seed=i) for i, b in enumerate("abc")]
     sketch = next(heatmaps.boxes(entries))
-    truth = 100 * np.mean([e.shares(3)["score"] for e in entries], axis=0)
+    truth = 100 * np.mean([e.whole.shares(3).score for e in entries], axis=0)
     assert truth.argmax() == 5
     assert f"mean over 3 results, 3×3, row 2, column 3: {truth[5]:.1f} % (even: 11.1 %)" in titles(sketch)
     for one in entries:
-        assert f"{one.base} with model, row 2, column 3: {100 * one.shares(3)['score'][5]:.1f} %" in titles(sketch)
+        assert f"{one.base} with model, row 2, column 3: {100 * one.whole.shares(3).score[5]:.1f} %" in titles(sketch)
     (axes,) = sketch.draw(canvas.TWO).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()][5] == "2,3"
 
@@ -118,7 +115,7 @@ def test_results_near_chance_are_marked_and_in_no_overview():
 
 def test_no_shares_no_heatmap():
     one = entry(grids=(2,), indices=(0.1,))
-    one.whole.analysis["grids"]["2"]["shares"]["score"] = None
+    one = with_grid(one, 2, shares=replace(one.whole.grid(2).shares, score=None))
     assert heatmaps.heatmap(one) is None
     assert heatmaps.heatmap(tst_entry()) is None
     assert list(heatmaps.overview([one])) == []
@@ -151,7 +148,7 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
             continue
         raw = [place for text, place in marks.items() if text.startswith(f"{who}, RCI: {signed(index.value)} [{signed(index.low)}, ")]
         assert raw == [pytest.approx(index.value)]
-        measured = one.whole.analysis["grids"]["3"]["adj"]["null"] == "measured"
+        measured = one.whole.grid(3).adj.null == "measured"
         lead = [place for text, place in marks.items() if text.startswith(f"{who}, luck-corrected RCI: ")]
         if not measured:
             assert lead == []
@@ -277,7 +274,7 @@ def test_fip_is_across_and_mpp_is_up():
     (point,) = [line for line in axes.lines if line.get_marker() == "D"]
     assert (point.get_xdata()[0], point.get_ydata()[0]) == pytest.approx((0.8, 0.4))
     assert "a with model, 2×2: FIP 0.800 [0.760, 0.840], MPP 0.400 [0.360, 0.440]" in titles(sketch)
-    one.whole.analysis["grids"]["2"]["fip"] = 0.7  # docs are left out: FIP over those that MPP uses
+    one = with_grid(one, 2, fip=0.7)  # docs are left out: FIP over those that MPP uses
     assert scores.both(one, 2).full.value == 0.7
     assert scores.both(one, 2).full.low is None
 
@@ -285,7 +282,7 @@ def test_fip_is_across_and_mpp_is_up():
 def test_metrics_of_other_scales_have_axes_of_their_own():
     percent = entry("p")
     percent.whole.measures["ceiling"] = estimate(100.0)
-    cider = replace(entry("c"), metric="CIDEr")
+    cider = entry("c", metric="CIDEr")
     cider.whole.measures["ceiling"] = estimate(3.7)
     found = scores.scales([entry("a"), percent, cider])
     assert {name: [e.base for e in some] for name, some in found.items()} == {"0 to 1": ["a"], "0 to 100": ["p"], "CIDEr of c": ["c"]}
@@ -389,7 +386,7 @@ GRID = size([(1, 1), (20, 5)], [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)
 def test_no_text_hides_another_and_nothing_leaves_the_figure(benchmarks, models):
     entries = situations(benchmarks, models)
     for sketch in sketches(entries, across.points_of(entries)):
-        if re.search(r"-[2-9]$", sketch.name) or (sketch.name.startswith("cells-") and sketch.entries[0] != entries[0].id):
+        if re.search(r"-[2-9]$", sketch.name) or (sketch.name.startswith("cells-") and sketch.entries[0] != entries[0].label):
             continue  # one stands for all
         for width in sketch.papers if canvas.TWO in sketch.papers else (canvas.ONE, canvas.TWO):
             drawing = sketch.draw(width)
@@ -523,7 +520,7 @@ def test_files_for_papers_have_the_width_of_their_columns(tmp_path):
 
 @quickly
 def test_hostile_names_stay_text(tmp_path):
-    entries = [entry(HOSTILE + b, HOSTILE, id=f"e-{b}", blind=estimate(0.2)) for b in "ab"]
+    entries = [entry(HOSTILE + b, HOSTILE, label=f"e-{b}", blind=estimate(0.2)) for b in "ab"]
     for figure in figures(entries, across.points_of(entries), tmp_path):
         check_svg(figure.svg)
         assert "<script" not in figure.svg
@@ -554,7 +551,7 @@ def test_hostile_names_stay_text(tmp_path):
         [entry("a", gate=0), entry("b", gate=0)],
         [entry("a", half=None)],
         [tst_entry("a")],
-        [replace(entry("a"), grids=())],
+        [entry("a", grids=(), indices=())],
         [entry("a", grids=(9,), indices=(1.0,))],
     ],
 )

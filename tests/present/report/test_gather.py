@@ -44,7 +44,7 @@ def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path, made
     path = write_run(tmp_path, {"toy_rci2": made})
     (entry,), _, warnings = entries(tmp_path)
     assert warnings == []
-    assert (entry.base, entry.task, entry.kind, entry.index, entry.grids, entry.metric) == ("toy", "toy_rci2", "rci", "rci", (2,), "acc")
+    assert (entry.base, entry.result.label, entry.kind.name, entry.grids, entry.result.metric) == ("toy", "toy_rci2", "rci", (2,), "acc")
     run = load(path)[0]
     assert entry.whole.measures["rci2"].value == run.result.metrics["rci2"]
     for name in ("a", "b"):
@@ -84,7 +84,7 @@ def test_only_the_newest_of_each_model_and_task_is_shown(tmp_path, made):
     write_run(tmp_path / "a", {"toy_rci2": made})
     late = write_run(tmp_path / "a", {"toy_rci2": made}, date="2026-05-05T00-00-00.000000")
     found, _, warnings = entries(tmp_path)
-    assert [entry.path for entry in found] == [str(late)]
+    assert [entry.result.run.path for entry in found] == [late]
     assert warnings == ["1 older results of the same model and task are not shown"]
 
 
@@ -99,11 +99,11 @@ def test_only_the_newest_of_each_model_and_task_is_shown(tmp_path, made):
 )
 def test_of_many_results_examples_and_categories_are_there_where_they_are_asked_for(tmp_path, made, monkeypatch, options, shown, told):
     write_run(tmp_path, {"toy_rci2": made, "toy2_rci2": mc_run(n=60)})
-    found, sources, warnings = entries(tmp_path, **options)
-    assert (found[0].categories == {}, len(sources[0].picked) > 0, warnings) == (options.get("categories") is False, True, [])
+    found, picked, warnings = entries(tmp_path, **options)
+    assert (found[0].categories == {}, len(picked[0]) > 0, warnings) == (options.get("categories") is False, True, [])
     monkeypatch.setattr(module, "MANY", 1)
-    found, sources, warnings = entries(tmp_path, **options)
-    assert (all(source.picked for source in sources), all(entry.categories for entry in found)) == shown
+    found, picked, warnings = entries(tmp_path, **options)
+    assert (all(picked), all(entry.categories for entry in found)) == shown
     assert warnings == ([told] if told else [])
 
 
@@ -120,10 +120,10 @@ def test_too_many_results_for_a_page_are_refused_before_a_log_is_read(tmp_path, 
 def test_without_a_log_the_numbers_stand_and_a_line_says_what_is_missing(tmp_path, made):
     write_run(tmp_path, {"toy_rci2": made})
     next(tmp_path.glob("*.jsonl")).unlink()
-    (entry,), (source,), _ = entries(tmp_path)
+    (entry,), (picked,), _ = entries(tmp_path)
     assert entry.whole.measures["rci2"].value is not None
     assert entry.categories == {}
-    assert source.picked == {}
+    assert picked == {}
     assert "--log_samples" in entry.warnings[-1]
 
 
@@ -151,7 +151,7 @@ def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
         data = json.loads(path.read_text())
         path.write_text(json.dumps({**data, "model_name": f"<b>{name}?</b>" if name == "a" else "(b) b (b)", "config": {"model": "x"}}))
     found, _, _ = entries(tmp_path)
-    ids = [entry.id for entry in found]
+    ids = [entry.label for entry in found]
     assert len(set(ids)) == 2
     assert all(id_.replace("-", "").isalnum() and id_.isascii() for id_ in ids)
     assert found[0].model == "<b>a?</b>"
@@ -176,7 +176,7 @@ def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made):
     for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 10).glob("*_results.json")]:
         path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
     found, _, warnings = entries(tmp_path / "r")
-    entry = next(one for one in found if one.kind == "rci")
+    entry = next(one for one in found if one.kind.name == "rci")
     assert entry.blind is None
     assert any("blind run was asked other docs (10 and 240)" in line for line in warnings)
 
@@ -187,7 +187,7 @@ def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
     for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 240).glob("*_results.json")]:
         path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
     found, _, _ = entries(tmp_path / "r")
-    assert next(one for one in found if one.kind == "rci").blind.value == 0.5
+    assert next(one for one in found if one.kind.name == "rci").blind.value == 0.5
 
 
 def test_what_the_image_adds_is_paired_by_doc(tmp_path):
@@ -215,9 +215,9 @@ def test_a_metric_that_should_be_low_has_no_examples(tmp_path, made, unchecked):
     data = json.loads(path.read_text())
     data["results"]["toy_rci2"]["patch,none"]["higher_is_better"] = {"acc": False}
     path.write_text(json.dumps(data))
-    (entry,), (source,), _ = entries(tmp_path)
-    assert entry.higher is False
-    assert source.picked == {}
+    (entry,), (picked,), _ = entries(tmp_path)
+    assert entry.result.higher_is_better is False
+    assert picked == {}
 
 
 def test_docs_without_a_category_are_counted_and_one_called_none_is_a_category(tmp_path, made, unchecked):

@@ -247,4 +247,4 @@ def test_beside_other_tasks_nothing_of_theirs_changes(tmp_path):
 def test_parts_of_types_have_the_runs_own_numbers(tmp_path):
     run = runs.read(write_magic(tmp_path / "run", {"all": docs(6)}))
     stored = run.results[0].details["magic"]["by_type"]["query"]["acc_exact"]
-    assert magic.parts(run.results[0].details)["query"].measures["acc_exact"].value == stored["value"] == 0.5
+    assert magic.parts(run.results[0].magic)["query"].measures["acc_exact"].value == stored["value"] == 0.5

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.report import across, gallery, markup, page, run_sheets, shapes, wording
 from lmms_patch.present.report.data import Part, Report
@@ -25,6 +26,7 @@ from lmms_patch.text import block
 from tests.making import pages
 from tests.making import reports as made
 from tests.making.pages import rows_of, squeezed
+from tests.making.results import with_analysis
 from tests.sizes import examples
 
 
@@ -149,17 +151,13 @@ def test_a_data_uri_that_is_no_picture_is_not_shown(html):
 @examples(20)
 @given(st.text(min_size=1, max_size=30))
 def test_any_model_name_stays_in_its_place(name):
-    one = dataclasses.replace(
-        pages.index_entry("e-1", "m", "b", 0.8, {2: 0.1}), model=name, base=name, task=name, categories={name: pages.part(0.8, {2: 0.1})}
-    )
-    plain = Read(
-        page.page(
-            pages.report(
-                entries=(dataclasses.replace(one, model="m", base="b", task="t", categories={"c": one.whole}),), examples=(), figures=(), sheets={}
-            )
+    plain, found = (
+        Read(page.page(pages.report(entries=(pages.index_entry("e-1", one, one, 0.8, {2: 0.1}, **more),), examples=(), figures=(), sheets={})))
+        for one, more in (
+            ("m", {"categories": {"c": pages.part(0.8, {2: 0.1})}}),
+            (name, {"categories": {name: pages.part(0.8, {2: 0.1})}, "path": "o"}),
         )
     )
-    found = Read(page.page(pages.report(entries=(one,), examples=(), figures=(), sheets={})))
     assert [tag for tag, _ in found.elements] == [tag for tag, _ in plain.elements]
     assert block(name) in found.text
 
@@ -170,7 +168,7 @@ def test_any_model_name_stays_in_its_place(name):
 def told(text, *names, models=("m",)):
     """The pieces of a sentence about results of these benchmarks; links as ``[name|id]``, what is in brackets in braces."""
     entries = tuple(pages.index_entry(f"e-{i}", one, name, 0.8, {2: 0.1}) for i, (name, one) in enumerate((n, m) for n in names for m in models))
-    finding = Finding("cell", text, tuple(entry.id for entry in entries))
+    finding = Finding("cell", text, tuple(entry.label for entry in entries))
     (made,) = shapes.sentences(pages.report(entries=entries, findings=(finding,)))
     pieces = [f"[{p.text}|{p.entry}]" if p.entry else f"{{{p.text}}}" if p.aside else p.text for p in made.pieces]
     return "".join(pieces), [key for _, key in made.others], made.more
@@ -219,8 +217,7 @@ def test_the_page_opens_with_the_findings_and_the_headline(html):
 
 def needing(base, *maps, **more):
     """A result with necessity maps, the finest grid first."""
-    one = made.entry(base, **more)
-    return dataclasses.replace(one, whole=dataclasses.replace(one.whole, analysis={**one.whole.analysis, "necessity": list(maps)}))
+    return with_analysis(made.entry(base, **more), necessity=maps)
 
 
 def test_a_bar_has_the_classes_of_the_finest_grid_one_after_the_other():
@@ -353,7 +350,7 @@ def test_an_interval_has_the_decimals_of_its_value():
 
 def test_row_1_column_3_is_the_top_right(html):
     part = pages.part(0.8, {3: 0.2}, top=2)
-    found = shapes.shares(part, 3)
+    found = shapes.shares(part, 3, KINDS["rci"])
     top_right = found.rows[0][2]
     assert (top_right.row, top_right.col, round(top_right.score, 4), top_right.odd, top_right.level) == (1, 3, round(2 / 9, 4), True, 8)
     assert sum(share.odd for row in found.rows for share in row) == 1
@@ -365,12 +362,12 @@ def test_row_1_column_3_is_the_top_right(html):
 
 
 def test_shares_that_are_not_there_are_said_to_be_not_there(html):
-    assert shapes.shares(Part(10, {}, None), 3) is None
+    assert shapes.shares(Part(10, {}, None), 3, KINDS["rci"]) is None
     assert "Grid 3×3: no cell scores" in html
 
 
 def test_an_even_share_is_in_the_middle_of_the_colours():
-    found = shapes.shares(pages.part(0.8, {2: 0.2, 3: 0.1}, top=None), 2)
+    found = shapes.shares(pages.part(0.8, {2: 0.2, 3: 0.1}, top=None), 2, KINDS["rci"])
     assert {share.level for row in found.rows for share in row} == {4}
 
 

@@ -1,19 +1,34 @@
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES
-from lmms_patch.present.terminal.necessity import UNCHECKED, table
+from pathlib import Path
+
+from lmms_patch.ask.spec import parse
+from lmms_patch.present.terminal import necessity
+from lmms_patch.present.terminal.necessity import UNCHECKED
 from lmms_patch.runs.need import NEEDS
+from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.run import Labelled, Result, Run
+from tests.making.analyses import completed
+
+
+def table(maps):
+    """The table of tasks with these maps, by name; None: a task without."""
+    out = []
+    for task, found in maps.items():
+        details = {"analysis": completed(Analysis, {"necessity": [found] if found else []})}
+        out.append(
+            Labelled(Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": "acc"}, {}, "none", details), "m", task)
+        )
+    return necessity.table(out)
 
 
 def found(text, checked=30, without_luck=True):
-    shares = {
-        need: {"value": value, "low": None if value is None else value / 2, "high": value}
-        for need, value in zip(NEEDS, (text, 0.25, 0.125, 0), strict=True)
-    }
+    values = dict(zip(NEEDS, (text, 0.25, 0.125, 0.0), strict=True))
+    shares = {need: {"value": value, "low": None if value is None else value / 2, "high": value} for need, value in values.items()}
     sources = [] if text is None else ["wrong images"]
-    return {"necessity": [{"shares": shares, "checked": checked, "docs": 40, "sources": sources, "without_luck": without_luck}]}
+    return {"n": 3, "shares": shares, "checked": checked, "docs": 40, "sources": sources, "without_luck": without_luck}
 
 
 def test_a_row_for_each_task_that_has_a_map():
-    lines = table([("gqa_rci3", found(0.5), OF_IMAGES), ("pope_blind", {}, OF_IMAGES), ("coco_rci", {"necessity": []}, OF_IMAGES)]).splitlines()
+    lines = table({"gqa_rci3": found(0.5), "coco_rci": None}).splitlines()
     assert lines[1].split("  ")[-1].strip() == "checked"
     assert lines[3].split() == ["gqa_rci3", "50", "[25,", "50]", "25", "[12,", "25]", "12", "[6,", "12]", "0", "[0,", "0]", "30/40"]
     assert len(lines) == 4
@@ -21,23 +36,23 @@ def test_a_row_for_each_task_that_has_a_map():
 
 
 def test_docs_that_are_counted_with_their_luck_are_named():
-    lines = table([("gqa_rci3", found(0.5), OF_IMAGES), ("old_rci3", found(0.5, without_luck=False), OF_IMAGES)]).splitlines()
+    lines = table({"gqa_rci3": found(0.5), "old_rci3": found(0.5, without_luck=False)}).splitlines()
     assert lines[-1] == "counted as the docs answer, lucky guesses among them: old_rci3"
 
 
 def test_a_refused_task_has_no_shares_and_needs_no_note():
     refused = found(0.5)
-    refused["necessity"][0]["shares"] = {need: {"value": None, "low": None, "high": None} for need in NEEDS}
-    assert table([("gqa_rci3", refused, OF_IMAGES)]).splitlines()[-1].split() == ["gqa_rci3", *["N/A"] * 4, "30/40"]
+    refused["shares"] = {need: {"value": None, "low": None, "high": None} for need in NEEDS}
+    assert table({"gqa_rci3": refused}).splitlines()[-1].split() == ["gqa_rci3", *["N/A"] * 4, "30/40"]
 
 
 def test_where_text_is_not_known_it_says_so():
-    assert table([("gqa_rci3", found(None), OF_IMAGES)]).splitlines()[-1] == UNCHECKED
-    assert table([("pope_blind", {}, OF_IMAGES)]) == ""
+    assert table({"gqa_rci3": found(None)}).splitlines()[-1] == UNCHECKED
+    assert table({"pope_blind": None}) == ""
 
 
 def test_tasks_of_clips_have_a_table_in_their_own_words():
-    space, time = table([("gqa_rci3", found(0.5), OF_IMAGES), ("film_trci4", found(None), OF_CLIPS)]).split("\n\n")
+    space, time = table({"gqa_rci3": found(0.5), "film_trci4": found(None)}).split("\n\n")
     assert "one cell" in space
     assert "gqa_rci3" in space
     assert "one segment" in time

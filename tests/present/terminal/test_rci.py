@@ -1,39 +1,54 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.present.findings import case, findings
-from lmms_patch.present.terminal.rci import Shown, averaged_table, cell_tables, chances, load, pooled_table, table, warnings
+from lmms_patch.present.terminal.rci import averaged_table, cell_tables, chances, load, pooled_table, table, warnings
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.run import read
-from lmms_patch.stats.luck import Luck
+from lmms_patch.runs.run import Labelled, Result, Run, read
 from tests.making.analyses import completed
 from tests.making.boxes import write_boxes
 from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
 
-def shown(base, fip, mpp2, mpp3, docs=100, name=None, wide=0.05, **metrics):
-    spec = parse(f"{base}_rci")
-    rci = [None if not fip else 1 - m / fip for m in (mpp2, mpp3)]
-    ends = {
-        f"rci{n}_{end}": value if value is None else value + by
-        for n, value in zip((2, 3), rci, strict=True)
-        for end, by in (("low", -wide), ("high", wide))
-    }
-    numbers = {**ends, "acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "rci2": rci[0], "rci3": rci[1], "records": docs, **metrics}
-    return Shown(name or spec.name, {**spec.described(), "metric": "acc"}, numbers)
+def labelled(task, metrics, analysis=None, name=None):
+    """A task of a run with some of the harness's own numbers, and some of an analysis."""
+    details = {} if analysis is None else {"analysis": completed(Analysis, analysis)}
+    result = Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": "acc"}, metrics, "none", details)
+    return Labelled(result, "model", name or task)
 
 
+def shown(
+    base, fip, mpp2, mpp3, docs=100, name=None, ends=(-0.05, 0.05), chance=None, gate=None, excluded=(0, 0), index=None, adj=None, fips=(None,) * 2
+):
+    grids = {}
+    for n, mpp, left_out, used in zip((2, 3), (mpp2, mpp3), excluded, fips, strict=True):
+        value = None if not fip or (gate or {}).get("valid") is False else 1 - mpp / fip if index is None else index
+        low, high = (None if value is None else value + by for by in ends)
+        grids[n] = {
+            "n": n,
+            "fip": used,
+            "excluded": left_out,
+            "mpp": {"value": mpp},
+            "index": {"value": value, "low": low, "high": high, "effective": 9},
+        }
+        grids[n]["adj"] = adj
+    analysis = {"n_docs": docs, "chance": {"value": chance}, "gate": gate or {"valid": True, "looks": SEEN}, "grids": grids}
+    return labelled(f"{base}_rci", {"acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "records": docs}, analysis, name)
+
+
+SEEN = [{"value": True}]
 RUN = [
-    shown("local", 0.8, 0.9, 0.88, chance=0.1, gate=1),
-    shown("count", 0.9, 0.1, 0.0, chance=0.2, n_excluded3=3),
-    shown("larger", 0.55, 0.0, 0.0, chance=0.5, gate=0, rci2=None, rci3=None),
+    shown("local", 0.8, 0.9, 0.88, chance=0.1),
+    shown("count", 0.9, 0.1, 0.0, chance=0.2, excluded=(0, 3)),
+    shown("larger", 0.55, 0.0, 0.0, chance=0.5, gate={"valid": False}),
     shown("zero", 0.0, 0.5, 0.5),
 ]
 
@@ -65,19 +80,13 @@ def test_docs_that_are_left_out_are_shown():
     assert "100 (3 left out)" in table(RUN)
 
 
-def grid_of(n, fip, excluded, **more):
-    return {"n": n, "fip": fip, "excluded": excluded, **more}
-
-
 @pytest.mark.parametrize(
     ("two", "three", "cell"),
     [((0.5, 4), (0.5, 4), "0.500"), ((0.8, 0), (0.5, 4), "0.800 / 0.500"), ((0.8, 0), (0.8, 0), "0.800"), ((None, 4), (0.5, 4), "0.800")],
 )
 def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
     """0.8 over all 100 docs, 0.5 over those of the index: 1 - 0.4 / 0.5 is +0.200, and stands beside 0.500."""
-    made = shown("toy", 0.8, 0.4, 0.4, n_docs=100, n_excluded2=two[1], n_excluded3=three[1])
-    analysis = completed(Analysis, {"grids": {"2": grid_of(2, *two), "3": grid_of(3, *three)}})
-    made = Shown(made.name, made.described, made.metrics, analysis)
+    made = shown("toy", 0.8, 0.4, 0.4, fips=(two[0], three[0]), excluded=(two[1], three[1]))
     row = re.split(r"  +", table([made]).splitlines()[2].strip())
     assert row[4] == cell
     told = [line for line in warnings([made]) if "over all 100 docs it is 0.800" in line]
@@ -86,18 +95,15 @@ def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
 
 def test_an_earlier_version_s_advice_is_not_repeated(tmp_path):
     """Its line said to run the blind task too; with that task in the same run, and without."""
-    spec = parse("toy_blind")
     (old,) = load(as_before(write_run(tmp_path, {"toy_rci2": mc_run()})))
-    blind = Shown("toy_blind", {**spec.described(), "metric": "acc"}, {"acc": 0.5})
-    for beside in ([], [blind]):
+    for beside in ([], [labelled("toy_blind", {"acc": 0.5})]):
         told = warnings([old, *beside])
         assert sum("rests on an assumed null" in line for line in told) == 1
         assert not any("run the blind task" in line for line in told)
 
 
 def test_occlude_shows_its_drop():
-    spec = parse("gqa_occlude2")
-    lines = table([Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
+    lines = table([labelled("gqa_occlude2", {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
     assert lines[0].split()[-1] == "drop_2"
     assert lines[2].split() == ["gqa_occlude2", "acc", "10", "N/A", "0.800", "0.250"]
 
@@ -106,7 +112,7 @@ def test_a_run_shows_what_it_computed(tmp_path):
     """Cell 1 knows, the others guess: 300 docs leave no doubt that cell 1 earns more than an even share."""
     path = write_run(tmp_path, {"toy_rci2": mc_run()})
     (shown,) = load(path)
-    metrics = shown.metrics
+    metrics = shown.result.metrics
     row = table([shown]).splitlines()[2]
     assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
     assert row.endswith(f"{metrics['rci2_adj']:+.3f}, assumed null")
@@ -136,9 +142,7 @@ def test_a_run_shows_what_it_computed(tmp_path):
 )
 @pytest.mark.parametrize("width", [None, 80])
 def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, what, width):
-    spec = parse(task)
-    metrics = {"acc": 0.35, "n_docs": 120, "chance": 0.25, "acc_mpp3": 0.9}
-    one = Shown(task, {**spec.described(), "metric": "acc"}, metrics)
+    one = labelled(task, {"acc": 0.35, "acc_mpp3": 0.9}, {"n_docs": 120, "chance": {"value": 0.25}})
     head, _, row = table([one], width).split("\n\n")[-1].splitlines()
     best = ["best of 9 cells"] * (task == "toy_swap3")
     assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
@@ -192,7 +196,7 @@ def cells_of(one):
 def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     """Right in 60 % from the text, alike on every view: FIP = MPP, an index of 0 that would read "balanced"."""
     (one,) = load(worlds["never"])
-    assert one.metrics["acc"] == one.metrics["acc_mpp3"] > 0.5
+    assert one.result.metrics["acc"] == one.result.metrics["acc_mpp3"] > 0.5
     assert "does not look" in table([one]).splitlines()[2]
     assert "near chance" not in table([one])
     assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
@@ -202,7 +206,7 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     )
     row = chances([one]).splitlines()[2]
     assert "does not look" in row
-    known, low, high = re.search(rf"{one.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
+    known, low, high = re.search(rf"{one.result.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
     assert float(known) == 0 > float(low) > -0.01
     assert float(high) == -float(low)
 
@@ -210,9 +214,9 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
 def test_pure_guessing_on_cells_is_marked(worlds):
     """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: RCI -0.09, luck-corrected RCI 1."""
     (one,) = load(worlds["guesses"])
-    raw, adj = one.metrics["rci3"], one.metrics["rci3_adj"]
+    raw, adj = one.result.metrics["rci3"], one.result.metrics["rci3_adj"]
     assert raw < 0 < 0.8 < adj
-    assert cells_of(one)[0] == f"{raw:+.3f} [{one.metrics['rci3_low']:+.3f}, {one.metrics['rci3_high']:+.3f}], contradicted"
+    assert cells_of(one)[0] == f"{raw:+.3f} [{one.result.metrics['rci3_low']:+.3f}, {one.result.metrics['rci3_high']:+.3f}], contradicted"
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
     assert line.startswith(f"toy_rci3: 3x3, contradicted: not luck-corrected {raw:.3f} (")
     assert line.endswith(f"), luck-corrected {adj:.3f} (strong global): the first is mostly luck")
@@ -223,7 +227,7 @@ def test_pure_guessing_on_cells_is_marked(worlds):
 
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
     (one,) = load(worlds["known"])
-    adj, low, high = (one.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
+    adj, low, high = (one.result.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
     assert abs(adj) < 0.0005  # 0 has no sign
     assert cells_of(one)[1] == f"0.000 [{low:+.3f}, {high:+.3f}]"
     assert warnings([one]) == []
@@ -231,7 +235,7 @@ def test_a_measured_null_stands_plainly_with_its_interval(worlds):
 
 def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
     (one,) = load(worlds["misled"])
-    assert one.metrics["rci3_adj_low"] > 1
+    assert one.result.metrics["rci3_adj_low"] > 1
     assert cells_of(one)[1] == "1.00, cells mislead"
     (said,) = told(worlds["misled"])
     assert said.startswith("Single cells mislead in toy")
@@ -248,7 +252,7 @@ def test_an_earlier_run_says_what_it_lacks(tmp_path):
     assert told(path)[0].startswith("Undecided: toy (the two indices disagree")
     raw, adj = cells_of(one)
     assert raw.endswith("], contradicted")
-    assert adj == f"{one.metrics['rci3_adj']:+.3f}, assumed null"
+    assert adj == f"{one.result.metrics['rci3_adj']:+.3f}, assumed null"
     lines = warnings([one])
     assert any("not checked whether the answers depend on the image" in line for line in lines)
     assert any(line.endswith("the first is mostly luck (assumed null)") for line in lines)
@@ -271,12 +275,8 @@ def test_a_run_whose_numbers_say_no_level_is_shown_at_95_percent(tmp_path, kind)
     assert (table(load(path)), warnings(load(path))) == before
 
 
-def judged(gate, index=0.2, low=0.1, high=0.3):
-    one = shown("toy", 0.8, 0.64, 0.64, gate=1 if gate["valid"] else 0)
-    analysis = completed(Analysis, {"gate": gate, "grids": {str(n): {"n": n} for n in (2, 3)}})
-    numbers = {f"rci{n}{end}": value for n in (2, 3) for end, value in (("", index), ("_low", low), ("_high", high))}
-    none = dict.fromkeys(numbers) if not gate["valid"] else numbers
-    return Shown(one.name, one.described, {**one.metrics, **none}, analysis)
+def judged(gate, name="toy", adj=None):
+    return shown(name, 0.8, 0.64, 0.64, gate=gate, index=0.2, ends=(-0.1, 0.1), adj=adj)
 
 
 def test_a_marginal_pass_is_marked_beside_the_index():
@@ -291,13 +291,12 @@ def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
     reason = "not shown that it looks (full image 0.6, a wrong image 0.56, 300 docs); null: 1200 would settle it"
     one = judged({"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason})
     assert "not shown that it looks" in table([one])
-    assert f"{one.name}: {reason}" in warnings([one])
+    assert f"{one.label}: {reason}" in warnings([one])
 
 
 def test_an_interval_without_width_is_not_shown_and_says_nothing():
     """As runs of earlier versions have it where no cell was right, or every one: +1.000 [+1.000, +1.000]."""
-    whole = {f"rci{n}_{end}": 1.0 for n in (2, 3) for end in ("low", "high")}
-    one = shown("count", 0.9, 0.0, 0.0, **whole)
+    one = shown("count", 0.9, 0.0, 0.0, ends=(0.0, 0.0))
     assert cells_of(one)[0] == "+1.000"
 
 
@@ -312,10 +311,7 @@ def widths(made):
 @pytest.mark.parametrize("name", ["a", "mosaic_center", "a_benchmark_whose_name_takes_fifty_characters_by_itself"])
 def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
     """Two grids take 150 characters and more; every form has the name, and the index that people should go by, with its interval."""
-    one = judged({"valid": True, "looks": [], "reason": ""})
-    grids = {n: {**grid, "adj": completed(Luck, {"null": "measured"})} for n, grid in one.analysis["grids"].items()}
-    adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
-    one = Shown(f"{name}_rci", one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})
+    one = judged({"valid": True, "looks": [], "reason": ""}, name, {"null": "measured", "estimate": {"value": 0.5, "low": 0.4, "high": 0.6}})
     made = table([one], width)
     assert max(widths(made)) <= width
     assert f"{name}_rci" in made
@@ -330,7 +326,6 @@ def test_docs_left_out_are_told_in_every_form():
 
 
 def test_an_occluded_task_keeps_its_drops_in_every_form():
-    spec = parse("gqa_occlude2")
-    hidden = Shown(spec.name, {**spec.described(), "metric": "acc"}, {"acc": 0.8, "acc_drop2": 0.25, "records": 10})
+    hidden = labelled("gqa_occlude2", {"acc": 0.8, "acc_drop2": 0.25, "records": 10})
     for width in (None, 120, 80):
         assert "0.250" in table([hidden, *RUN], width)

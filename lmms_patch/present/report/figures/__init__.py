@@ -35,7 +35,7 @@ def figures(entries: Sequence[Entry], points: Sequence[Point], folder: Path, tel
 
 def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str], None] = lambda line: None) -> Iterator[canvas.Sketch]:
     """Yield every figure, not drawn yet."""
-    alone = [entry for entry in entries if any(entry.shares(n) for n in entry.grids)]
+    alone = [entry for entry in entries if any(map(entry.whole.shares, entry.grids))]
     if len(alone) > MOST_HEATMAPS:
         tell(f"heatmaps of their own: the first {MOST_HEATMAPS} of {len(alone)} results; all are in the overviews")
     space, time = of_medium(points, False), of_medium(points, True)

@@ -17,13 +17,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lmms_patch import files
 from lmms_patch.present import palette
 from lmms_patch.present.report.data import Figure
 from lmms_patch.present.report.figures.lettering import FONT, SIZE, SMALL, fit, height, width
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import latex, line
+
+T = TypeVar("T")
 
 INK = "#010203"
 """All but black, so that it serves as black in the files."""
@@ -246,6 +249,42 @@ def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said
     """Draw an interval that tells its number; so do its surroundings in an SVG, because the line itself is hard to point at."""
     style = {"color": colour, "linewidth": 1.3, "solid_capstyle": "butt", "zorder": 3, **more}
     tip(where.plot(xs, ys, **style)[0], said, _SPAN)
+
+
+def interval(where: Any, number: Estimate, place: float, look: Mark, said: str, up: bool = False) -> None:
+    """Draw a number that is defined as a mark, with its interval where it has one.
+
+    Args:
+        where: the axes.
+        number: the number.
+        place: of the mark on the other axis.
+        look: of the mark.
+        said: what both tell.
+        up: whether the number stands on the vertical axis.
+    """
+    low, high, value = number.low, number.high, number.value or 0.0
+    if low is not None and high is not None:
+        xs, ys = ([place, place], [low, high]) if up else ([low, high], [place, place])
+        span(where, xs, ys, look.colour, said)
+    mark(where, place if up else value, value if up else place, look, said)
+
+
+def cross(where: Any, x: Estimate, y: Estimate, look: Mark, said: str) -> list[tuple[float, float, float, float]]:
+    """Draw a point with both of its intervals, and return these as lines: left, bottom, right, top."""
+    at = x.value or 0.0, y.value or 0.0
+    lines = [(x.low, at[1], x.high, at[1])] if x.low is not None and x.high is not None else []
+    lines += [(at[0], y.low, at[0], y.high)] if y.low is not None and y.high is not None else []
+    for left, bottom, right, top in lines:
+        span(where, [left, right], [bottom, top], look.colour, said, linewidth=0.9)
+    mark(where, *at, look, said)
+    return lines
+
+
+def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str]]:
+    """Yield items in parts of a bearable size, each with what the names of its files and its title end with; nothing where all are in one part."""
+    count = -(-len(items) // most)
+    for k in range(count):
+        yield items[k * most : (k + 1) * most], *((f"-{k + 1}", f" ({k + 1} of {count})") if count > 1 else ("", ""))
 
 
 def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str]) -> None:

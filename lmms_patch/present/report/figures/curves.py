@@ -16,8 +16,8 @@ from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.figures.scores import scales
 from lmms_patch.present.report.points import counted, listed, once
-from lmms_patch.present.sheets import levels
-from lmms_patch.runs import reading
+from lmms_patch.present.sheets import levels_in
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.stats.resample import Estimate
 
 PANELS = 9
@@ -71,14 +71,14 @@ class _Chart:
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
-    for name in once(entry.kind for entry in entries if entry.asked.curve):
-        groups = scales([entry for entry in entries if entry.kind == name])
+    for name in once(entry.kind.name for entry in entries if entry.kind.curve):
+        groups = scales([entry for entry in entries if entry.kind.name == name])
         for k, (scale, some) in enumerate(groups.items()):
             yield from _of_scores(name, some, scale, f"curve-{name}" + f"-{k + 1}" * (len(groups) > 1))
-    groups = scales([entry for entry in entries if entry.asked.turns])
+    groups = scales([entry for entry in entries if entry.kind.turns])
     for k, (scale, some) in enumerate(groups.items()):
         yield from _of_orders(some, scale, "curve-orders" + f"-{k + 1}" * (len(groups) > 1))
-    for words, some in by_medium((entry for entry in entries if entry.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
+    for words, some in by_medium((entry for entry in entries if entry.kind.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 
 
@@ -86,7 +86,7 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
     """Yield the figure of scores of one kind, over the reduction or the number of frames."""
     kind, curves, sizes = KINDS[name], [], set[int]()
     for entry in entries:
-        known = {int(key.removeprefix(name)): one for key, one in entry.whole.measures.items() if key.startswith(name)}
+        known = {int(n): one for n, one in catalogue.family("{kind}{key}", entry.whole.measures, kind, entry.result.grids).items()}
         sizes |= set(known)
         full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
         same = {_tick(name, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known} if kind.full else {}
@@ -98,7 +98,7 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         "1/k: each block of k × k pixels is averaged, and the image is shown at its own size. "
         "Dashed: the full image of the docs that have a score at this size; full: of all docs. "
         "Detail is shown to be needed where the interval of the drop (in the tables: dashed less solid, paired by doc) lies above 0"
-        f"{'; below 0 for metrics that are better when lower' * any(not one.higher for one in entries)}. "
+        f"{'; below 0 for metrics that are better when lower' * any(not one.result.higher_is_better for one in entries)}. "
         if kind.words.sized
         else ""
     )
@@ -114,15 +114,16 @@ def _of_orders(entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sket
     curves = []
     for entry in entries:
         measures = entry.whole.measures
-        places = {chr(ord("A") + int(name.removeprefix(_AT)) - 1): one for name, one in measures.items() if name.startswith(_AT)}
-        curves.append(Curve(entry, _defined({**{tick: measures[name] for name, tick in _ORDERS.items() if name in measures}, **places})))
-    letters = sorted({tick for curve in curves for tick in curve.numbers} - set(_ORDERS.values()))
+        places = catalogue.family("rotate_at{key}", measures, entry.kind, ())
+        letters = {chr(ord("A") + int(place) - 1): one for place, one in places.items()}
+        curves.append(Curve(entry, _defined({**{tick: measures[name] for name, tick in _ORDERS.items() if name in measures}, **letters})))
+    at = sorted({tick for curve in curves for tick in curve.numbers} - set(_ORDERS.values()))
     rule = (
         "Once: as the doc has its options; mean: over all cyclic orders; every: right in all of them. "
         "Then the score where the gold stands at A, at B, and so on. Chance alone makes these differ; "
         f"a taste for places is shown where p is below {reading.UNEVEN}{_p_of_places(entries)}. "
     )
-    chart = _Chart(curves, [*_ORDERS.values(), *letters], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS))
+    chart = _Chart(curves, [*_ORDERS.values(), *at], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS))
     yield from _sketch(chart, file, "In every order of the options", "the score in every order of the options", rule)
 
 
@@ -131,14 +132,11 @@ def _p_of_places(entries: Sequence[Entry]) -> str:
     models = once(entry.model for entry in entries)
     told = []
     for entry in entries:
-        turned = entry.whole.typed.turned if entry.whole.typed else None
-        placed = turned.placed if turned else None
-        if placed is not None and placed.p is not None:
+        turned = entry.whole.analysis and entry.whole.analysis.turned
+        placed = turned and turned.placed
+        if placed and placed.p is not None:
             told.append(f"{entry.base}{f' with {entry.model}' * (len(models) > 1)} {reading.p_text(placed.p)}")
     return f" ({listed(told, 6)})" if told else ""
-
-
-_AT = "rotate_at"
 
 
 def _tick(name: str, n: int) -> str:
@@ -150,17 +148,17 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     """Yield the figure of indices over the size of the grid."""
     curves, corrected = [], []
     for entry in entries:
-        raw = {n: entry.whole.measures[f"{entry.index}{n}"] for n in entry.grids}
+        raw = {n: entry.whole.measures[f"{entry.kind.index}{n}"] for n in entry.grids}
         adjusted = {n: _corrected(entry, n) for n in raw if raw[n].value is not None}
         is_corrected = bool(adjusted) and None not in adjusted.values()
-        corrected += [entry.id] if is_corrected else []
+        corrected += [entry.label] if is_corrected else []
         chosen = {n: one for n, one in adjusted.items() if one is not None} if is_corrected else raw
         curves.append(Curve(entry, _defined({str(n): one for n, one in chosen.items()})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})
-    index = str(entries[0].index) if len({entry.index for entry in entries}) == 1 else "index"
+    index = str(entries[0].kind.index) if len({entry.kind.index for entry in entries}) == 1 else "index"
     name, other = (reading.name(index, corrected=which) for which in (False, True))
-    luck = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.id not in corrected)
+    luck = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.label not in corrected)
     rule = f"{other[0].upper()}{other[1:]}. " if corrected else ""
     if luck:
         rule = f"{name[0].upper()}{name[1:]}{f' for {listed(luck, 6)}' if corrected else ''}, in which "
@@ -174,8 +172,8 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
 
 def _corrected(entry: Entry, n: int) -> Estimate | None:
     """Return a luck-corrected index with a measured null; None where there is none, or it has no value."""
-    one = entry.whole.measures.get(f"{entry.index}{n}_adj")
-    return one if one is not None and one.value is not None and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED else None
+    one = entry.whole.measures.get(f"{entry.kind.index}{n}_adj")
+    return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
 
 
 def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -201,16 +199,15 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
         return
     models = once(curve.entry.model for curve in chart.curves)
     bases = once(curve.entry.base for curve in chart.curves)
-    level = levels(one for curve in chart.curves for one in curve.numbers.values())
-    caption = f"{rule}{f'Lines: {level} intervals, over docs. ' if level else ''}"
+    caption = rule + levels_in("Lines: {} intervals, over docs. ", (one for curve in chart.curves for one in curve.numbers.values()))
     if not any(name in file for name in ("time", "orders")):
         caption += f"Docs whose {'clip has fewer frames' if 'frames' in file else 'image is too small for a size'} are left out there."
     caption += f" Not drawn, no number may be read: {listed(once(c.entry.base for c in empty), 6)}." if empty else ""
     caption += f" Shown: {PANELS} of {len(bases)} benchmarks." if len(bases) > PANELS else ""
-    caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
+    caption += lettering.of_several(models)
     alt = f"{what[0].upper()}{what[1:]} of {counted(len(chart.curves), 'result')}: {listed(bases, 8)}; numbers are in the tables."
     drawn = [curve for curve in chart.curves if curve.entry.base in chart.bases]
-    yield Sketch(file, title, caption.strip(), alt, "runs", lambda across: _draw(chart, models, across), tuple(c.entry.id for c in drawn))
+    yield Sketch(file, title, caption.strip(), alt, "runs", lambda across: _draw(chart, models, across), tuple(c.entry.label for c in drawn))
 
 
 def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
@@ -269,7 +266,5 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
                 axes, x, value, Mark("", "_", ink), f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}"
             )
         for x, (place, one) in zip(xs, points, strict=True):
-            told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.value(one, chart.signed)} {wording.ends(one, chart.signed)}"
-            if one.low is not None and one.high is not None:
-                canvas.span(axes, [x, x], [one.low, one.high], ink, told.rstrip())
-            canvas.mark(axes, x, one.value or 0.0, Mark("", shape(entry.model), ink, hollow=entry.whole.gate == 0), told.rstrip())
+            told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
+            canvas.interval(axes, one, x, Mark("", shape(entry.model), ink, hollow=entry.whole.gate == 0), told, up=True)

@@ -15,8 +15,8 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, counted, medium_of, once
-from lmms_patch.present.sheets import levels
+from lmms_patch.present.report.points import Point, benchmarks, counted, docs_each, medium_of, once
+from lmms_patch.present.sheets import levels_in
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -82,9 +82,7 @@ def leading(point: Point) -> tuple[Estimate | None, bool]:
 
 def said(estimate: Estimate) -> str:
     """Return an index with its interval and its words, as tables write it."""
-    return " ".join(filter(None, (wording.value(estimate, True), wording.ends(estimate, True)))) + "".join(
-        f", {word}" for word in reading.words(estimate)
-    )
+    return ", ".join([wording.said(estimate, True), *reading.words(estimate)])
 
 
 def words(point: Point) -> tuple[str, ...]:
@@ -208,11 +206,10 @@ def _aloud(medium: Words, n: int) -> str:
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
     rows = order(points)
-    parts = [(models[i : i + MODELS], rows[j : j + ROWS]) for i in range(0, len(models), MODELS) for j in range(0, len(rows), ROWS)]
-    for k, (some, names) in enumerate(parts):
+    blocks = [(some, names) for some, *_ in canvas.parts(models, MODELS) for names, *_ in canvas.parts(rows, ROWS)]
+    for ((some, names),), end, told in canvas.parts(blocks, 1):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
-            end, told = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
             yield _grid_sketch(shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told)
 
 
@@ -250,8 +247,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
     """Return what is drawn, what the lines are, and what the marks and letters mean."""
     leads = [(p, *leading(p)) for p in points]
     known = [estimate for _, estimate, _ in leads if estimate is not None]
-    docs = [estimate.n for estimate in known if estimate.n]
-    size = "" if not docs else f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
+    size = docs_each(estimate.n for estimate in known if estimate.n)
     grids = sorted({p.n for p in points})
     medium = medium_of(points)
     sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
@@ -274,8 +270,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 def interval_text(estimates: Sequence[Estimate]) -> str:
     """Return what the lines are."""
-    level = levels(estimates)
-    return f"Lines: {level} interval, bootstrap over docs." if level else "Published numbers, without intervals."
+    return levels_in("Lines: {} interval, bootstrap over docs.", estimates, "Published numbers, without intervals.")
 
 
 # --- drawing --------------------------------------------------------------------------------------

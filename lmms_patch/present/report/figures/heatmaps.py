@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import Kind
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
-from lmms_patch.present.report.data import Entry
+from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
@@ -54,10 +54,10 @@ class Grid:
 
     n: int
     kind: Kind
-    shares: Sequence[float]
+    shares: Array
     title: str
     whole: str
-    p: Sequence[float] = ()
+    p: Array | tuple[()] = ()
 
     @property
     def tall(self) -> float:
@@ -66,10 +66,10 @@ class Grid:
         return rows / columns
 
 
-def place(i: int, n: int, kind: Kind = KINDS["rci"]) -> str:
+def place(i: int, n: int, kind: Kind) -> str:
     """Return where a cell is, in words: from 1, from the top left; or which segment it is.
 
-    >>> place(2, 3), place(2, 3, KINDS["trci"])
+    >>> place(2, 3, KINDS["rci"]), place(2, 3, KINDS["trci"])
     ('row 1, column 3', 'segment 3')
     """
     columns = kind.shape(n)[1]
@@ -165,11 +165,11 @@ def lay(grids: Sequence[Grid], across: float, most: int, axes_named: bool = True
 
 def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     """Return both shares of each cell at each grid; None where no cell scores. ``papers``: as in ``Sketch``."""
-    known = [(n, shares) for n in entry.grids if (shares := entry.shares(n))]
+    known = [(n, shares) for n in entry.grids if (shares := entry.whole.shares(n))]
     if not known:
         return None
     who = f"{entry.name} with {entry.model}"
-    say, kind = entry.words.say, entry.asked
+    say, kind = entry.words.say, entry.kind
     grids = [one for n, shares in known for one in _pair(n, shares, who, kind)]
     near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
     caption = say("How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. ") + _read(kind)
@@ -179,25 +179,27 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     def draw(across: float) -> Any:
         return lay(grids, across, 4)
 
-    return Sketch(f"cells-{entry.id}", f"Where the score comes from: {who}{near}", caption, _alt(who, known, kind), "runs", draw, (entry.id,), papers)
+    return Sketch(
+        f"cells-{entry.label}", f"Where the score comes from: {who}{near}", caption, _alt(who, known, kind), "runs", draw, (entry.label,), papers
+    )
 
 
-def _pair(n: int, shares: Mapping[str, Any], who: str, kind: Kind) -> Iterator[Grid]:
+def _pair(n: int, shares: Shares, who: str, kind: Kind) -> Iterator[Grid]:
     """Yield both heatmaps of a grid: shares of the score, and shares of best cells where these are known."""
-    spread = wording.p_value(shares.get("p")) or "not tested"
-    docs, size, win = counted(shares["docs"], "doc"), kind.words.size(n), kind.words.say(WIN)
-    yield Grid(n, kind, shares["score"], f"{size}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.get("p_cells") or ())
-    if shares.get("win") is not None:
-        yield Grid(n, kind, shares["win"], f"{size}, {win}\nties split", f"{who}, {win}")
+    spread = wording.p_value(shares.p) or "not tested"
+    docs, size, win = counted(shares.docs, "doc"), kind.words.size(n), kind.words.say(WIN)
+    yield Grid(n, kind, shares.score, f"{size}, {SCORE}\n{docs}; even: {spread}", f"{who}, {SCORE}", shares.p_cells)
+    if shares.win is not None:
+        yield Grid(n, kind, shares.win, f"{size}, {win}\nties split", f"{who}, {win}")
 
 
-def _alt(who: str, grids: Sequence[tuple[int, Mapping[str, Any]]], kind: Kind) -> str:
+def _alt(who: str, grids: Sequence[tuple[int, Shares]], kind: Kind) -> str:
     """Return in words where most of the score comes from, at each grid."""
     parts = []
     for n, shares in grids:
-        most = int(np.argmax(shares["score"]))
-        spread = wording.p_value(shares.get("p")) or "not tested"
-        share, where = wording.percent(shares["score"][most]), place(most, n, kind)
+        most = int(np.argmax(shares.score))
+        spread = wording.p_value(shares.p) or "not tested"
+        share, where = wording.percent(shares.score[most]), place(most, n, kind)
         parts.append(f"{kind.words.size(n, ' by ')}: most of the score, {share} %, in {where}; even spread: {spread}")
     return f"Heatmap of {who}. {'. '.join(parts)}."
 
@@ -209,16 +211,14 @@ def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for kind, n in _grids(entries):
         shown = readable(entries, n, kind)
-        parts = [shown[i : i + PANELS] for i in range(0, len(shown), PANELS)] if len(shown) > 1 else []
-        for k, part in enumerate(parts):
-            end, told = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
+        for part, end, told in canvas.parts(shown, PANELS) if len(shown) > 1 else ():
             yield _overview(part, n, kind, f"{kind.words.parts}{n}-all{end}", told)
 
 
 def _grids(entries: Sequence[Entry]) -> list[tuple[Kind, int]]:
     """Return the grids that some results have, each with one of its kinds: those of images apart from those of clips."""
-    by_shape = {(entry.asked.shape(n), n): entry.asked for entry in reversed(entries) for n in reversed(entry.grids)}
-    return [(by_shape[key], key[1]) for key in once((entry.asked.shape(n), n) for entry in entries for n in entry.grids)]
+    by_shape = {(entry.kind.shape(n), n): entry.kind for entry in reversed(entries) for n in reversed(entry.grids)}
+    return [(by_shape[key], key[1]) for key in once((entry.kind.shape(n), n) for entry in entries for n in entry.grids)]
 
 
 def _section(kind: Kind) -> str:
@@ -226,40 +226,39 @@ def _section(kind: Kind) -> str:
     return "benchmarks_time" if kind.needs_video else "benchmarks"
 
 
-def _overview(entries: Sequence[Entry], n: int, kind: Kind, name: str, part: str) -> Sketch:
+def _overview(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind, name: str, part: str) -> Sketch:
     """Return the small heatmaps of some results at one grid."""
+    entries = [entry for entry, _ in known]
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
 
-    def grid(entry: Entry, room: float) -> Grid:
-        shares = entry.shares(n) or {}
-        title = lettering.fit(entry.name, room, SMALL, 1 if several else 2) + (
-            f"\n{lettering.fit(names[entry.model], room, SMALL, 1)}" if several else ""
-        )
-        return Grid(n, kind, shares["score"], title, f"{entry.name} with {entry.model}", shares.get("p_cells") or ())
+    def grid(entry: Entry, shares: Shares) -> Grid:
+        title = lettering.fit(entry.name, 1.35, SMALL, 1 if several else 2)
+        title += f"\n{lettering.fit(names[entry.model], 1.35, SMALL, 1)}" if several else ""
+        return Grid(n, kind, shares.score, title, f"{entry.name} with {entry.model}", shares.p_cells)
 
     def draw(across: float) -> Any:
-        return lay([grid(entry, 1.35) for entry in entries], across, 4 if across >= TWO else 2, axes_named=False)
+        return lay([grid(*one) for one in known], across, 4 if across >= TWO else 2, axes_named=False)
 
     size = kind.words.size(n)
     caption = f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation, {size}. {_read(kind)} Outlined: Holm-corrected p < {ALPHA}. "
-    caption += f"Without results that the gate refuses, or few scores.{lettering.explained(names) if several else ''}"
+    caption += f"Without results that the gate refuses, or few scores.{lettering.of_several(names)}"
     told = ", ".join(once(entry.name for entry in entries)[:8])
     alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
-    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, _section(kind), draw, tuple(e.id for e in entries))
+    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, _section(kind), draw, tuple(e.label for e in entries))
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for kind, n in _grids(entries):
-        shown = [entry for entry in readable(entries, n, kind) if not entry.asked.every_order]
+        shown = [one for one in readable(entries, n, kind) if not one[0].kind.every_order]
         if len(shown) > 2 and kind.cells(n) <= MOST_BOXES**2:
             yield _boxes(shown, n, kind)
 
 
-def _boxes(entries: Sequence[Entry], n: int, kind: Kind) -> Sketch:
+def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     """Return the drawing of cells over results, at one grid."""
-    values = np.array([(entry.shares(n) or {})["score"] for entry in entries], float)
+    entries, values = [entry for entry, _ in known], np.array([found.score for _, found in known])
     mean = values.mean(axis=0)
     over = counted(len(entries), "result")
     caption = (
@@ -282,7 +281,7 @@ def _boxes(entries: Sequence[Entry], n: int, kind: Kind) -> Sketch:
         alt,
         _section(kind),
         draw,
-        tuple(entry.id for entry in entries),
+        tuple(entry.label for entry in entries),
     )
 
 
@@ -300,7 +299,7 @@ def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, acr
     stacked = across < TWO
     side, left, below, head = 1.5, 0.5, 0.48, lettering.height(2, SMALL) + 0.1
     over = f"mean over {counted(len(entries), 'result')}"
-    grid = Grid(n, kind, [float(one) for one in values.mean(axis=0)], f"{over}, %", over)
+    grid = Grid(n, kind, values.mean(axis=0), f"{over}, %", over)
     high = side * grid.tall
     tall = head + (2.0 if not stacked else 2.0 + high + 0.45 + head) + below + key
     drawing = canvas.new(across, tall)

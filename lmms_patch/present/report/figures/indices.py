@@ -92,10 +92,9 @@ def maps(points: Sequence[Point]) -> Iterator[Sketch]:
     for n in sorted({p.n for p in points}):
         shown = [p for p in points if p.n == n]
         rows = forests.order(shown)
-        parts = [(models[i : i + MAP_MODELS], rows[j : j + ROWS]) for i in range(0, len(models), MAP_MODELS) for j in range(0, len(rows), ROWS)]
-        for k, (some, part) in enumerate(parts):
-            end = (f"-{k + 1}", f" ({k + 1} of {len(parts)})") if len(parts) > 1 else ("", "")
-            yield _map(shown, some, part, n, f"map{n}{end[0]}", end[1])
+        blocks = [(some, names) for some, *_ in canvas.parts(models, MAP_MODELS) for names, *_ in canvas.parts(rows, ROWS)]
+        for ((some, part),), end, told in canvas.parts(blocks, 1):
+            yield _map(shown, some, part, n, f"map{n}{end}", told)
 
 
 def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:

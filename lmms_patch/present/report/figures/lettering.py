@@ -110,6 +110,12 @@ def short(models: Iterable[str]) -> dict[str, str]:
     return out
 
 
+def of_several(models: Iterable[str]) -> str:
+    """Return the sentence that gives the whole names of models that have short ones (``explained``); empty for one model."""
+    names = short(models)
+    return explained(names) if len(names) > 1 else ""
+
+
 def explained(names: Mapping[str, str], shown: Sequence[str] | None = None) -> str:
     """Return the sentence that gives the whole names of shortened ones; empty where none is."""
     pairs = [f"{names[model]} is {line(model)}" for model in (names if shown is None else shown) if names[model] != line(model)]

@@ -15,7 +15,7 @@ from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, once
-from lmms_patch.present.sheets import levels
+from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 
 MOST = 40
@@ -40,8 +40,7 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 def _interval(estimates: Sequence[Estimate]) -> str:
     """Return what the lines of means are."""
-    level = levels(estimates)
-    return f"Lines: {level} interval, benchmarks as independent." if level else "Published numbers, without intervals."
+    return levels_in("Lines: {} interval, benchmarks as independent.", estimates, "Published numbers, without intervals.")
 
 
 def _look(k: int) -> Mark:
@@ -63,10 +62,7 @@ def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed:
     """Draw a mean with its interval; nothing where it is not defined."""
     if estimate.value is None:
         return
-    told = f"{who}: {wording.value(estimate, signed)} {wording.ends(estimate, signed)}".rstrip()
-    if estimate.low is not None and estimate.high is not None:
-        canvas.span(axes, [estimate.low, estimate.high], [place, place], _look(k).colour, told)
-    canvas.mark(axes, estimate.value, place, _look(k), told)
+    canvas.interval(axes, estimate, place, _look(k), f"{who}: {wording.said(estimate, signed)}")
 
 
 def _off(k: int, count: int) -> float:

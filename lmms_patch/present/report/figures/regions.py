@@ -16,7 +16,7 @@ from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.points import counted, listed, once
-from lmms_patch.present.sheets import levels
+from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 
 F1 = (0.2, 0.4, 0.6, 0.8)
@@ -30,7 +30,7 @@ _TICKS = (0, 0.25, 0.5, 0.75, 1)
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield both drawings, of the tasks that show relevant and adversarial boxes."""
-    shown = [entry for entry in entries if entry.magic and entry.magic.get("variant") == "all"]
+    shown = [entry for entry in entries if entry.result.magic and entry.result.magic.variant == "all"]
     if any(_both(entry, mean) for entry in shown for mean in ("micro", "macro")):
         yield _precision_recall(shown)
     if any(_answered(entry, metric) for entry in shown for metric in ANSWERS):
@@ -56,8 +56,8 @@ def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
 
 def _lines(panels: Iterable[Iterable[tuple[Entry, list[Estimate]]]]) -> str:
     """Return what the lines through the points of some panels are, as a sentence; empty where there are none."""
-    level = levels(number for points in panels for _, numbers in points for number in numbers)
-    return f"Lines: {level} intervals, from a bootstrap over images." if level else ""
+    numbers = (number for points in panels for _, known in points for number in known)
+    return levels_in("Lines: {} intervals, from a bootstrap over images.", numbers)
 
 
 # --- precision against recall ---------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
         if (both := _both(entry, "micro")) and both[1].value is not None
     ]
     alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
-    return Sketch("magic-precision-recall", "Which boxes are used", caption, alt, "magic", draw, tuple(entry.id for entry in entries))
+    return Sketch("magic-precision-recall", "Which boxes are used", caption, alt, "magic", draw, tuple(entry.label for entry in entries))
 
 
 def _contours(axes: Any) -> None:
@@ -142,20 +142,13 @@ def _points(
     drawing: Any, axes: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry], names: tuple[str, str]
 ) -> list[str]:
     """Draw each result as a point with both of its intervals, and with its name where there is no legend. Return the names that found no room."""
-    models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
+    models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
     colour, shape = model_looks(models)
     lines: list[labels.Box] = []
     for entry, (x, y) in points:
-        assert x.value is not None
-        assert y.value is not None
-        told = f"{entry.model}, {entry.task}: {names[0]} {_said(x)}, {names[1]} {_said(y)}"
-        spans: list[labels.Box] = [(x.low, y.value, x.high, y.value)] if x.low is not None and x.high is not None else []
-        spans += [(x.value, y.low, x.value, y.high)] if y.low is not None and y.high is not None else []
-        for left, bottom, right, top in spans:
-            canvas.span(axes, [left, right], [bottom, top], colour(entry.model), told, linewidth=0.9)
-        lines += spans
-        look = Mark("", shape(entry.model), colour(entry.model), hollow=tasks.index(entry.task) % 2 == 1)
-        canvas.mark(axes, x.value, y.value, look, told)
+        told = f"{entry.model}, {entry.result.label}: {names[0]} {wording.said(x)}, {names[1]} {wording.said(y)}"
+        look = Mark("", shape(entry.model), colour(entry.model), hollow=tasks.index(entry.result.label) % 2 == 1)
+        lines += canvas.cross(axes, x, y, look, told)
     if not _is_named(entries):
         return []
     short = lettering.short(models)
@@ -163,14 +156,9 @@ def _points(
     return labels.write(drawing, axes, named, [(x, y) for _, _, x, y in named], lines)
 
 
-def _said(estimate: Estimate) -> str:
-    """Return a number with its interval."""
-    return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
-
-
 def _key(entries: Sequence[Entry]) -> list[Mark]:
     """Return the legend: colours and shapes are models; of two tasks the second is hollow."""
-    models, tasks = once(entry.model for entry in entries), once(entry.task for entry in entries)
+    models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
     out = model_marks(models)
     if len(tasks) > 1:
         for filled, some in ((True, tasks[::2]), (False, tasks[1::2])):
@@ -219,4 +207,4 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
-    return Sketch("magic-focus-answers", "Region focus and answers", caption, alt, "magic", draw, tuple(entry.id for entry in entries))
+    return Sketch("magic-focus-answers", "Region focus and answers", caption, alt, "magic", draw, tuple(entry.label for entry in entries))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Words, by_medium
+from lmms_patch.ask.spec import Words, by_medium
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
@@ -14,8 +14,8 @@ from lmms_patch.present.report.figures import canvas, labels, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.heatmaps import model_looks, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import counted, listed, once
-from lmms_patch.present.sheets import levels
+from lmms_patch.present.report.points import counted, docs_each, listed, once
+from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
@@ -35,9 +35,17 @@ def scales(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
         elif full is not None and 50 < full <= 100.01:
             name = "0 to 100"
         else:
-            name = f"{entry.metric} of {entry.base}"
+            name = f"{entry.result.metric} of {entry.base}"
         out.setdefault(name, []).append(entry)
     return out
+
+
+def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, Sequence[Entry], str, str]]:
+    """Yield the results by scale, in parts of a bearable size: scale, results, and what the name of the files and the title end with."""
+    groups = scales(entries)
+    for k, (scale, some) in enumerate(groups.items()):
+        for part, end, told in canvas.parts(some, ROWS):
+            yield scale, part, f"-{k + 1}" * (len(groups) > 1) + end, told
 
 
 def _unit(scale: str) -> str:
@@ -67,9 +75,9 @@ def both(entry: Entry, n: int) -> Both | None:
     """Return FIP and MPP of a result; None where either is not defined. FIP is over the docs that MPP uses, where the run tells it."""
     best = entry.whole.measures.get(f"mpp{n}")
     full: Estimate | None = entry.whole.measures.get("fip")
-    used = entry.whole.analysis.get("grids", {}).get(str(n), {}).get("fip")
-    if full is not None and used is not None and used != full.value:
-        full = Estimate(used, None, None, None, best.n if best else full.n, full.clusters, 0)  # of fewer docs: no interval is known
+    grid = entry.whole.grid(n)
+    if full is not None and grid and grid.fip is not None and grid.fip != full.value:
+        full = Estimate(grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0)  # of fewer docs: no interval is known
     if full is None or best is None or full.value is None or best.value is None:
         return None
     return Both(entry, full, best)
@@ -77,7 +85,7 @@ def both(entry: Entry, n: int) -> Both | None:
 
 def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
-    for words, of_medium in by_medium((entry for entry in entries if entry.index), lambda entry: entry.words):
+    for words, of_medium in by_medium((entry for entry in entries if entry.kind.index), lambda entry: entry.words):
         yield from _of_medium(of_medium, words, "fip-mpp-time" if words.instead else "fip-mpp")
 
 
@@ -104,22 +112,19 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
     )
     several = f" The only benchmark is {bases[0]}." if len(bases) == 1 else several
     unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
-    level = levels(number for one in everything for number in (one.full, one.best))
-    lines = f"Lines: {level} intervals, bootstrap over docs. " if level else ""
+    lines = levels_in("Lines: {} intervals, bootstrap over docs. ", (number for one in everything for number in (one.full, one.best)))
     caption = words.say(
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
     )
     caption += f"{lines}MPP also rises by luck: the best of {'n' if words.instead else 'n²'} tries.{hollow}{rest}{several}{unnamed}"
-    docs = [one.full.n for one in everything]
-    caption += f" {min(docs):,} to {max(docs):,} docs each." if min(docs) < max(docs) else f" {docs[0]:,} docs each."
-    caption += lettering.explained(lettering.short(models)) if len(models) > 1 else ""
+    caption += docs_each(one.full.n for one in everything) + lettering.of_several(models)
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
     alt = words.say("Best cell against whole image: ") + f"{above} of {counted(len(everything), 'point')} above the diagonal."
 
     def draw(across: float) -> Any:
         return _draw_panels(panels, scale, models, words, across)
 
-    return Sketch(name, words.say("Whole image and best cell"), caption, alt, "runs", draw, tuple(once(one.entry.id for one in everything)))
+    return Sketch(name, words.say("Whole image and best cell"), caption, alt, "runs", draw, tuple(once(one.entry.label for one in everything)))
 
 
 def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
@@ -169,9 +174,10 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
         mine = [one for one in rows if one.entry.name == base]
         middle = _middle(mine)
         for one in mine:
-            told = f"{base} with {one.entry.model}, {size}: FIP {_said(one.full)}, MPP {_said(one.best)}"
+            told = f"{base} with {one.entry.model}, {size}: FIP {wording.said(one.full)}, MPP {wording.said(one.best)}"
             told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
-            lines += _cross(axes, one, colour(one.entry.model), shape(one.entry.model), told)
+            look = Mark("", shape(one.entry.model), colour(one.entry.model), hollow=one.entry.whole.gate == 0)
+            lines += canvas.cross(axes, one.full, one.best, look, told)
             if one is not middle:
                 join = [[a.full.value, a.best.value] for a in (one, middle)]
                 axes.plot([join[0][0], join[1][0]], [join[0][1], join[1][1]], color=INK, alpha=0.3, linewidth=0.5, zorder=1)
@@ -195,45 +201,20 @@ def _middle(rows: Sequence[Both]) -> Both:
     return min(rows, key=lambda one: ((one.full.value or 0.0) - x) ** 2 + ((one.best.value or 0.0) - y) ** 2)
 
 
-def _said(estimate: Estimate) -> str:
-    """Return a number with its interval."""
-    return f"{wording.value(estimate)} {wording.ends(estimate)}".rstrip()
-
-
-def _cross(axes: Any, one: Both, colour: str, shape: str, told: str) -> list[labels.Box]:
-    """Draw a point with both intervals, and return these as lines."""
-    x, y = one.full.value, one.best.value
-    assert x is not None
-    assert y is not None
-    out: list[labels.Box] = []
-    if one.full.low is not None and one.full.high is not None:
-        out.append((one.full.low, y, one.full.high, y))
-    if one.best.low is not None and one.best.high is not None:
-        out.append((x, one.best.low, x, one.best.high))
-    for left, bottom, right, top in out:
-        canvas.span(axes, [left, right], [bottom, top], colour, told, linewidth=0.9)
-    canvas.mark(axes, x, y, Mark("", shape, colour, hollow=one.entry.whole.gate == 0), told)
-    return out
-
-
 # --- with and without the image -------------------------------------------------------------------
 
 
 def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
-    tst = {entry.base: entry.whole.measures["tst"] for entry in entries if KINDS[entry.kind].folds and "tst" in entry.whole.measures}
+    tst = {entry.base: entry.whole.measures["tst"] for entry in entries if entry.kind.folds and "tst" in entry.whole.measures}
     full: dict[tuple[str, str], Entry] = {}
     for entry in entries:
-        if KINDS[entry.kind].full:
+        if entry.kind.full:
             full.setdefault((entry.base, entry.model), entry)
     shown = [e for e in full.values() if e.blind is not None or e.tst is not None]
-    alone = [e for e in entries if KINDS[e.kind].folds and e.base not in {f.base for f in shown}]
-    groups = scales([*shown, *alone])
-    for k, (scale, some) in enumerate(groups.items()):
-        parts = [some[i : i + ROWS] for i in range(0, len(some), ROWS)]
-        for j, part in enumerate(parts):
-            end = f"-{k + 1}" * (len(groups) > 1) + f"-{j + 1}" * (len(parts) > 1)
-            yield _without(part, tst, scale, f"without-image{end}", f" ({j + 1} of {len(parts)})" if len(parts) > 1 else "")
+    alone = [e for e in entries if e.kind.folds and e.base not in {f.base for f in shown}]
+    for scale, part, end, told in _parts([*shown, *alone]):
+        yield _without(part, tst, scale, f"without-image{end}", told)
 
 
 _LOOKS = (
@@ -255,28 +236,21 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
         return made.drawing
 
-    level = levels(number for four in known for number in four)
-    lines = f"Lines: {level} intervals, over docs. " if level else ""
+    lines = levels_in("Lines: {} intervals, over docs. ", (number for four in known for number in four))
     caption = (
         "What is scored without looking, beside the full image. TsT: a text-only model, cross-validated on the test set's own questions; blind: the "
         f"model itself without image. {lines}What is scored without the image, above chance, the text gives away."
     )
-    caption += _explained(entries)
+    caption += lettering.of_several(entry.model for entry in entries)
     told = listed(once(e.base for e in entries), 8)
     alt = f"Scores with and without the image of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
-    return Sketch(name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.id for entry in entries))
+    return Sketch(name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.label for entry in entries))
 
 
 def _four(entry: Entry, tst: Estimate | None) -> tuple[Estimate | None, ...]:
     """Return the scores of a result in the order of ``_LOOKS``."""
-    full = None if KINDS[entry.kind].folds else entry.whole.measures["score"]
+    full = None if entry.kind.folds else entry.whole.measures["score"]
     return entry.whole.measures.get("chance"), tst, entry.blind, full
-
-
-def _explained(entries: Sequence[Entry]) -> str:
-    """Return what the models' short names stand for, where there are several."""
-    names = lettering.short(entry.model for entry in entries)
-    return lettering.explained(names) if len(names) > 1 else ""
 
 
 def _draw_rows(entries: Sequence[Entry], known: Sequence[Sequence[Estimate | None]], looks: Sequence[Mark], across: float, axis: str) -> canvas.Rows:
@@ -305,14 +279,12 @@ def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: 
     for look, estimate in zip(looks, numbers, strict=True):
         if estimate is None or estimate.value is None:
             continue
-        told = f"{entry.base} with {entry.model}, {look.label}: {_said(estimate)}"
+        told = f"{entry.base} with {entry.model}, {look.label}: {wording.said(estimate)}"
         if look.shape == "|":
             canvas.span(axes, [estimate.value] * 2, [place - 0.13, place + 0.13], INK, told, linewidth=1.6)
             continue
         at = place + (points.index(look) - (len(points) - 1) / 2) * 0.09
-        if estimate.low is not None and estimate.high is not None:
-            canvas.span(axes, [estimate.low, estimate.high], [at, at], look.colour, told)
-        canvas.mark(axes, estimate.value, at, look, told)
+        canvas.interval(axes, estimate, at, look, told)
 
 
 # --- with docs' own boxes hidden ------------------------------------------------------------------
@@ -326,12 +298,9 @@ _HIDDEN = {
 
 def boxes_hidden(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw how far the score falls with each set of docs' own boxes hidden; one drawing per scale, split where there are many."""
-    groups = scales([entry for entry in entries if KINDS[entry.kind].hides and _HIDDEN.keys() <= entry.whole.measures.keys()])
-    for k, (scale, some) in enumerate(groups.items()):
-        parts = [some[i : i + ROWS] for i in range(0, len(some), ROWS)]
-        for j, part in enumerate(parts):
-            end = f"-{k + 1}" * (len(groups) > 1) + f"-{j + 1}" * (len(parts) > 1)
-            yield _boxes_hidden(part, scale, f"boxes-hidden{end}", f" ({j + 1} of {len(parts)})" if len(parts) > 1 else "")
+    hiding = [entry for entry in entries if entry.kind.hides and _HIDDEN.keys() <= entry.whole.measures.keys()]
+    for scale, part, end, told in _parts(hiding):
+        yield _boxes_hidden(part, scale, f"boxes-hidden{end}", told)
 
 
 def _boxes_hidden(entries: Sequence[Entry], scale: str, name: str, part: str) -> Sketch:
@@ -343,12 +312,12 @@ def _boxes_hidden(entries: Sequence[Entry], scale: str, name: str, part: str) ->
         made.axes[0].axvline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
         return made.drawing
 
-    level = levels(number for drops in known for number in drops)
+    lines = levels_in("Lines: {} intervals, over docs. ", (number for drops in known for number in drops))
     caption = (
         "How far the score falls with all relevant, or all adversarial, boxes of each doc hidden, each over the docs that have such boxes. "
-        f"{f'Lines: {level} intervals, over docs. ' if level else ''}Where the evidence is used, the relevant boxes cost more."
+        f"{lines}Where the evidence is used, the relevant boxes cost more.{lettering.of_several(entry.model for entry in entries)}"
     )
     told = listed(once(e.base for e in entries), 8)
     alt = f"Drops with boxes hidden of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
-    ids = tuple(entry.id for entry in entries)
-    return Sketch(name, f"Relevant and adversarial boxes hidden{part}", f"{caption}{_explained(entries)}", alt, "runs", draw, ids)
+    ids = tuple(entry.label for entry in entries)
+    return Sketch(name, f"Relevant and adversarial boxes hidden{part}", caption, alt, "runs", draw, ids)

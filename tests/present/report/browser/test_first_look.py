@@ -134,7 +134,7 @@ def test_a_finding_leads_to_the_details_of_its_result(open_page, made):
 def test_an_address_opens_what_is_folded(open_page, made):
     """The heat map of the last result lies in its details, which lie in the folded details of all."""
     page = at(open_page, made)
-    last = made[2].entries[-1].id
+    last = made[2].entries[-1].label
     page.goto(f"{made[1].as_uri()}#{last}-c1")
     page.locator(f"#{last}-c1").wait_for()
     assert page.locator(f"#{last}-c1").is_visible()

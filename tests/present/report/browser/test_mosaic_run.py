@@ -64,7 +64,7 @@ def report(browser, indexed, tmp_path_factory):
 
 def test_it_has_both_models_all_families_and_the_images(report):
     file, found = report
-    assert {(one.model, one.base, one.kind) for one in found.entries} == {
+    assert {(one.model, one.base, one.kind.name) for one in found.entries} == {
         (model, f"mosaic_{family}", kind) for model in ("mosaic_vlm", "other-model") for family in FAMILIES for kind in ("rci", "blind")
     }
     assert len(found.examples) > 10
