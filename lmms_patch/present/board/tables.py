@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Kind
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
@@ -15,9 +15,8 @@ from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
-from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.index import band, span
 from lmms_patch.text import clean, harmless, markdown
 
@@ -125,15 +124,19 @@ def _on_reading(group: Group) -> list[str]:
 
 def group_sheet(group: Group, several: bool) -> Sheet:
     """Return the table of a group."""
-    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
+    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group)
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
     return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
 
 
-_DROPS = (*(f"drop_{key}" for key in REGIONS), EXTRA)
-"""The numbers of a task that hides docs' own boxes."""
+_OF_ALL, _OF_INDEX = ("fip", "chance", "ceiling"), ("mpp{key}", "gap{key}")
+"""Rows of the catalogue that are not of one kind, and those that each table of an index has a column for."""
+_SAME = {"{kind}{key}": "score", "rotate_every": "score", "drop{key}": "drop", "rotate_lost": "drop"}
+"""Rows of the catalogue that share a column of ``leaderboard.csv``: a kind's own score, and what it lost against the full image."""
+FIP = Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs.")
+CHANCE = Column("chance", "Chance", help="What the best uninformed answer scores.")
 _LAST = (
     Column("docs", "Docs"),
     Column("runs", "Runs", help="How many runs there are; the newest counts."),
@@ -157,7 +160,7 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
             index=group.headline == "adj",
         ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
-        Column("fip", "FIP", help=say("The native metric on full images, on its own scale, over all docs.")),
+        dataclasses.replace(FIP, help=say(FIP.help)),
         *(
             [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
             if out
@@ -165,7 +168,8 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         ),
         Column("mpp", "MPP", help=say("The native metric on each doc's best cell, on its own scale.")),
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
-        Column("chance", "Chance", help="What the best uninformed answer scores."),
+        *of_numbers(group).values(),
+        CHANCE,
         Column("gate", "Gate", help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.")),
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
@@ -184,44 +188,36 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
     )
 
 
-def _other_columns(kind: str) -> tuple[Column, ...]:
-    """Return the columns of a kind without an index: its scores."""
-    score = {
-        "tst": (
+def _other_columns(group: Group) -> tuple[Column, ...]:
+    """Return the columns of a kind without an index: its numbers."""
+    kind, own = KINDS[group.kind], list(of_numbers(group).values())
+    if kind.folds:
+        own = [
             Column("diagnostic", "Diagnostic"),
             Column("tst", "Text-only score", help="Held-out score of a text-only model, on the metric's own scale."),
             Column("tst_over_chance", "Over chance", signed=True, help="The same less chance."),
             Column("tst_above", "Over the majority", signed=True, help="The same less the frequency baseline, paired."),
-        ),
-        "occlude": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."),
-        ),
-        "lowres": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            Column("score", "Score", help="The native metric on images with less detail, on its own scale."),
-            Column(
-                "drop",
-                "Drop",
-                signed=True,
-                help="The score on full images less that with less detail, over the docs whose image is large enough, paired by doc.",
-            ),
-        ),
-        "rotate": (
-            Column("fip", "FIP", help="The native metric on full images, asked once, over all docs."),
-            Column("score", "Every order", help="The native metric of each doc's worst order: right only where every order of the options is."),
-            Column("drop", "Drop", signed=True, help="Asked once less every order, over the docs that were asked in every order, paired by doc."),
-        ),
-        "hidden": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            *(
-                Column(f"drop_{key}", f"Drop, {key}", signed=True, help=f"FIP less the score with the {key} boxes hidden, paired by doc.")
-                for key in REGIONS
-            ),
-            Column(EXTRA, "Extra drop", signed=True, help="The drop of the relevant boxes less that of the adversarial ones, over docs with both."),
-        ),
-    }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
-    return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+        ]
+    if kind.full:
+        own.insert(0, FIP)
+    if group.kind == "occlude":
+        own.append(Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."))
+    return (Column("model", "Model"), *own, CHANCE, Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+
+
+def of_numbers(group: Group) -> dict[str, Column]:
+    """Return the columns of the numbers of a group's own kind, by the numbers' names: those that the catalogue says are shown, and some entry has.
+
+    An index is not among them: its words are those of its grid (``BoardResult.noted``).
+    """
+    kind, out = group.entries[0].result.asked, {}
+    for name, (number, key) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
+        known = number.words or number.name in (*_OF_ALL, *(_OF_INDEX if kind.index else ()))
+        known = known or (name == "score" and (kind.full or kind.curve or kind.folds or group.kind == "magic"))
+        if number.measured and not known and any(name in entry.result.numbers for entry in group.entries):
+            same = _SAME.get(number.name) if key is None or isinstance(key, int) else None
+            out[name] = Column(same or name, number.called(kind, key), signed=number.signed, help=f"{number.help[0].upper()}{number.help[1:]}.")
+    return out
 
 
 def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
@@ -263,12 +259,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
         row["score"] = entry.score
-    if group.kind == "lowres":
-        row["drop"] = entry.number(f"drop{entry.grid}")
-    if group.kind == "rotate":
-        row["drop"] = entry.number("rotate_lost")
-    if group.kind == "hidden":
-        row |= {name: entry.number(name) for name in _DROPS}
+    row |= {column.key: result.numbers.get(name) for name, column in of_numbers(group).items()}
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row
@@ -300,10 +291,11 @@ def flat_sheet(board: Board) -> Sheet:
             rows.append(_row(entry, place, "", group))
         for entry, reason in group.unranked:
             rows.append(_row(entry, None, reason, group))
-    words += "".join(f" {name}" for name in _DROPS if any(name in row for row in rows))
+    known = {*words.split()}
+    words += "".join(f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known)
     words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
-    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
+    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named)
 
 
 # --- means ----------------------------------------------------------------------------------------
