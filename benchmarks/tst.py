@@ -41,7 +41,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import apart, parse
 from lmms_patch.present import text_only
+from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.typed import convert
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import tree_diagnostic
@@ -418,7 +420,7 @@ def claims(sets: Sets) -> list[str]:
             null = {"shuffled": to_json(shuffled_null(RfDiagnostic(settings), items, rewards, kept, found[kept.name], k=5, fold_seed=SEEDS[0]))}
         details = details_of(items, found, kept.name, unusable=why, **null)
         print(f"{name}: before: {early.accuracy:.3f} against {np.nanmean(early.baseline):.3f}, p = {p:.4f}")
-        for sentence in text_only.notes(details):
+        for sentence in text_only.notes(convert(details, TstDetails)):
             print(f"    {sentence}")
     return judged_prunings()
 

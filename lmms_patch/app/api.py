@@ -119,7 +119,7 @@ class Run:
     Attributes:
         taken: its results file, and how many others the folder holds.
         shown: tasks that show the image in some way, as the table has them.
-        tested: text-only cross-validations; ``details["tst_details"]`` has their numbers.
+        tested: text-only cross-validations; ``tst`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
         findings: what to know first, at most five sentences (``present.findings``).
     """
@@ -278,8 +278,8 @@ def show(folder: str | Path) -> Run:
     for result in results:
         audit.check(result, intervals=False)
     shown = tables.load(path)
-    tested = [result for result in results if result.details.get("tst_details")]
-    magic = [result for result in results if result.details.get("magic")]
+    tested = [result for result in results if result.tst]
+    magic = [result for result in results if result.magic]
     if not shown and not tested and not magic:
         asked = ", ".join(result.task for result in results)
         none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"

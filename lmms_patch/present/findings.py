@@ -30,13 +30,13 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
+from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import EXTRA, Analysis, Grid
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.gate import Gate
@@ -71,7 +71,7 @@ class Case:
         analysis: what they are made of; None for a kind without one.
         size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
-        tst: ``tst_details`` (docs/records.md); empty where there is none, or only its numbers are known.
+        tst: what a text-only cross-validation found; None of other tasks, or where only the numbers are known.
         subtitled: whether every part of a clip was asked with the subtitles of the whole clip.
         level: at which the interval of an index is read (``_held_together``); intervals are shown at their own.
     """
@@ -86,7 +86,7 @@ class Case:
     analysis: Analysis | None = None
     size: int | None = None
     higher: bool = True
-    tst: Mapping[str, Any] = field(default_factory=dict)
+    tst: TstDetails | None = None
     subtitled: bool = False
     level: float = LEVEL
 
@@ -135,7 +135,7 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         result.analysis,
         size if isinstance(size, int) else None,
         result.higher_is_better,
-        result.details.get("tst_details") or {},
+        result.tst,
         bool(result.described.get("subtitles")),
     )
 
@@ -488,7 +488,8 @@ class _Teller:
         if rule == "without":
             return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._beside(case)])
         if rule in ("learned", "copied"):
-            return ", ".join(filter(None, [self._ends(measures["tst"]), case.tst and text_only.without_copies(case.tst), *self._constant(case)]))
+            without = text_only.without_copies(case.tst) if case.tst else ""
+            return ", ".join(filter(None, [self._ends(measures["tst"]), without, *self._constant(case)]))
         if rule == "withheld":
             return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
         if rule == "contradicted":

@@ -1,17 +1,19 @@
 """What a text-only cross-validation says, in sentences: terminal, page and findings say the same. Pure.
 
-Everything is read from ``tst_details`` (docs/records.md), of which files of earlier versions lack some keys.
+Files of earlier versions lack some numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from lmms_patch.present.sheets import Column, number, shown
-from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.runs.details import TstDetails
+from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED, Grouped
+from lmms_patch.runs.typed import known
+from lmms_patch.stats.resample import Estimate
 
 State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
@@ -30,44 +32,44 @@ class Verdict:
     sentence: str
 
 
-def verdict(details: Mapping[str, Any]) -> Verdict:
+def verdict(found: TstDetails) -> Verdict:
     """Return what the headline of a cross-validation says.
 
     A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval and p. The constant answer
     knows the test set, so nothing is called worse than it. Where shuffled golds were asked (``tst.null``), they take its place.
     """
-    head, null = details["by_grouping"][details["headline"]], details.get("shuffled")
-    accuracy, above, chance, p = head["accuracy"], head["above"], details.get("chance"), head["p"]
-    constant = "the most frequent answer of each category" if len(details.get("categories") or ()) > 1 else "the constant answer"
-    if above["low"] is None or p is None:
+    head, null = found.by_grouping[found.headline], known(found.shuffled)
+    constant = "the most frequent answer of each category" if len(found.categories) > 1 else "the constant answer"
+    if head.above.low is None or head.p is None:
         return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
-    gets = f"{shown(estimate(accuracy))} where a guess gets {number(chance)} and {constant} {number(head['majority'])}"
-    if head.get("withheld"):
-        return Verdict("withheld", f"the verdict is withheld ({gets}): {REVERSED[head['withheld']]}, which is no shortcut of the language")
-    if chance is not None and accuracy["low"] is not None and accuracy["low"] <= chance:
+    gets = f"{shown(head.accuracy)} where a guess gets {number(found.chance)} and {constant} {number(head.majority)}"
+    if head.withheld:
+        return Verdict("withheld", f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language")
+    if found.chance is not None and head.accuracy.low is not None and head.accuracy.low <= found.chance:
         return Verdict("not learned", f"no text shortcut: {gets}")
-    beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
+    beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA
     if null:
-        gets += f"; golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
-    alone = without_copies(details)
+        gets += f"; golds shuffled within the categories get {_span(null.shuffled)} (p = {null.p:.3f})"
+    alone = without_copies(found)
     only = f"only where a copy of the question is among the training docs ({alone})"
-    if beyond and alone and "source" not in details["by_grouping"]:
+    if beyond and alone and "source" not in found.by_grouping:
         return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
     if beyond:
         return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if alone else ''}")
     return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
 
 
-def without_copies(details: Mapping[str, Any]) -> str:
+def without_copies(found: TstDetails) -> str:
     """Return what is scored without copies in the training folds, where a gain needs them; empty where it does not, or that is not known."""
-    texts, together = details.get("texts") or {}, _together(details)
-    lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
-    return f"{number(together['accuracy']['value'])} without copies" if lost and (texts.get("repeated") or texts.get("near")) else ""
+    texts, together = known(found.texts), _together(found)
+    if texts is None or together is None or found.headline not in APART or not (texts.repeated or known(texts.near)):
+        return ""
+    return f"{number(together.accuracy.value)} without copies" if together.above.low is not None and together.above.low <= 0 else ""
 
 
-def _together(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _together(found: TstDetails) -> Grouped | None:
     """Return the numbers of folds that keep copies together; None where there are none."""
-    return next((details["by_grouping"][name] for name in ("joined", "text") if name in details["by_grouping"]), None)
+    return next((found.by_grouping[name] for name in ("joined", "text") if name in found.by_grouping), None)
 
 
 def _span(values: Sequence[float]) -> str:
@@ -75,71 +77,60 @@ def _span(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def copies(details: Mapping[str, Any]) -> list[str]:
+def copies(found: TstDetails) -> list[str]:
     """Return what copies and near copies do to the numbers, one sentence each; empty where there are none."""
-    texts, by_grouping, headline = details.get("texts") or {}, details["by_grouping"], details["headline"]
-    if not texts.get("repeated") and not texts.get("near"):
+    texts, by_grouping = known(found.texts), found.by_grouping
+    near = known(texts.near) if texts else None
+    if texts is None or not (texts.repeated or near):
         return []
-    together = _together(details)
-    apart = next((name for name in (headline, *APART) if name in APART and name in by_grouping), None)
-    classes: Mapping[str, Any] = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
-    docs = sum(one["docs"] for one in classes.values()) or by_grouping[headline]["accuracy"]["n"]
-    twice, near = texts["repeated"], texts.get("near")
-    told = [f"{_percent(twice, docs)} of the questions stand more than once ({texts['different']} different texts)"] if twice else []
-    told += [f"{_percent(texts['conflicting'], docs)} with different answers"] if texts["conflicting"] else []
+    together = _together(found)
+    apart = next((name for name in (found.headline, *APART) if name in APART and name in by_grouping), None)
+    classes = next((grouped.copies for grouped in by_grouping.values() if grouped.copies), {})
+    docs = sum(copied.docs for copied in classes.values()) or by_grouping[found.headline].accuracy.n
+    told = [f"{_percent(texts.repeated, docs)} of the questions stand more than once ({texts.different} different texts)"] if texts.repeated else []
+    told += [f"{_percent(texts.conflicting, docs)} with different answers"] if texts.conflicting else []
     told += [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"] if near else []
-    first = ", ".join(told)
-    first += f"; without copies of a question in the training folds: {number(together['accuracy']['value'])}" if together else ""
-    out = [first]
-    if apart is None or not by_grouping[apart].get("copies"):
+    out = [", ".join(told) + (f"; without copies of a question in the training folds: {number(together.accuracy.value)}" if together else "")]
+    if apart is None or not (parted := by_grouping[apart]).copies:
         return out
-    found = by_grouping[apart]
     by_class = [
-        f"{name} {number(one['accuracy'])} ({one['docs']} docs, constant answer {number(one['majority'])})"
-        for name, one in found["copies"].items()
-        if one["docs"]
+        f"{name} {number(copied.accuracy)} ({copied.docs} docs, constant answer {number(copied.majority)})"
+        for name, copied in parted.copies.items()
+        if copied.docs
     ]
     out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(by_class)}")
-    if apart != headline:
-        out += _of_folds_that_part_copies(apart, found)
-    return out
+    return out + ([] if apart == found.headline else _of_folds_that_part_copies(FOLDS[apart], parted))
 
 
-def _of_folds_that_part_copies(name: str, found: Mapping[str, Any]) -> list[str]:
+def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
     """Return what folds that part copies say where the headline keeps copies together."""
-    above, agreeing = found["above"], (found["copies"].get("agreeing") or {}).get("above")
-    if found.get("withheld"):
-        return [f"{FOLDS[name]} are {said(above)} above the constant answer, which is no finding: {REVERSED[found['withheld']]}"]
-    if above["low"] is not None and above["low"] > 0 and agreeing and agreeing["low"] is not None and agreeing["low"] > 0:
-        return [
-            f"{FOLDS[name]} are {said(above)} above the constant answer, and docs whose copies agree carry it: "
-            "a prior of the repeated questions, which folds that keep copies together cannot see"
-        ]
+    beyond = f"{folds} are {said(parted.above)} above the constant answer"
+    if parted.withheld:
+        return [f"{beyond}, which is no finding: {REVERSED[parted.withheld]}"]
+    agreeing = parted.copies.get("agreeing") if parted.copies else None
+    if agreeing and all(above.low is not None and above.low > 0 for above in (parted.above, agreeing.above)):
+        why = "a prior of the repeated questions, which folds that keep copies together cannot see"
+        return [f"{beyond}, and docs whose copies agree carry it: {why}"]
     return []
 
 
-def said(difference: Mapping[str, Any]) -> str:
+def said(difference: Estimate) -> str:
     """Return a difference with its interval, in a sentence."""
-    return shown(estimate(difference), Column("", "", signed=True))
+    return shown(difference, Column("", "", signed=True))
 
 
-def notes(details: Mapping[str, Any]) -> list[str]:
+def notes(found: TstDetails) -> list[str]:
     """Return what the numbers mean, one sentence each, without the name of the task."""
-    out = [verdict(details).sentence]
-    out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (details.get("unusable") or {}).items()]
-    leak = details.get("leakage")
-    if leak is not None and leak["low"] is not None and (leak["low"] > 0 or leak["high"] < 0):
+    out = [verdict(found).sentence]
+    out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (known(found.unusable) or {}).items()]
+    leak = found.leakage
+    if leak is not None and leak.low is not None and leak.high is not None and (leak.low > 0 or leak.high < 0):
         out.append(
             f"random folds score {said(leak)} against source-grouped ones: "
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
-    return out + copies(details)
+    return out + copies(found)
 
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / max(1, whole):.0f} %"
-
-
-def estimate(given: Mapping[str, Any], value: str = "value") -> Estimate:
-    """Return an estimate of the results file, as far as tables and sentences show it."""
-    return Estimate(given[value], None, given["low"], given["high"], 0, 0, 0, given.get("level", LEVEL))

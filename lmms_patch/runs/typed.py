@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import OptionError, RecordError, shown
@@ -87,6 +88,11 @@ def read_as(value: Any, kind: type[T], where: str = "") -> T:
         return convert(value, kind)
     except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
         raise RecordError(fault(value, kind, where)) from None
+
+
+def known(value: T | UnsetType) -> T | None:
+    """Return a value of a file; None where the file lacks its key."""
+    return None if value is UNSET else value
 
 
 def convert(value: Any, kind: type[T]) -> T:

@@ -64,7 +64,7 @@ def test_one_path_is_a_path(run, tmp_path, kind):
     if kind is str:  # a report takes seconds, and other tests write theirs of paths
         made = api.report(str(run.parent), str(tmp_path / "report"), from_csv=str(published(tmp_path)))
         assert (tmp_path / "report" / "index.html").is_file()
-        assert [entry.task for entry in made.entries] == ["toy_rci2"]
+        assert [entry.result.task for entry in made.entries] == ["toy_rci2"]
     board = api.leaderboard(kind(run), kind(tmp_path / "board"), over="toy", ignore="limit")
     assert len(board.board.models) == 1
 

@@ -31,7 +31,7 @@ def _completed(hint: Any, value: Any) -> Any:
         return value if value is None else _completed(get_args(hint)[0], value)
     if dataclasses.is_dataclass(hint):
         return completed(hint, value)
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and get_args(hint):
         return {str(key): _completed(get_args(hint)[1], inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)) and get_args(hint):
         return [_completed(get_args(hint)[0], inner) for inner in value]

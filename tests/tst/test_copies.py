@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.present import text_only
+from lmms_patch.runs.details import TstDetails
+from lmms_patch.runs.typed import convert
 from lmms_patch.tst.copies import Copies, gold_of, normal, text_of
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.folds import grouping, headline
@@ -267,7 +269,8 @@ def test_balanced_copies_are_no_shortcut():
 def notes_of(items, *names, headline, seeds=(0, 1)):
     found = {name: cross_validate(items, name, seeds=seeds, settings=ModelSettings("boosting", 40, beside=False)) for name in names}
     details = details_of(items, found, headline)
-    return text_only.verdict(details), text_only.copies(details)
+    told = convert(details, TstDetails)
+    return text_only.verdict(told), text_only.copies(told)
 
 
 def test_captions_on_two_images_of_many_captions_are_withheld():

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from msgspec import UNSET
 
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets, text_only
 from lmms_patch.present.sheets import Cell, Column, number
+from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import Result
-from lmms_patch.stats.resample import LEVEL
+from lmms_patch.runs.typed import known
+from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.text import clean, line
 
-_NEEDED = {
-    "": ("diagnostic", "folds", "unusable", "leakage", "zero_shot", "delta", "texts", "categories", "importance", "causes"),
-    "texts": ("different", "repeated", "conflicting"),
-    "categories": ("docs", "chance", "majority", "accuracy", "low", "high", "s"),
-    "importance": ("kind", "feature", "gain", "permutation"),
-    "causes": ("words", "category", "rank", "docs", "s_minus_chance", "gold", "gold_share", "mean", "sd", "cv"),
-    "by_grouping": ("accuracy", "majority", "above", "sd", "p"),
-}
-"""What the tables take of ``tst_details``, and of each row in its lists and objects; other readers need less."""
+_NEEDED = ("diagnostic", "folds", "unusable", "texts", "importance", "causes")
+"""What the tables take of ``tst_details`` that other readers do without."""
 CELL = 40
 """The most characters of a text that a cell of these tables shows; longer texts are cut."""
 _FOLDS = {"source": "by source", "none": "random", "text": "by text", "joined": "by source and text"}
@@ -44,57 +40,52 @@ def _title(rows: Iterable[Iterable[Cell]]) -> str:
     return f"TsT [{sheets.levels(cell for row in rows for cell in row) or f'{100 * LEVEL:g} %'}]"
 
 
-def _told(result: Result) -> Mapping[str, Any]:
+def _told(result: Result) -> TstDetails:
     """Return what a text-only cross-validation found.
 
     Raises:
         RecordError: it lacks what the tables need.
     """
-    details: Mapping[str, Any] = result.details["tst_details"]
-    parts = [("tst_details", details, _NEEDED[""])]
-    for name, keys in _NEEDED.items():
-        inner = details.get(name) or ()
-        rows = [inner] if name == "texts" and inner else inner.values() if isinstance(inner, Mapping) else inner
-        parts += [(f"tst_details.{name}", row, keys) for row in rows if name]
-    for where, part, keys in parts:
-        if missing := [key for key in keys if key not in part]:
-            raise RecordError(f"{result.task}: {where} has no {missing[0]!r}; the results file was changed or written by another program")
-    return details
+    found = result.tst
+    missing = _NEEDED if found is None else [name for name in _NEEDED if getattr(found, name) is UNSET]
+    if found is None or missing:
+        raise RecordError(f"{result.task}: tst_details has no {missing[0]!r}; the results file was changed or written by another program")
+    return found
 
 
 def _row(result: Result) -> list[Cell]:
     """Return the row of a text-only cross-validation."""
-    details = _told(result)
-    head = details["by_grouping"][details["headline"]]
-    others = (details["by_grouping"].get(name) for name in ("none", "text"))
+    found = _told(result)
+    head, others = found.by_grouping[found.headline], (found.by_grouping.get(name) for name in ("none", "text"))
     return [
         result.task,
-        str(result.metric),
-        details["diagnostic"],
-        head["accuracy"]["n"],
-        f"{details['folds']} {_FOLDS[details['headline']]}",
-        number(details["chance"]),
-        number(head["majority"]),
-        text_only.estimate(head["accuracy"]),
-        head["sd"],
-        None if head["p"] is None else f"{head['p']:.4f}",
-        *(None if one is None else number(one["accuracy"]["value"]) for one in others),
-        *(None if details[name] is None else number(details[name]["value"], signed=name == "delta") for name in ("zero_shot", "delta")),
+        result.metric,
+        known(found.diagnostic),
+        head.accuracy.n,
+        f"{known(found.folds)} {_FOLDS[found.headline]}",
+        number(found.chance),
+        number(head.majority),
+        head.accuracy,
+        head.sd,
+        None if head.p is None else f"{head.p:.4f}",
+        *(None if grouped is None else number(grouped.accuracy.value) for grouped in others),
+        found.zero_shot and number(found.zero_shot.value),
+        found.delta and number(found.delta.value, signed=True),
     ]
 
 
 def categories(result: Result, most: int = 40) -> str:
     """Return one row per category of a task, those with the most docs where there are many; empty where there is but one."""
-    known = _told(result)["categories"]
-    if not known:
+    found = _told(result).categories
+    if not found:
         return ""
-    largest = sorted(known, key=lambda name: -known[name]["docs"])[:most]
-    rows = [
-        [clean(name, CELL), c["docs"], number(c["chance"]), number(c["majority"]), text_only.estimate(c, "accuracy"), number(c["s"])]
-        for name, c in known.items()
-        if name in largest
-    ]
-    more = len(known) - len(largest)
+    largest = sorted(found, key=lambda name: -found[name].docs)[:most]
+    rows: list[list[Cell]] = []
+    for name, c in found.items():
+        if name in largest:
+            score = Estimate(c.accuracy, None, c.low, c.high, c.docs, c.docs, 0)
+            rows.append([clean(name, CELL), c.docs, number(c.chance), number(c.majority), score, number(c.s)])
+    more = len(found) - len(largest)
     made = sheets.table([f"{result.task}, category", "docs", "chance", "majority", _title(rows), "s(x)"], rows).to_text()
     return made + (f"\nand {more} smaller categories" if more else "")
 
@@ -102,22 +93,22 @@ def categories(result: Result, most: int = 40) -> str:
 def importances(result: Result, most: int = 12) -> str:
     """Return which features the diagnostic leans on, the most important first; empty for a diagnostic without features."""
     kinds: dict[str, list[list[Cell]]] = {}
-    for row in _told(result)["importance"]:
-        kinds.setdefault(row["kind"], []).append([row["kind"], row["feature"], number(row["gain"]), row["permutation"]])
+    for row in known(_told(result).importance) or ():
+        kinds.setdefault(row.kind, []).append([row.kind, row.feature, number(row.gain), row.permutation])
     heads: list[str | Column] = [f"{result.task}, features of", "feature", "share of gain", Column("", "score lost when shuffled", signed=True)]
     return sheets.table(heads, [row for rows in kinds.values() for row in rows[:most]]).to_text() if kinds else ""
 
 
 def causes(result: Result, most: int = 15) -> str:
     """Return what the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
-    known = _told(result)["causes"]
+    found = known(_told(result).causes) or ()
     heads: list[str | Column] = [f"{result.task}: words", "category", "rank", "docs", Column("", "s(x) above chance", signed=True)]
     heads += ["most frequent gold", "its share", "mean", "SD", "CV"]
     rows: list[list[Cell]] = []
-    for row in (row for i, row in enumerate(known) if i < most or i >= len(known) - 5):
-        spread = (None if row[name] is None else f"{row[name]:.4g}" for name in ("mean", "sd", "cv"))
-        golds = [clean(row["gold"], CELL), number(row["gold_share"]), *spread]
-        rows.append([clean(row["words"], CELL), clean(row["category"], CELL), row["rank"], row["docs"], row["s_minus_chance"], *golds])
+    for cause in (cause for i, cause in enumerate(found) if i < most or i >= len(found) - 5):
+        spread = (None if value is None else f"{value:.4g}" for value in (cause.mean, cause.sd, cause.cv))
+        golds = [clean(cause.gold, CELL), number(cause.gold_share), *spread]
+        rows.append([clean(cause.words, CELL), clean(cause.category, CELL), cause.rank, cause.docs, cause.s_minus_chance, *golds])
     return sheets.table(heads, rows).to_text()
 
 
