@@ -150,8 +150,8 @@ def _details(result: runs.Result) -> BoardDetails:
     """Return the diagnostic and the folds of a text-only cross-validation, or the data of a MAGIC task."""
     if magic := result.details.get("magic"):
         return BoardDetails(dataset=str(magic.get("dataset") or ""))
-    stress = result.details.get("tst_details")
-    return BoardDetails(diagnostic=str(stress.get("diagnostic") or ""), grouping=str(stress["headline"])) if stress else BoardDetails()
+    tst = result.tst
+    return BoardDetails() if tst is None else BoardDetails(diagnostic=tst.diagnostic or "", grouping=tst.headline)
 
 
 def _dataset(config: Mapping[str, Any]) -> BoardDataset:
