@@ -14,7 +14,7 @@ _TYPES = {
     "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",
     "gate-config": "gate.rules.File",
-    "leaderboard": "present.formats.Leaderboard",
+    "leaderboard": "present.board.memory.Leaderboard",
     "magic-build": "magic.formats.MagicBuild",
     "magic-check": "magic.formats.MagicCheck",
     "magic-details": "runs.details.MagicDetails",

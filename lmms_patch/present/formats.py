@@ -1,128 +1,18 @@
-"""The types of the files of a board and of a report, and of what ``lmms-patch magic show --json`` writes."""
+"""The types of the file of a report, and of what ``lmms-patch magic show --json`` writes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.runs.details import JudgedBounds
-from lmms_patch.runs.typed import Digest
-from lmms_patch.stats.bounds import Count, Number, Parts, Some, one_of
+from lmms_patch.stats.bounds import Count, Number, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
 KindName = Annotated[str, one_of(KINDS)]
 Variant = Literal["all", "relevant", "none", "selfheal"]
-
-
-class BoardFile(Struct, kw_only=True):
-    """A file, as it was when the board read it.
-
-    Attributes:
-        path: Relative to the board's folder where that is possible.
-        size: Bytes.
-        mtime_ns: Time of the last change, nanoseconds.
-    """
-
-    path: str
-    size: Count
-    mtime_ns: int
-
-
-class BoardNotes(Struct, kw_only=True):
-    """What stands beside the index of a grid.
-
-    Attributes:
-        span: The bands that the interval reaches.
-        reason: Why there is no index; empty otherwise.
-        excluded: Docs that the index leaves out.
-        fip: FIP over the docs that it does not leave out: index = 1 - MPP / this.
-        null: What the luck-corrected index rests on; null without one.
-    """
-
-    band: str | None
-    span: str | None
-    reason: str
-    excluded: Count
-    fip: Number | None
-    null: Literal["measured", "assumed", None] | UnsetType = UNSET
-
-
-class BoardResult(Struct, kw_only=True):
-    """A task of a run.
-
-    Attributes:
-        filter: The harness's filter pipeline.
-        base: The benchmark.
-        metric: The primary metric.
-        grids: Grid sizes n, numbers of segments or frames, or reductions.
-        higher: Whether more of the metric is better.
-        type: The papers' task type; empty where none is named.
-        gate: 1 valid, 0 refused (near chance, or the answers do not depend on the image), null unknown or no gate.
-        fingerprint: What must be the same in runs that are ranked together, by name; null: the run does not say.
-        numbers: Every number by its name (lmms_patch.runs.measures).
-        notes: By grid size, what stands beside the index.
-        dataset: Of the data: Hub id, configuration, split; null where local or not named.
-        details: Of tst: diagnostic and grouping; of magic: dataset.
-        looks: Whether the answers are shown to depend on the image; null: not checked, or no gate.
-        marginal: Whether the gate is passed by less than one further standard error.
-        sampled: Whether its numbers are estimated from a part of the docs.
-    """
-
-    task: str
-    filter: str
-    base: str
-    kind: KindName
-    metric: str
-    grids: list[Parts]
-    higher: bool
-    type: Literal["", "mcq", "yesno", "vqa", "caption"]
-    docs: Count
-    gate: Literal[0, 1, None]
-    gate_reason: str
-    fingerprint: dict[str, Any]
-    numbers: dict[str, Estimate]
-    notes: dict[Annotated[str, Meta(pattern="^[2-9]$")], BoardNotes]
-    dataset: dict[str, str | None]
-    details: dict[str, str]
-    looks: bool | UnsetType | None = UNSET
-    marginal: bool | UnsetType = UNSET
-    sampled: bool | UnsetType = UNSET
-
-
-class BoardRun(Struct, kw_only=True):
-    """A run.
-
-    Attributes:
-        sha256: Of the results file.
-        files: Where copies of the results file lie, or where it was last.
-        adapter: --model of the run.
-        model_args: --model_args of the run, without keys, tokens and passwords.
-        date: As the harness writes it.
-        digest: Of model, date and results, so that an edited board is seen; absent in boards of earlier versions.
-    """
-
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    files: Annotated[list[BoardFile], Meta(min_length=1)]
-    model: str
-    adapter: str
-    model_args: str
-    date: str
-    results: list[BoardResult]
-    digest: Digest | UnsetType = UNSET
-
-
-class Leaderboard(Struct, kw_only=True):
-    """Written by lmms-patch leaderboard --output FOLDER. Numbers are on the metric's own scale; null is not defined.
-
-    Attributes:
-        written: Files in the folders model-index and models that were made for models -> digest of what they were made of.
-    """
-
-    schema: Literal[1]
-    written: dict[str, str]
-    runs: list[BoardRun]
 
 
 class Value(Struct, kw_only=True):

@@ -84,9 +84,9 @@ class Gate:
     looks: tuple[Looks, ...] = ()
 
     @property
-    def number(self) -> int | None:
+    def number(self) -> Literal[0, 1, None]:
         """The verdict as the results file has it: 1 valid, 0 failed, None unknown."""
-        return None if self.valid is None else int(self.valid)
+        return None if self.valid is None else 1 if self.valid else 0
 
 
 def gate(

@@ -82,9 +82,10 @@ def text(built: Built, most: int | None = None) -> str:
     for one in built.overall:
         if not one.type:
             sheet = tables.overall_sheet(one)
-            few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith(tables.ON)]
-            if most is not None:  # the note says whether the index is luck-corrected, and how many models lack a benchmark
-                short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", "mean")]
+            few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith((tables.ON, tables.FIP_ON))]
+            if most is not None:  # the note says what is better, whether the index is luck-corrected, and how many models lack a benchmark
+                second = "score" if any(c.key == "score" for c in sheet.columns) else "mean"
+                short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", second)]
                 few = [dataclasses.replace(c, title=c.title.partition(",")[0]) for c in short]
             shown = dataclasses.replace(sheet, columns=tuple(few), rows=sheet.rows[:LINES])
             more = f"\n... and {len(sheet.rows) - LINES} more" if len(sheet.rows) > LINES else ""

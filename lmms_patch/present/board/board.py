@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 from typing import Any
 
+from msgspec.structs import replace
+
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import KINDS, Words
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present.board.store import GridNotes, Result, Store, Stored, date_order
+from lmms_patch.present.board.memory import NO_NOTES, BoardNotes, BoardResult, BoardRun, Identity, date_order
+from lmms_patch.present.board.store import Store
 from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_corrected, places
 from lmms_patch.present.report.points import listed
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
-from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -27,24 +29,6 @@ NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
 TOLD = runs.RECORDED
 """A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
-
-
-def noted(result: Result, n: int) -> dict[str, Estimate]:
-    """Return the indices of a grid by name, with the words that stand beside them; the store keeps the numbers without."""
-    index, null = f"{result.index}{n}", None if n not in result.notes else result.notes[n].null
-    known = {name: result.numbers[name] for name in (index, f"{index}_adj") if name in result.numbers}
-    return {
-        name: reading.raw(one, mark(result, n), result.marginal, result.sampled)
-        if name == index
-        else reading.corrected(one, null, result.marginal, result.asked.words.parts, result.sampled)
-        for name, one in known.items()
-    }
-
-
-def mark(result: Result, n: int) -> str:
-    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
-    raw, adj = (result.numbers.get(f"{result.index}{n}{end}") for end in ("", "_adj"))
-    return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
 
 
 @dataclass(frozen=True)
@@ -64,9 +48,9 @@ class Entry:
     """
 
     model: str
-    identity: tuple[str, str, str]
+    identity: Identity
     grid: int
-    result: Result
+    result: BoardResult
     date: str
     runs: int
     id: str
@@ -85,7 +69,7 @@ class Entry:
         estimate = self.result.numbers.get(whole)
         if estimate is None:
             return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason="nothing was scored")
-        return noted(self.result, n).get(whole, estimate) if name in ("index", "adj") else estimate
+        return self.result.noted(n).get(whole, estimate) if name in ("index", "adj") else estimate
 
     @property
     def score(self) -> Estimate:
@@ -95,14 +79,14 @@ class Entry:
         return self.number("tst" if asked.folds else own)
 
     @property
-    def notes(self) -> GridNotes:
+    def notes(self) -> BoardNotes:
         """What stands beside the index of its grid."""
-        return self.result.notes.get(self.grid) or GridNotes(None, None, "", 0)
+        return self.result.notes.get(self.grid, NO_NOTES)
 
     @property
     def mark(self) -> str:
         """How index and luck-corrected index of its grid contradict each other; empty where they do not."""
-        return mark(self.result, self.grid)
+        return self.result.mark(self.grid)
 
     @property
     def used(self) -> int | None:
@@ -161,6 +145,11 @@ class Group:
         return self.entries[0].result.asked.words
 
     @property
+    def index(self) -> str:
+        """What its index is called (``most_called``)."""
+        return most_called(self.entries)
+
+    @property
     def headline(self) -> str:
         """The index that colours and bands go by, a name of ``Entry.number``: the corrected one where the ranks do."""
         return "adj" if self.by is not None and self.by.key == "adj" else "index"
@@ -192,7 +181,7 @@ class Board:
     groups: tuple[Group, ...]
     by: By
     ignored: tuple[str, ...]
-    models: Mapping[tuple[str, str, str], str]
+    models: Mapping[Identity, str]
     runs: int
     remembered: int = 0
 
@@ -232,7 +221,7 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         by_settings.setdefault((kind, base, grid), {})[group] = entries
     groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
     with_results = [run for run in store.runs if run.results]
-    return Board(tuple(groups), by, tuple(ignore), names, len(with_results), sum(not run.rechecked for run in with_results))
+    return Board(tuple(groups), by, tuple(ignore), names, len(with_results), sum(run.sha256 in store.remembered for run in with_results))
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
@@ -240,19 +229,25 @@ def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
     return kinds.index(place[0]), place[1], place[2]
 
 
-def _names(stored: Iterable[Stored]) -> dict[tuple[str, str, str], str]:
+def _names(stored: Iterable[BoardRun]) -> dict[Identity, str]:
     return runs.labels(runs.Run(Path(), *run.identity) for run in stored if run.results)
 
 
-def kind_of(result: Result) -> str:
+def most_called(entries: Iterable[Entry]) -> str:
+    """Return what the index of some entries is called: ``RCI`` and ``PCRI`` are one number, and the name that most of them have stands for both."""
+    names = Counter(str(entry.result.index) for entry in entries)
+    return max(sorted(names), key=lambda name: names[name], default="pcri").upper()
+
+
+def kind_of(result: BoardResult) -> str:
     """Return the name that results share which may stand in one table (``Kind.way``)."""
     return result.asked.way
 
 
-def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
+def _latest(stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
     """Return the newest result of each model, by kind, benchmark, grid and settings; a whole run before one that left docs out."""
     stored = _with_images(stored)
-    newest: dict[tuple[Any, ...], tuple[Stored, Result, str, int]] = {}
+    newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
         pipelines: Counter[str] = Counter()  # a run lists a task's filter pipelines in their order
@@ -276,13 +271,13 @@ def _latest(stored: Sequence[Stored], names: Mapping[tuple[str, str, str], str],
 _OF_IMAGES = ("image sizes", "images")
 
 
-def _with_images(stored: Sequence[Stored]) -> list[Stored]:
+def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
     """Return the runs, with the image digests of sampled ones filled in where a whole run agrees with them in all other settings.
 
     Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same benchmark.
     """
 
-    def others(result: Result) -> str:
+    def others(result: BoardResult) -> str:
         return digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in _OF_IMAGES))
 
     known: dict[str, set[tuple[Any, ...]]] = {}
@@ -291,12 +286,12 @@ def _with_images(stored: Sequence[Stored]) -> list[Stored]:
             if not result.sampled:
                 known.setdefault(others(result), set()).add(tuple(result.fingerprint.get(key) for key in _OF_IMAGES))
 
-    def filled(result: Result) -> Result:
+    def filled(result: BoardResult) -> BoardResult:
         found = known.get(others(result), set()) if result.sampled else set()
         images = dict(zip(_OF_IMAGES, next(iter(found)), strict=True)) if len(found) == 1 else {}
         return replace(result, fingerprint={**result.fingerprint, **images}) if images else result
 
-    return [replace(run, results=tuple(map(filled, run.results))) for run in stored]
+    return [replace(run, results=list(map(filled, run.results))) for run in stored]
 
 
 def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:

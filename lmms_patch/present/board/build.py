@@ -12,6 +12,7 @@ from pathlib import Path
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.present.board import model_index, model_page, store, tables, write
 from lmms_patch.present.board.board import Board, board
+from lmms_patch.present.board.memory import BoardRun, Identity
 from lmms_patch.present.board.overall import Changes, Overall, changes, check_over, overall
 from lmms_patch.present.ranking import by_of
 
@@ -118,7 +119,7 @@ def _of_models(title: str, ranked: Board, known: store.Store, folder: Path) -> d
     out: dict[str, tuple[str, Callable[[], str]]] = {}
     for name, (model, entries, digest) in model_index.wanted(ranked).items():
         out[name] = digest, partial(model_index.card, model, entries)
-    paths, runs = model_page.paths(ranked), dict[tuple[str, str, str], list[store.Stored]]()
+    paths, runs = model_page.paths(ranked), dict[Identity, list[BoardRun]]()
     for run in known.runs:
         runs.setdefault(run.identity, []).append(run)
     for identity, of_model in model_page.of_models(ranked).items():

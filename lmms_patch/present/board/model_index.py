@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
 from lmms_patch.present.board.board import Board, Entry
@@ -75,16 +77,16 @@ def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def _common(entry: Entry) -> dict[str, Any]:
     """Return what all numbers of an entry have in common in a model card: task, dataset and settings."""
     result, base = entry.result, clean(entry.result.base)
-    dataset = {key: None if value is None else clean(value) for key, value in result.dataset.items()}
+    path, name, split = (None if value is None else clean(value) for value in msgspec.structs.astuple(result.dataset))
     shared: Mapping[str, Any] = result.fingerprint
     told = {key: clean(value) if isinstance(value := shared[key], str) else value for key in _SETTINGS if shared.get(key) is not None}
     return {
         "task_type": TASK,
         "task_name": clean(result.task),
-        "dataset_type": dataset.get("path") or base,
+        "dataset_type": path or base,
         "dataset_name": base,
-        "dataset_config": dataset.get("name"),
-        "dataset_split": dataset.get("split"),
+        "dataset_config": name,
+        "dataset_split": split,
         "dataset_args": {**told, "fingerprint": entry.id},
         "source_name": SOURCE,
         "source_url": URL,

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
-from lmms_patch.present.board.board import Board, Entry, Group, mark, noted
-from lmms_patch.present.board.store import GridNotes, Result, Stored, date_order, day
+from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.memory import NO_NOTES, BoardResult, BoardRun, Identity, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs.catalogue import without_interval
@@ -64,14 +64,14 @@ class Ran:
     report: str
 
 
-def paths(board: Board) -> dict[tuple[str, str, str], str]:
+def paths(board: Board) -> dict[Identity, str]:
     """Return the path of each model's page in the board's folder."""
     return {identity: f"{FOLDER}/{name}" for identity, name in file_names(board.models, ".html").items()}
 
 
-def of_models(board: Board) -> dict[tuple[str, str, str], list[tuple[Group, Entry]]]:
+def of_models(board: Board) -> dict[Identity, list[tuple[Group, Entry]]]:
     """Return the entries of each model, with their groups, in the order of the board."""
-    out: dict[tuple[str, str, str], list[tuple[Group, Entry]]] = {identity: [] for identity in board.models}
+    out: dict[Identity, list[tuple[Group, Entry]]] = {identity: [] for identity in board.models}
     for group in board.groups:
         for entry in group.entries:
             out[entry.identity].append((group, entry))
@@ -138,14 +138,14 @@ def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
     return {**about, "index": entry.number("index"), "adj": None if adj.value is None else adj, "mpp": entry.number("mpp"), "gate": result.gate_word}
 
 
-def runs_of(stored: Sequence[Stored], folder: Path) -> tuple[list[Ran], int]:
+def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
     """Return the newest ``RUNS`` runs of one model that have results, the newest first, and how many older ones there are.
 
     Args:
         stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are left out.
         folder: the board's folder.
     """
-    newest = sorted((run for run in stored if run.results), key=lambda run: (date_order(run.date), run.sha256), reverse=True)
+    newest = sorted((run for run in stored if run.results), key=lambda run: run.order, reverse=True)
     out = []
     for run in newest[:RUNS]:
         tasks = list(dict.fromkeys(result.task for result in run.results))
@@ -156,7 +156,7 @@ def runs_of(stored: Sequence[Stored], folder: Path) -> tuple[list[Ran], int]:
     return out, max(0, len(newest) - RUNS)
 
 
-def _report(run: Stored, folder: Path) -> str:
+def _report(run: BoardRun, folder: Path) -> str:
     """Return the address, from a model's page, of a report beside a results file: in the folder ``report`` there or one or two above."""
     if os.path.isabs(run.files[0].path):
         return ""
@@ -171,14 +171,14 @@ def _report(run: Stored, folder: Path) -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def case(model: str, result: Result, key: str) -> Case:
+def case(model: str, result: BoardResult, key: str) -> Case:
     """Return a stored result as findings read it."""
     named = clean(result.base), clean(result.task), result.asked, clean(result.metric)
-    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in noted(result, n).items()}}
+    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()}}
     return Case(key, model, *named, numbers, _analysis(result) if result.index else None, higher=result.higher)
 
 
-def _analysis(result: Result) -> Analysis:
+def _analysis(result: BoardResult) -> Analysis:
     """Return what a board keeps of a result with an index, in the place that it has in an analysis; nothing is known of the rest."""
     docs = result.docs
     fip, chance = (result.numbers.get(name, without_interval(None, docs)) for name in ("fip", "chance"))
@@ -186,16 +186,15 @@ def _analysis(result: Result) -> Analysis:
     valid = None if result.gate is None else bool(result.gate)
     gate = Gate(valid, fip.value, chance.value, None, None, None, None, result.gate_reason, marginal=result.marginal, looks=looks)
     asked = AskedPart(docs, docs, docs, docs, True) if result.sampled else None
-    grids = {n: _grid(result, n, result.notes.get(n, GridNotes(None, None, "", 0))) for n in result.grids}
-    floor = Chance(chance.value, None, None)
-    return Analysis(result.metric, docs, None, None, fip, floor, None, 0, gate, grids, asked=asked)
+    grids = {n: _grid(result, n) for n in result.grids}
+    return Analysis(result.metric, docs, None, None, fip, Chance(chance.value, None, None), None, 0, gate, grids, asked=asked)
 
 
-def _grid(result: Result, n: int, notes: GridNotes) -> Grid:
+def _grid(result: BoardResult, n: int) -> Grid:
     """Return what a board keeps of a grid."""
-    nothing = without_interval(None, result.docs)
+    notes, nothing = result.notes.get(n, NO_NOTES), without_interval(None, result.docs)
     mpp, index, gap = (result.numbers.get(f"{name}{n}", nothing) for name in ("mpp", result.index, "gap"))
     adj = result.numbers.get(f"{result.index}{n}_adj")
-    luck = None if adj is None else Luck(adj, None, None, None, None, (), 0, 0, "measured" if notes.null == "measured" else "assumed")
-    words = notes.band, notes.span, None, (), notes.reason, mark(result, n)
+    luck = None if adj is None else Luck(adj, None, None, None, None, (), 0, 0, notes.null or "assumed")
+    words = notes.band, notes.span, None, (), notes.reason, result.mark(n)
     return Grid(n, notes.excluded, notes.fip, mpp, index, gap, luck, None, *words)

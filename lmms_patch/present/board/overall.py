@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.present import ranking
-from lmms_patch.present.board.board import INDICES, Board, Entry, Group, corrected, why_not
+from lmms_patch.present.board.board import INDICES, Board, Entry, Group, corrected, most_called, why_not
 from lmms_patch.present.ranking import BY, INDEX, By, Place, mean_index, shared_benchmarks
 from lmms_patch.stats.resample import Estimate
 
@@ -23,16 +23,22 @@ class Line:
     Attributes:
         model: as it is shown.
         cells: its index by benchmark, where it has one in comparable runs.
+        missing: of each other benchmark, why it has none there.
+        scores: its FIP by benchmark, where it has a result in comparable runs.
         mean_abs: mean of the index's distance from 0 over the shared benchmarks, with an interval; None where it lacks some of them.
         mean: mean of the index itself, with its sign.
+        score: mean of FIP over the shared benchmarks; None where it lacks some of them, or where not all of these scores are fractions.
         place: its range of places by ``mean_abs``.
         lacks: shared benchmarks that it has no index for, each with the reason.
     """
 
     model: str
     cells: Mapping[str, Estimate]
+    missing: Mapping[str, str]
+    scores: Mapping[str, Estimate]
     mean_abs: Estimate | None
     mean: Estimate | None
+    score: Estimate | None
     place: Place | None
     lacks: tuple[str, ...]
 
@@ -72,6 +78,7 @@ class Overall:
         bases: what the numbers of each benchmark rest on.
         by: what its numbers are: the index, or the luck-corrected index.
         kind: ``Group.kind``: cells and segments are never in one mean.
+        index: what its numbers are called, such as ``RCI`` (``Group.index``).
     """
 
     grid: int
@@ -80,8 +87,9 @@ class Overall:
     shared: tuple[str, ...]
     lines: tuple[Line, ...]
     bases: Mapping[str, Basis]
-    by: By = INDEX
-    kind: str = "index"
+    by: By
+    kind: str
+    index: str
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both."""
+    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both. ``index`` as of ``Overall``."""
 
     coarse: int
     fine: int
@@ -114,7 +122,8 @@ class Changes:
     shared: tuple[str, ...]
     lines: tuple[Change, ...]
     bases: Mapping[str, Basis]
-    by: By = INDEX
+    by: By
+    index: str
 
 
 def number_of(groups: Iterable[Group], by: By) -> By:
@@ -169,14 +178,25 @@ def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], othe
     how = number_of(main.values(), board.by)
     cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
+    asked = [entry.result for base in shared for entry in entries.get(base, {}).values()]
+    fractions = all(result.higher and 0 < (result.value("ceiling") or 0.0) <= 1 + 1e-9 for result in asked)
     lines = []
     for one in ranking.standings(cells, shared, board.models):
-        mine = cells[one.model]
-        lacks = tuple(_lack(base, entries.get(base, {}).get(one.model), (base, one.model) in elsewhere, how) for base in one.lacks)
+        mine, results = cells[one.model], {base: by_model.get(one.model) for base, by_model in entries.items()}
+        missing = {base: _lack(results.get(base), (base, one.model) in elsewhere, how) for base in sorted({*main, *shared}) if base not in mine}
+        scores = {base: entry.number("fip") for base, entry in results.items() if entry is not None}
+        lacks = tuple(f"{base} ({missing[base]})" for base in one.lacks)
         size, signed = (_of_docs(mean, [mine[base] for base in shared if base in mine]) for mean in (one.size, one.signed))
-        lines.append(Line(board.models[one.model], mine, size, signed, one.place, lacks))
+        full = [scores[base] for base in shared] if one.place and fractions else []
+        score = _of_docs(mean_index(full), full) if full else None
+        lines.append(Line(board.models[one.model], mine, missing, scores, size, signed, score, one.place, lacks))
     kind = next((group.kind for group in main.values()), "index")
-    return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how, kind)
+    return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how, kind, name_of(main.values()))
+
+
+def name_of(groups: Iterable[Group]) -> str:
+    """Return what the indices of some groups are called: as most of their results are."""
+    return most_called(entry for group in groups for entry in group.entries)
 
 
 def _of_docs(mean: Estimate | None, indices: Sequence[Estimate]) -> Estimate | None:
@@ -208,11 +228,11 @@ def _number(entry: Entry, how: By) -> Estimate:
     return entry.number("adj" if how.corrected else "index")
 
 
-def _lack(base: str, entry: Entry | None, elsewhere: bool, how: By) -> str:
-    """Say which benchmark a model lacks, and why."""
+def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
+    """Say why a model has no index on a benchmark that may be in the means."""
     if entry is not None:
-        return f"{base} ({entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)})"
-    return f"{base} (only with other settings)" if elsewhere else f"{base} (not run)"
+        return entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)
+    return "only with other settings" if elsewhere else "not run"
 
 
 # --- from one grid to a finer one -----------------------------------------------------------------
@@ -243,7 +263,7 @@ def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
     lines = [_line(board.models[model], cells, shared) for model, cells in pairs.items()]
     lines.sort(key=lambda line: (bool(line.lacks), line.model))
     benchmarks = tuple(sorted({base for cells in pairs.values() for base in cells}))
-    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}), how)
+    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}), how, name_of(firsts.values()))
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:

@@ -13,13 +13,14 @@ from markupsafe import Markup, escape
 from lmms_patch.present.board import model_page, tables
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.chart import chart
+from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Changes, Overall
-from lmms_patch.present.board.store import day
 from lmms_patch.present.findings import Finding, findings
 from lmms_patch.present.ranking import Place
-from lmms_patch.present.report import markup
+from lmms_patch.present.report import markup, wording
 from lmms_patch.present.report.page import Assets, assets, environment
 from lmms_patch.present.sheets import Sheet
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block, clean, cut
 
 OPEN = 3
@@ -30,6 +31,8 @@ COMMAND = 20_000
 """Characters that a page shows of a command, which must be whole to be of use; of a longer one the page says how long it is."""
 MANY = 5
 """Findings are folded where there are more models than so many: each has a page with its own."""
+FEW = 5
+"""Over more benchmarks than so many, intervals of single ones are shown where the pointer is."""
 _KEPT = ("rank", "model", "index", "fip", "fip_used", "mpp", "docs", "date")
 
 
@@ -38,6 +41,7 @@ def _templates() -> jinja2.Environment:
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")])
     made = environment().overlay(loader=loader)
     made.globals["links_of"] = _links_of
+    made.filters["head"] = lambda title: markup.text(title).replace("_", Markup("_<wbr>"))
     return made
 
 
@@ -170,6 +174,9 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
         for place, column in columns:
             given = row.get(column.key)
             made = markup.cell(given, column, not place)
+            score = row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
+            if isinstance(score, Estimate) and score.value is not None:
+                made = made.replace("</td", f'<span class="fip"><span>FIP </span>{wording.value(score)}</span></td', 1)
             if column.key == "model" and given in links:
                 made = made.replace(">", f'><a href="{escape(links[str(given)])}">', 1).replace("</t", "</a></t", 1)
             cells.append(made)
@@ -179,7 +186,7 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
 
 def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:
     sheet = _model_first(sheet)
-    return {"id": identifier, "sheet": sheet, "body": _rows(sheet, links), "ranges": tables.range_words(places), "chart": None}
+    return {"id": identifier, "sheet": sheet, "body": _rows(sheet, links), "ranges": tables.range_words(places), "chart": None, "tight": False}
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
@@ -199,12 +206,13 @@ def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapp
 
 
 def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:
-    """Return models × benchmarks; the heads say which benchmarks are not in the mean."""
-    sheet, apart = tables.overall_sheet(table), {tables.column_of(base) for base in table.benchmarks if base not in table.shared}
-    columns = [dataclasses.replace(c, title=f"{c.title}, not in the mean") if c.key in apart else c for c in sheet.columns]
+    """Return models × benchmarks, FIP below each index; what a model lacks stands in its cells where they are shown."""
+    sheet, told = tables.overall_sheet(table), set(table.benchmarks).issuperset(table.shared)
+    columns = (c for c in sheet.columns if not c.key.startswith(tables.FIP_ON) and not (told and c.key == "lacks"))
     shown = _shown(dataclasses.replace(sheet, columns=tuple(columns)), identifier, links, [line.place for line in table.lines])
-    mean = f"Mean {tables.mean_of(table.by, size=True, name=str(tables.asked(table).index).upper())}"
-    return {**shown, "chart": chart(mean, [(line.model, line.mean_abs) for line in table.lines if line.place], False)}
+    mean = f"Mean {tables.mean_of(table.by, table.index, size=True)}"
+    drawn = chart(mean, [(line.model, line.mean_abs) for line in table.lines if line.place], False)
+    return {**shown, "chart": drawn, "tight": len(table.benchmarks) > FEW}
 
 
 def _change(one: Changes, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:

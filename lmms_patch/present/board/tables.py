@@ -7,22 +7,24 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Kind
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
-from lmms_patch.present.board.store import day
 from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
 from lmms_patch.present.sheets import Cell, Column, Sheet
-from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import EXTRA
+from lmms_patch.runs import catalogue, reading
+from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.stats.index import band, span
 from lmms_patch.text import clean, harmless, markdown
 
 SCHEMA = 1
 ON = "on:"
-"""In front of a benchmark's name where it is the key of a column."""
+FIP_ON = "fip:"
+"""In front of a benchmark's name where that is the key of the column with the index, or with FIP."""
+NEARER = "nearer 0 is better"
 MARKED = 6
 """Entries whose contradiction is written out."""
 OVERLAP = (
@@ -65,18 +67,10 @@ def _ordinal(place: int) -> str:
 # --- one group ------------------------------------------------------------------------------------
 
 
-def index_name(group: Group) -> str:
-    """Return ``RCI`` or ``PCRI``: what most of its results are called; they are the same number. In time it is ``TRCI``."""
-    if group.words.instead:
-        return "TRCI"
-    names = [entry.result.index for entry in group.entries]
-    return "RCI" if names.count("rci") > len(names) / 2 else "PCRI"
-
-
 def title(group: Group, several: bool) -> str:
     """Return the title of a group's table, with its number where there are several for its benchmark and grid."""
     grid = f", {group.words.size(group.grid)}" if group.grid else ""
-    what = index_name(group) if group.has_index else group.kind
+    what = group.index if group.has_index else group.kind
     return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
 
 
@@ -84,7 +78,7 @@ def settings(group: Group) -> str:
     """Return what the runs of a group share, in words: the settings that people know. ``Group.id`` stands for those with long digests."""
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
-    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("dataset"))}
+    data = {clean(name) for entry in group.entries if (name := entry.result.details.dataset)}
     parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
     for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
         if known.get(key) is not None:
@@ -130,15 +124,19 @@ def _on_reading(group: Group) -> list[str]:
 
 def group_sheet(group: Group, several: bool) -> Sheet:
     """Return the table of a group."""
-    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group.kind)
+    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group)
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
     return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
 
 
-_DROPS = (*(f"drop_{key}" for key in REGIONS), EXTRA)
-"""The numbers of a task that hides docs' own boxes."""
+_OF_ALL, _OF_INDEX = ("fip", "chance", "ceiling"), ("mpp{key}", "gap{key}")
+"""Rows of the catalogue that are not of one kind, and those that each table of an index has a column for."""
+_SAME = {"{kind}{key}": "score", "rotate_every": "score", "drop{key}": "drop", "rotate_lost": "drop"}
+"""Rows of the catalogue that share a column of ``leaderboard.csv``: a kind's own score, and what it lost against the full image."""
+FIP = Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs.")
+CHANCE = Column("chance", "Chance", help="What the best uninformed answer scores.")
 _LAST = (
     Column("docs", "Docs"),
     Column("runs", "Runs", help="How many runs there are; the newest counts."),
@@ -149,7 +147,7 @@ _LAST = (
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a group with an index; those about left-out docs only where an entry leaves some out."""
-    index, out, say = index_name(group), any(entry.notes.excluded for entry in group.entries), group.words.say
+    index, out, say = group.index, any(entry.notes.excluded for entry in group.entries), group.words.say
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
@@ -162,7 +160,7 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
             index=group.headline == "adj",
         ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
-        Column("fip", "FIP", help=say("The native metric on full images, on its own scale, over all docs.")),
+        dataclasses.replace(FIP, help=say(FIP.help)),
         *(
             [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
             if out
@@ -170,7 +168,8 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         ),
         Column("mpp", "MPP", help=say("The native metric on each doc's best cell, on its own scale.")),
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
-        Column("chance", "Chance", help="What the best uninformed answer scores."),
+        *of_numbers(group).values(),
+        CHANCE,
         Column("gate", "Gate", help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.")),
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
@@ -189,44 +188,36 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
     )
 
 
-def _other_columns(kind: str) -> tuple[Column, ...]:
-    """Return the columns of a kind without an index: its scores."""
-    score = {
-        "tst": (
+def _other_columns(group: Group) -> tuple[Column, ...]:
+    """Return the columns of a kind without an index: its numbers."""
+    kind, own = KINDS[group.kind], list(of_numbers(group).values())
+    if kind.folds:
+        own = [
             Column("diagnostic", "Diagnostic"),
             Column("tst", "Text-only score", help="Held-out score of a text-only model, on the metric's own scale."),
             Column("tst_over_chance", "Over chance", signed=True, help="The same less chance."),
             Column("tst_above", "Over the majority", signed=True, help="The same less the frequency baseline, paired."),
-        ),
-        "occlude": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."),
-        ),
-        "lowres": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            Column("score", "Score", help="The native metric on images with less detail, on its own scale."),
-            Column(
-                "drop",
-                "Drop",
-                signed=True,
-                help="The score on full images less that with less detail, over the docs whose image is large enough, paired by doc.",
-            ),
-        ),
-        "rotate": (
-            Column("fip", "FIP", help="The native metric on full images, asked once, over all docs."),
-            Column("score", "Every order", help="The native metric of each doc's worst order: right only where every order of the options is."),
-            Column("drop", "Drop", signed=True, help="Asked once less every order, over the docs that were asked in every order, paired by doc."),
-        ),
-        "hidden": (
-            Column("fip", "FIP", help="The native metric on full images."),
-            *(
-                Column(f"drop_{key}", f"Drop, {key}", signed=True, help=f"FIP less the score with the {key} boxes hidden, paired by doc.")
-                for key in REGIONS
-            ),
-            Column(EXTRA, "Extra drop", signed=True, help="The drop of the relevant boxes less that of the adversarial ones, over docs with both."),
-        ),
-    }.get(kind, (Column("score", "Score", help="The native metric on this view, on its own scale."),))
-    return (Column("model", "Model"), *score, Column("chance", "Chance"), Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+        ]
+    if kind.full:
+        own.insert(0, FIP)
+    if group.kind == "occlude":
+        own.append(Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."))
+    return (Column("model", "Model"), *own, CHANCE, Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+
+
+def of_numbers(group: Group) -> dict[str, Column]:
+    """Return the columns of the numbers of a group's own kind, by the numbers' names: those that the catalogue says are shown, and some entry has.
+
+    An index is not among them: its words are those of its grid (``BoardResult.noted``).
+    """
+    kind, out = group.entries[0].result.asked, {}
+    for name, (number, key) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
+        known = number.words or number.name in (*_OF_ALL, *(_OF_INDEX if kind.index else ()))
+        known = known or (name == "score" and (kind.full or kind.curve or kind.folds or group.kind == "magic"))
+        if number.measured and not known and any(name in entry.result.numbers for entry in group.entries):
+            same = _SAME.get(number.name) if key is None or isinstance(key, int) else None
+            out[name] = Column(same or name, number.called(kind, key), signed=number.signed, help=f"{number.help[0].upper()}{number.help[1:]}.")
+    return out
 
 
 def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
@@ -263,19 +254,12 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         }
         row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
-        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
-            "diagnostic": clean(result.details.get("diagnostic", ""))
-        }
+        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {"diagnostic": clean(result.details.diagnostic or "")}
     elif group.kind == "occlude":
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
         row["score"] = entry.score
-    if group.kind == "lowres":
-        row["drop"] = entry.number(f"drop{entry.grid}")
-    if group.kind == "rotate":
-        row["drop"] = entry.number("rotate_lost")
-    if group.kind == "hidden":
-        row |= {name: entry.number(name) for name in _DROPS}
+    row |= {column.key: result.numbers.get(name) for name, column in of_numbers(group).items()}
     if group.kind == "magic":
         row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
     return row
@@ -307,10 +291,11 @@ def flat_sheet(board: Board) -> Sheet:
             rows.append(_row(entry, place, "", group))
         for entry, reason in group.unranked:
             rows.append(_row(entry, None, reason, group))
-    words += "".join(f" {name}" for name in _DROPS if any(name in row for row in rows))
+    known = {*words.split()}
+    words += "".join(f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known)
     words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
-    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in words.split()), named)
+    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named)
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -336,7 +321,8 @@ def overall_note(table: Overall) -> str:
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
     known = len({*table.benchmarks, *table.shared})
     means = f"Means over {len(table.shared)} of {known} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
-    return f"{means} {basis_words(table.by)} {bases_note(table.bases)}"
+    ranked_by = f"Ranked by the mean distance from 0, {NEARER}. FIP is the score on full images."
+    return f"{means} {basis_words(table.by)} {ranked_by} {bases_note(table.bases)}"
 
 
 def basis_words(by: By) -> str:
@@ -373,13 +359,15 @@ def overall_head(table: Overall, base: str) -> str:
 def overall_sheet(table: Overall) -> Sheet:
     """Return models × benchmarks."""
     kind = asked(table)
-    words, name, wholes = kind.words, str(kind.index).upper(), f"whole {kind.words.medium}s"
+    words, name, wholes = kind.words, table.index, f"whole {kind.words.medium}s"
+    score = any(line.score is not None for line in table.lines)
     columns = (
         Column("rank", "Rank"),
         Column("model", "Model"),
-        Column("mean_abs", f"Mean {mean_of(table.by, size=True, name=name)}", help=NEAR_ZERO),
-        Column("mean", f"Mean {mean_of(table.by, name=name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
-        *(Column(column_of(base), overall_head(table, base), signed=True, index=True) for base in table.benchmarks),
+        Column("mean_abs", f"Mean {mean_of(table.by, name, size=True)}, {NEARER}", help=NEAR_ZERO),
+        Column("mean", f"Mean {mean_of(table.by, name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
+        *([Column("score", "Mean FIP", help=words.say("The mean score on full images, over the same benchmarks; fractions."))] if score else []),
+        *(column for base in table.benchmarks for column in _benchmark_columns(table, base)),
         Column("lacks", "Lacks"),
     )
     rows = tuple(_overall_row(line) for line in table.lines)
@@ -387,7 +375,14 @@ def overall_sheet(table: Overall) -> Sheet:
     return Sheet(f"overall-{table.grid}{end}", overall_title(table), columns, rows, overall_note(table))
 
 
-def mean_of(by: By, size: bool = False, name: str = "PCRI") -> str:
+def _benchmark_columns(table: Overall, base: str) -> tuple[Column, Column]:
+    """Return the columns of a benchmark: the index, and FIP beside it."""
+    head = overall_head(table, base)
+    apart = "" if base in table.shared else ", not in the mean"
+    return Column(column_of(base), f"{head}{apart}", signed=True, index=True), Column(FIP_ON + clean(base), f"{head}, FIP")
+
+
+def mean_of(by: By, name: str, size: bool = False) -> str:
     """Return what a mean is of: the index of this name or its distance from 0, luck-corrected or not."""
     index = reading.name(name, corrected=by.corrected)
     return f"|{index}|" if size else index
@@ -399,9 +394,11 @@ def column_of(base: str) -> str:
 
 
 def _overall_row(line: Line) -> dict[str, Cell]:
-    cells: Mapping[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
-    rank = str(line.place) if line.place else ""
-    return {"rank": rank, "model": line.model, "mean_abs": line.mean_abs, "mean": line.mean, **cells, "lacks": clean(", ".join(line.lacks)) or None}
+    cells: dict[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
+    cells |= {column_of(base): without_interval(None, 0, clean(why)) for base, why in line.missing.items()}
+    cells |= {FIP_ON + clean(base): score for base, score in line.scores.items()}
+    means: dict[str, Cell] = {"mean_abs": line.mean_abs, "mean": line.mean, "score": line.score}
+    return {"rank": str(line.place or ""), "model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None}
 
 
 def changes_sheet(changes: Changes) -> Sheet:
@@ -409,8 +406,8 @@ def changes_sheet(changes: Changes) -> Sheet:
     coarse, fine = f"{changes.coarse}×{changes.coarse}", f"{changes.fine}×{changes.fine}"
     columns = (
         Column("model", "Model"),
-        Column("coarse", f"Mean {mean_of(changes.by)}, {coarse}", signed=True, index=True),
-        Column("fine", f"Mean {mean_of(changes.by)}, {fine}", signed=True, index=True),
+        Column("coarse", f"Mean {mean_of(changes.by, changes.index)}, {coarse}", signed=True, index=True),
+        Column("fine", f"Mean {mean_of(changes.by, changes.index)}, {fine}", signed=True, index=True),
         Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6)."),
         *(Column(column_of(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in changes.benchmarks),
         Column("lacks", "Lacks"),

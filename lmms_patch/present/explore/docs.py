@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,15 +21,60 @@ from lmms_patch.text import block, cut, line
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-_PLACE = ("kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "turn")
-VIEW = (*_PLACE, "asked", "score", "right", "answer", "failed", "error", "unfinished")
-DOC = ("doc_id", "question", "gold", "options", "category", "cluster", "excluded", "width", "height", "images", "wrong_from")
-COLUMNS = (*VIEW, *DOC)
-"""The columns of ``runs.samples`` that the explorer reads."""
-STATES = {"right": "1", "wrong": "0", "unscored": "u", "failed": "f", "not asked": "n"}
-"""What an answer is, and the character that stands for it where a text holds those of all docs."""
+RIGHT, WRONG, UNSCORED, FAILED, NOT_ASKED = "10ufn"
+STATES = {RIGHT: "right", WRONG: "wrong", UNSCORED: "unscored", FAILED: "failed", NOT_ASKED: "not asked"}
+"""What an answer is, by the character that stands for it where a text holds those of all docs."""
 TITLE, LONGEST, MOST_OPTIONS = 160, 20_000, 100
 """Characters of a question or answer in the list, and of any text of a doc; options that are shown."""
+
+
+class View(NamedTuple):
+    """The columns of one view (docs/tables.md)."""
+
+    kind: str
+    swapped: bool | None
+    n: int | None
+    cell: int | None
+    row: int | None
+    col: int | None
+    region: int | None
+    relevant: bool | None
+    turn: int | None
+    asked: bool | None
+    score: float | None
+    right: bool | None
+    answer: str | None
+    failed: str | None
+    error: str | None
+    unfinished: bool | None
+
+
+class Doc(NamedTuple):
+    """The columns of one doc (docs/tables.md)."""
+
+    doc_id: int
+    question: str | None
+    gold: str | None
+    options: list[str] | None
+    category: str | None
+    cluster: str | None
+    excluded: str | None
+    width: int | None
+    height: int | None
+    images: str | None
+    wrong_from: int | None
+
+
+class Told(NamedTuple):
+    """What the list shows of a doc; ``answer`` is that to the first view."""
+
+    question: str
+    gold: str
+    answer: str
+
+
+COLUMNS = (*View._fields, *Doc._fields)
+"""The columns of ``runs.samples`` that the explorer reads."""
 
 
 class Docs:
@@ -51,18 +96,17 @@ class Docs:
         first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
         self.starts = np.r_[np.flatnonzero(first), len(ids)]
         self.ids: NDArray[np.int64] = ids[first]
-        self._views = table.select(list(VIEW)).combine_chunks()
-        self._docs = table.select(list(DOC)).filter(pa.array(first)).combine_chunks()
-        self._numbers = {name: _numbers(self._views.column(name)) for name in ("n", "row", "col", "cell", "score", "right")}
+        self._views = table.select(list(View._fields)).combine_chunks()
+        self._docs = table.select(list(Doc._fields)).filter(pa.array(first)).combine_chunks()
+        self._n, self._cell, self._score, self._right = (_numbers(self._views.column(name)) for name in ("n", "cell", "score", "right"))
         self._asked, marked = (pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped"))
         self._swapped: Bools = marked & (not swap)
-        kinds = {
-            kind: pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool)
-            for kind in ("full", "cell", "segment", "occlude")
-        }
-        self._in_time = bool(kinds["segment"].any())
-        self._is_full, self._is_crop = kinds["full"], kinds["cell"] | kinds["segment"]
-        self._is_cell = self._is_crop | kinds["occlude"]
+        self._is_full, cells, segments, occluded = (
+            pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool) for kind in ("full", "cell", "segment", "occlude")
+        )
+        self._in_time = bool(segments.any())
+        self._is_crop = cells | segments
+        self._is_cell = self._is_crop | occluded
         self._in_orders = bool((self._is_crop & pc.is_valid(self._views.column("turn")).to_numpy()).any())
 
     def __len__(self) -> int:
@@ -78,10 +122,9 @@ class Docs:
         """Whether a row counts: of each view that was asked in every order of the options, its worst order (``runs.scoring.worst_orders``)."""
         if not self._in_orders:
             return np.ones(len(self._is_cell), bool)
-        score, n, cell = (self._numbers[name] for name in ("score", "n", "cell"))
         docs = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        places = np.stack([docs, self._swapped, np.nan_to_num(n), np.nan_to_num(cell)])
-        order = np.lexsort((np.arange(len(docs)), np.where(np.isnan(score), -np.inf, score), *places[::-1]))
+        places = np.stack([docs, self._swapped, np.nan_to_num(self._n), np.nan_to_num(self._cell)])
+        order = np.lexsort((np.arange(len(docs)), np.where(np.isnan(self._score), -np.inf, self._score), *places[::-1]))
         out = np.zeros(len(docs), bool)
         out[order[np.r_[True, (np.diff(places[:, order]) != 0).any(axis=0)]]] = True
         return out
@@ -91,16 +134,15 @@ class Docs:
     @cached_property
     def grids(self) -> list[int]:
         """The grids of which cells were shown, the coarsest first."""
-        known = self._numbers["n"][self._is_cell & ~self._swapped]
+        known = self._n[self._is_cell & ~self._swapped]
         return [int(n) for n in np.unique(known)]
 
     @cached_property
     def _states(self) -> NDArray[np.str_]:
         """Of each row, what its answer is (``STATES``)."""
-        right = self._numbers["right"]
         failed = pc.is_valid(self._views.column("failed")).to_numpy()
-        kinds = [~self._asked, failed, np.isnan(right), right == 1]
-        return np.asarray(np.select(kinds, [STATES[name] for name in ("not asked", "failed", "unscored", "right")], STATES["wrong"]))
+        kinds = [~self._asked, failed, np.isnan(self._right), self._right == 1]
+        return np.asarray(np.select(kinds, [NOT_ASKED, FAILED, UNSCORED, RIGHT], WRONG))
 
     @cached_property
     def first(self) -> NDArray[np.str_]:
@@ -121,13 +163,13 @@ class Docs:
     @cached_property
     def _own_cells(self) -> Bools:
         """Whether a row is a cell of the finest grid, cut from the doc's own image."""
-        finest = self._numbers["n"] == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
+        finest = self._n == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
         return np.asarray(self._is_cell & finest & ~self._swapped & self._counts)
 
     @cached_property
     def right_cells(self) -> Ints:
         """How many cells of the finest grid are right."""
-        return self._count(self._own_cells & (self._numbers["right"] == 1))
+        return self._count(self._own_cells & (self._right == 1))
 
     @cached_property
     def failed(self) -> Bools:
@@ -157,8 +199,8 @@ class Docs:
             return np.full(len(self), UNKNOWN, np.int8)
         crops = self._own_cells & self._is_crop
         rows, columns = shape("segment" if self._in_time else "cell", self.grids[-1])
-        scored = self._count(crops & ~np.isnan(self._numbers["right"])) == rows * columns
-        used = (self.first != STATES["failed"]) & (self._count(crops) > 0) & ~self._left_out
+        scored = self._count(crops & ~np.isnan(self._right)) == rows * columns
+        used = (self.first != FAILED) & (self._count(crops) > 0) & ~self._left_out
         return by_image(np.where(used, self.first_right, np.nan), used & (self.right_cells > 0), scored)
 
     @cached_property
@@ -166,13 +208,13 @@ class Docs:
         """Whether each doc is right on the whole of another doc's image that was asked beside its own: 1, 0, or nan where it has no score there."""
         rows = np.flatnonzero(self._swapped & self._is_full & self._counts)
         out = np.full(len(self), np.nan)
-        out[np.searchsorted(self.starts, rows, side="right") - 1] = self._numbers["right"][rows]
+        out[np.searchsorted(self.starts, rows, side="right") - 1] = self._right[rows]
         return out
 
     @cached_property
     def first_right(self) -> NDArray[np.float64]:
         """Whether the first view of each doc is right: 1, 0, or nan."""
-        return np.asarray(self._numbers["right"][self._firsts])
+        return np.asarray(self._right[self._firsts])
 
     def found(self, blind: NDArray[np.float64] | None = None) -> Found:
         """Return what the answers say of each doc, for a run that asked all docs. Docs whose call on the full image failed have no class.
@@ -180,7 +222,7 @@ class Docs:
         Args:
             blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
         """
-        lost = self.first == STATES["failed"] if self._classes and self.grids else np.ones(len(self), bool)
+        lost = self.first == FAILED if self._classes and self.grids else np.ones(len(self), bool)
         blind = np.full(len(self), np.nan) if blind is None else blind
         wrong, blind = (np.where(lost, np.nan, right) for right in (self.on_wrong_image, blind))
         text, alike, sources = without_image(wrong, blind)
@@ -219,35 +261,38 @@ class Docs:
             found |= pc.fill_null(pc.match_substring(column, words, ignore_case=True), False).to_numpy().astype(bool)
         return found
 
-    def rows(self, places: Sequence[int]) -> list[dict[str, str]]:
-        """Return what the list shows of some docs: ``question``, ``gold``, and ``answer`` to the first view."""
-        docs = self._docs.select(["question", "gold"]).take(pa.array(places, pa.int64()))
+    def rows(self, places: Sequence[int]) -> list[Told]:
+        """Return what the list shows of some docs."""
         answers = self._views.column("answer").take(pa.array(self.starts[:-1][np.asarray(places, np.intp)])).to_pylist()
+        docs = self._docs.take(pa.array(places, pa.int64()))
         texts = zip(docs.column("question").to_pylist(), docs.column("gold").to_pylist(), answers, strict=True)
-        return [{name: line(one or "", TITLE) for name, one in zip(("question", "gold", "answer"), three, strict=True)} for three in texts]
+        return [Told(*(line(one or "", TITLE) for one in three)) for three in texts]
+
+    def _doc(self, place: int) -> Doc:
+        """Return the columns of a doc."""
+        return Doc(*self._docs.slice(place, 1).to_pylist()[0].values())
 
     def doc(self, place: int) -> dict[str, Any]:
         """Return what is said of a doc, whoever answered: texts, options, and the size of the image that its views show."""
-        found = self._docs.slice(place, 1).to_pylist()[0]
-        options = [_text(one) for one in (found["options"] or [])[:MOST_OPTIONS]]
-        seen = self.seen(place)
+        found, seen = self._doc(place), self.seen(place)
         return {
-            "id": found["doc_id"],
+            "id": found.doc_id,
             "seen": None if seen is None else seen.doc_id,
             "size": None if seen is None or seen.size is None else list(seen.size),
-            "options": options,
-            **{name: _text(found[name]) for name in ("question", "gold", "category", "cluster")},
+            "options": [_text(one) for one in (found.options or [])[:MOST_OPTIONS]],
+            **{name: _text(getattr(found, name)) for name in ("question", "gold", "category", "cluster")},
         }
 
     def seen(self, place: int) -> Seen | None:
         """Return which image the views of a doc show: its own, or in a ``_swap`` task that of another doc; None where no other doc's image fits."""
-        about = self._docs.slice(place, 1).to_pylist()[0]
-        if not self._swap:
-            return _seen(about)
-        if about["wrong_from"] is None:
-            return None
-        other = self.places.get(about["wrong_from"])
-        return Seen(about["wrong_from"], None, None) if other is None else _seen(self._docs.slice(other, 1).to_pylist()[0])
+        about = self._doc(place)
+        if self._swap:
+            if about.wrong_from is None:
+                return None
+            if (other := self.places.get(about.wrong_from)) is None:
+                return Seen(about.wrong_from, None, None)
+            about = self._doc(other)
+        return Seen(about.doc_id, (about.width, about.height) if about.width and about.height else None, about.images)
 
     def answers(self, place: int) -> dict[str, Any]:
         """Return what was answered on each view of a doc.
@@ -260,18 +305,22 @@ class Docs:
             options, ``counts``: whether it is the order that counts.
         """
         start, stop = self.starts[place], self.starts[place + 1]
-        found, states = self._views.slice(start, stop - start).to_pylist(), self._states[start:stop]
-        about, seen = self._docs.slice(place, 1).to_pylist()[0], self.seen(place)
-        size = (seen and seen.size) or (about["width"] or 1, about["height"] or 1)
-        other = f" of doc {about['wrong_from']}" if self._swap and about["wrong_from"] is not None else ""
-        words = OF_CLIPS if self._in_time else OF_IMAGES
-        made = [_view(one, state, size, words, other) for one, state in zip(found, states.tolist(), strict=True)]
-        beside = self._swapped[start:stop].tolist()
-        if self._in_orders:
-            made = [{**view, "counts": counts} for view, counts in zip(made, self._counts[start:stop].tolist(), strict=True)]
-        own, wrong = ([view for view, apart in zip(made, beside, strict=True) if apart == wanted] for wanted in (False, True))
-        source = None if self._swap else about["wrong_from"]
-        return {"views": own, "seen": seen and seen.doc_id, "wrong": wrong, "wrong_from": source, "excluded": _text(about["excluded"])}
+        about, seen = self._doc(place), self.seen(place)
+        size = (seen and seen.size) or (about.width or 1, about.height or 1)
+        other = f" of doc {about.wrong_from}" if self._swap and about.wrong_from is not None else ""
+        own: list[dict[str, Any]] = []
+        wrong: list[dict[str, Any]] = []
+        for at, found in enumerate(self._views.slice(start, stop - start).to_pylist(), start):
+            view = View(*found.values())
+            made = {"name": self._words.say(_name(view)) + other, "state": STATES[str(self._states[at])], **_shown(view, size)}
+            (wrong if self._swapped[at] else own).append(made | ({"counts": bool(self._counts[at])} if self._in_orders else {}))
+        source = None if self._swap else about.wrong_from
+        return {"views": own, "seen": seen and seen.doc_id, "wrong": wrong, "wrong_from": source, "excluded": _text(about.excluded)}
+
+    @property
+    def _words(self) -> Words:
+        """What the parts of the task's images or clips are called (``Kind.words``)."""
+        return OF_CLIPS if self._in_time else OF_IMAGES
 
 
 class Seen(NamedTuple):
@@ -288,66 +337,53 @@ class Seen(NamedTuple):
     digest: str | None
 
 
-def _seen(about: Mapping[str, Any]) -> Seen:
-    """Return the image of a doc from its columns."""
-    size = (about["width"], about["height"]) if about["width"] and about["height"] else None
-    return Seen(about["doc_id"], size, about["images"])
-
-
-_NAMES = {character: name for name, character in STATES.items()}
-
-
-def _view(found: Mapping[str, Any], state: str, size: tuple[int, int], words: Words, suffix: str) -> dict[str, Any]:
-    """Return one view as the page shows it.
+def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
+    """Return what the page shows of a view, beside its name and state.
 
     Args:
-        found: its columns.
-        state: a character of ``STATES``.
+        view: its columns.
         size: of the image in pixels.
-        words: of the task (``Kind.words``).
-        suffix: what its name ends in.
     """
-    n, row, col = found["n"], found["row"], found["col"]
     out: dict[str, Any] = {
-        "name": words.say(_name(found)) + suffix,
-        "state": _NAMES[state],
-        "unfinished": bool(found["unfinished"]),
-        "answer": _text(found["answer"]),
-        "score": _finite(found["score"]),
+        "unfinished": bool(view.unfinished),
+        "answer": _text(view.answer),
+        "score": view.score if view.score is not None and np.isfinite(view.score) else None,
+        "why": _text(view.failed or view.error),
     }
-    out["why"] = _text(found["failed"] or found["error"])
-    if found["cell"] is not None:
-        left, top, right, bottom = cell_box(size, n, row, col)
-        percent = (100 * left / size[0], 100 * top / size[1], 100 * (right - left) / size[0], 100 * (bottom - top) / size[1])
-        if found["kind"] == "segment":  # drawn as a part of the clip's length
-            percent = (100 * col / n, 0.0, 100 / n, 100.0)
-        out |= {"n": n, "row": row, "col": col, "place": _place(found), "box": [round(one, 4) for one in percent]}
-    return out
+    if view.cell is None or view.n is None or view.row is None or view.col is None:
+        return out
+    left, top, right, bottom = cell_box(size, view.n, view.row, view.col)
+    percent = (100 * left / size[0], 100 * top / size[1], 100 * (right - left) / size[0], 100 * (bottom - top) / size[1])
+    if view.kind == "segment":  # drawn as a part of the clip's length
+        percent = (100 * view.col / view.n, 0.0, 100 / view.n, 100.0)
+    box = [round(end, 4) for end in percent]
+    return out | {"n": view.n, "row": view.row, "col": view.col, "place": _place(view), "box": box}
 
 
-def _place(found: Mapping[str, Any]) -> str:
+def _place(view: View) -> str:
     """Return where a cell is, in words; or which segment it is."""
-    return f"segment {found['cell']}" if found["kind"] == "segment" else f"row {found['row'] + 1}, column {found['col'] + 1}"
+    return f"segment {view.cell}" if view.kind == "segment" else f"row {(view.row or 0) + 1}, column {(view.col or 0) + 1}"
 
 
-def _name(found: Mapping[str, Any]) -> str:
+def _name(view: View) -> str:
     """Return the name of a view on the page, such as ``3×3, row 2, column 1``. Views of one doc have different names."""
-    moved = "" if found["turn"] is None else f", options moved by {found['turn']}"
-    if found["cell"] is not None:
-        hidden = "all but " if found["kind"] == "occlude" else ""
-        words = OF_CLIPS if found["kind"] == "segment" else OF_IMAGES
-        return f"{hidden}{words.size(found['n'])}, {_place(found)}{moved}"
-    if found["region"] is not None:
-        return f"box {found['region']}, {'relevant' if found['relevant'] else 'adversarial'}"
+    moved = "" if view.turn is None else f", options moved by {view.turn}"
+    boxes = "relevant" if view.relevant else "adversarial"
+    if view.n is not None and view.cell is not None:
+        hidden = "all but " if view.kind == "occlude" else ""
+        words = OF_CLIPS if view.kind == "segment" else OF_IMAGES
+        return f"{hidden}{words.size(view.n)}, {_place(view)}{moved}"
+    if view.region is not None:
+        return f"box {view.region}, {boxes}"
     if moved:
         return f"full image{moved}"
-    if found["relevant"] is not None:
-        return f"all {'relevant' if found['relevant'] else 'adversarial'} boxes hidden"
-    if found["kind"] == "frames":
-        return f"{found['n']} frame{'s' * (found['n'] != 1)}"
-    if found["kind"] == "lowres":
-        return KINDS["lowres"].words.grid(found["n"])
-    return _NAMED.get(found["kind"], found["kind"] or "view")
+    if view.relevant is not None:
+        return f"all {boxes} boxes hidden"
+    if view.kind == "frames":
+        return f"{view.n} frame{'s' * (view.n != 1)}"
+    if view.kind == "lowres" and view.n is not None:
+        return KINDS["lowres"].words.grid(view.n)
+    return _NAMED.get(view.kind, view.kind or "view")
 
 
 _NAMED = {
@@ -363,10 +399,6 @@ _NAMED = {
 
 def _text(value: Any) -> str | None:
     return None if value is None else cut(block(value), LONGEST)
-
-
-def _finite(score: float | None) -> float | None:
-    return score if score is not None and np.isfinite(score) else None
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from lmms_patch.present.explore.docs import COLUMNS, Docs, Seen, digits
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
-from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, labels, read
 from lmms_patch.stats.resample import DRAWS, LEVEL
@@ -63,12 +63,11 @@ class Side:
         Args:
             category: the name of a category; None: all docs.
         """
-        analysis = self.result.analysis
-        sampled = reading.is_sampled(analysis)
+        analysis, sampled = self.result.analysis, reading.is_sampled(self.result.analysis)
         if not has_classes(self.result):
             return None
-        if category is None and analysis and analysis.necessity and (self.blind is None or sampled):
-            return _map(to_json(analysis.necessity[0]))
+        if category is None and analysis is not None and analysis.necessity and (self.blind is None or sampled):
+            return _map(analysis.necessity[0])
         if sampled or not self.whole:
             return None
         if category not in self._maps:  # the bootstrap takes a while, and the page asks again and again
@@ -85,9 +84,20 @@ class Side:
             of &= np.array(numbers) == (names.index(category) if category in names else len(names))
         if not of.any():
             return None
-        shares = to_json(necessity.shares(found, of, docs.clusters, {"draws": DRAWS, "level": LEVEL, "seed": 0}))
-        checked = int((of & (found.text != UNKNOWN)).sum())
-        return _map({"n": docs.grids[-1], "docs": int(of.sum()), "checked": checked, "sources": list(found.sources), "shares": shares})
+        return _map(
+            Necessity(
+                n=docs.grids[-1],
+                docs=int(of.sum()),
+                checked=int((of & (found.text != UNKNOWN)).sum()),
+                sources=found.sources,
+                shares=necessity.shares(found, of, docs.clusters, {"draws": DRAWS, "level": LEVEL, "seed": 0}),
+                counts={},
+                by_image={},
+                unscored=0,
+                graded=0,
+                luck=None,
+            )
+        )
 
 
 @dataclass
@@ -197,20 +207,20 @@ class Explorer:
 
     def _about(self, task: Task) -> dict[str, Any]:
         """Return what the page is told of a task before any doc is asked for."""
-        described = task.main.result.described
+        result = task.main.result
         docs = task.main.docs if task.ready else None
         return {
             "name": task.name,
-            "base": line(described["base"], NAME),
-            "kind": task.main.result.kind.name,
-            "metric": line(described["metric"], NAME),
+            "base": line(result.base, NAME),
+            "kind": result.kind.name,
+            "metric": line(result.metric, NAME),
             "docs": 0 if docs is None else len(docs),
-            "of": task.main.result.docs,
+            "of": result.docs,
             "whole": task.whole,
-            "grids": list(described["grids"]),
+            "grids": list(result.grids),
             "note": task.note,
             "fault": task.fault,
-            "classes": has_classes(task.main.result),
+            "classes": has_classes(result),
             "maps": [None if side is None else side.necessity() for side in task.sides],
         }
 
@@ -268,14 +278,14 @@ class Explorer:
         """Return what the list shows of some docs of a task, with the answer of each model."""
         task = self.tasks[number]
         main = _docs(task.main)
-        out: list[dict[str, Any]] = [{"question": one["question"], "gold": one["gold"], "answers": []} for one in main.rows(places)]
+        answers: list[list[str | None]] = [[] for _ in places]
         for side in task.sides:
             where = [None if side is None else _docs(side).places.get(doc_id) for doc_id in main.ids[list(places)].tolist()]
             known = [place for place in where if place is not None]
-            answers = iter(_docs(side).rows(known) if side is not None and known else ())
-            for row, place in zip(out, where, strict=True):
-                row["answers"].append(None if place is None else next(answers)["answer"])
-        return out
+            told = iter(_docs(side).rows(known) if side is not None and known else ())
+            for of_doc, place in zip(answers, where, strict=True):
+                of_doc.append(None if place is None else next(told).answer)
+        return [{"question": one.question, "gold": one.gold, "answers": given} for one, given in zip(main.rows(places), answers, strict=True)]
 
     def doc(self, number: int, place: int) -> dict[str, Any]:
         """Return all that is known of a doc: its texts, and of each model its class, its answers, and the command that asks it again."""
@@ -352,8 +362,8 @@ def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | No
 
 def _settings(side: Side) -> tuple[Any, ...]:
     """Return what two tasks must have alike to be shown side by side."""
-    described = side.result.described
-    return described["base"], side.result.kind.name, side.result.filter, tuple(described["grids"]), described.get("folds")
+    result = side.result
+    return result.base, result.kind.name, result.filter, tuple(result.grids), result.described.get("folds")
 
 
 def _shown(result: Result) -> bool:
@@ -469,9 +479,9 @@ def command(result: Result, doc_id: int) -> str:
     return " ".join(shlex.quote(line(word, 2000)) for word in words)
 
 
-def _map(found: Mapping[str, Any]) -> dict[str, Any]:
+def _map(found: Necessity) -> dict[str, Any]:
     """Return a necessity map as the page shows it."""
-    shares = {need: {key: found["shares"][need][key] for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
-    luck = (found.get("luck") or {}).get("value")
-    about = {key: found[key] for key in ("n", "docs", "checked", "sources")}
-    return {**about, "luck": luck, "without_luck": bool(found.get("without_luck")), "shares": shares}
+    shares = {need: {key: getattr(found.shares[need], key) for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
+    luck = None if found.luck is None else found.luck.value
+    about = {key: getattr(found, key) for key in ("n", "docs", "checked", "without_luck")}
+    return {**about, "sources": list(found.sources), "luck": luck, "shares": shares}

@@ -35,9 +35,19 @@ def test_it_prints_the_table_and_says_what_it_did(runs, tmp_path, capsys):
     assert lines[-1] == f"written: {tmp_path / 'board' / 'index.html'}"
     assert max(map(len, lines[:-1])) <= 80
     assert cli.main(["leaderboard", "--output", str(tmp_path / "board"), "--wide"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split() == ["Rank", "Model", "Mean", "|PCRI|", "Mean", "PCRI", "toy", "Lacks"]
+    wide = "Rank  Model  Mean |PCRI|, nearer 0 is better  Mean PCRI  toy  toy, FIP  Lacks"
+    assert capsys.readouterr().out.splitlines()[1].split() == wide.split()
     assert "runs 3, models 3; results files: 3 read, 0 known" in err
     assert "toy 3×3: group 2 (1 of the models) stands apart; it differs in prompts (p and o)" in err
+
+
+def test_a_narrow_table_has_the_mean_score_beside_the_mean_index(tmp_path, capsys):
+    write(tmp_path / "runs", document("a", [index_task(grids={3: (0.6, 0.5, 0.7)}, fip=0.7)]))
+    assert cli.main(["leaderboard", str(tmp_path / "runs"), "--output", str(tmp_path / "board"), "--quiet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split("  ")[-1] == "Mean FIP"
+    assert lines[3] == "1     a      0.600 [0.500, 0.700]  0.700 [0.650, 0.750]"
+    assert "nearer 0 is better" in " ".join(lines)
 
 
 def test_again_and_quiet(runs, tmp_path, capsys):

@@ -1,9 +1,14 @@
 import pytest
 
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present.board.board import NEEDED
+from lmms_patch.present.board.board import NEEDED, board
+from lmms_patch.present.board.store import Store, find, update
 from lmms_patch.present.board.tables import flat_sheet, group_sheet, remarks
+from lmms_patch.present.ranking import by_of
+from lmms_patch.runs import catalogue
+from lmms_patch.stats.resample import Estimate
 from tests.making.boards import blind_task, board_of, document, index_task, shown, tst_task
+from tests.stored import unpack
 
 
 def run(model, index=-0.1, low=-0.2, high=-0.05, date="20260101_000000", about=None, grids=None, **task):
@@ -230,3 +235,20 @@ def test_an_index_can_be_checked_from_its_row(tmp_path):
     for row in rows.values():
         assert 1 - row["mpp"].value / row["fip_used"] == pytest.approx(row["index"].value)
     assert {"fip_used", "docs_used"} <= {column.key for column in group_sheet(made.groups[0], False).columns}
+
+
+def test_a_table_has_every_number_that_the_catalogue_shows_of_its_kind(tmp_path):
+    """Of stored runs of every kind; an index stands under names of its own, and FIP of a kind that shows the full image is its score."""
+    names = ("turned_a", "parts_a", "boxes_a", "clips", "regions_b", "mosaic")
+    runs = unpack(tmp_path)
+    found = board(update(Store(), find([runs / name for name in names]), tmp_path / "board").store, by_of("pcri"))
+    seen = set()
+    for group in found.groups:
+        row = group_sheet(group, False).rows[0]
+        entry, kind = group.entries[0], group.entries[0].result.asked
+        shown = {id(value) for value in row.values() if isinstance(value, Estimate)}
+        for name, (number, _) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
+            if number.measured and name in entry.result.numbers and not number.words and name not in ("score", "ceiling"):
+                assert id(entry.result.numbers[name]) in shown, (group.kind, name)
+                seen.add((group.kind, number.name))
+    assert {("regions", "regions_mean"), ("hidden", "{kind}{key}"), ("rotate", "rotate_mean"), ("lowres", "drop{key}"), ("index", "mpp{key}")} <= seen

@@ -123,6 +123,29 @@ def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
         context.close()
 
 
+def test_twelve_benchmarks_fit_a_wide_screen_with_score_and_index_in_each_cell(browser, tmp_path):
+    names = ["gqa", "mmbench_en_dev", "scienceqa_img", "textvqa_val", "docvqa_val", "chartqa", "ai2d", "mmstar", "realworldqa"]
+    names += ["hallusion_bench_image", "vstar_bench", "seedbench_2_plus"]
+    models = ["Qwen/Qwen2.5-VL-7B-Instruct", "llava-hf/llava-onevision-qwen2-7b-ov-hf", "microsoft/Phi-4-multimodal-instruct"]
+    runs = [document(model, [index_task(name, "rci", {3: (0.4, 0.3, 0.5)}, adj=(0.6, 0.5, 0.7), looks=True) for name in names]) for model in models]
+    write(tmp_path / "runs", *runs, document("org/one-benchmark", [index_task("gqa", "rci", {3: None}, fip=0.3, valid=False)]))
+    leaderboard([tmp_path / "runs"], tmp_path / "board", over=names)
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
+    page = Opened(context, tmp_path / "board" / "index.html").page
+    clipped = "[...document.querySelectorAll('#o0-table, #g0-table')].filter(table => table.parentNode.scrollWidth > table.parentNode.clientWidth)"
+    assert page.evaluate(f"{clipped}.length") == 0
+    row = page.locator("#o0-table tbody tr", has_text="Qwen2.5").locator("td")
+    assert row.locator(".fip").all_text_contents() == ["FIP 0.800"] * 12
+    assert row.nth(4).locator(".v").inner_text() == "+0.600"
+    ends = row.nth(4).locator(".ci")
+    assert ends.evaluate("it => getComputedStyle(it).clipPath") == "inset(50%)"
+    row.nth(4).hover()
+    assert ends.evaluate("it => getComputedStyle(it).clipPath") == "none"
+    lacking = page.locator("#o0-table tbody tr", has_text="one-benchmark").locator("td").all_text_contents()
+    assert sorted(cell for cell in lacking if cell) == sorted(["N/A near chanceFIP 0.300", *["N/A not run"] * 11])
+    context.close()
+
+
 def test_a_long_table_shows_its_first_rows_and_a_search_finds_the_others(browser, tmp_path):
     """Of 230 models 200 rows are shown; those that a search finds are, wherever they stand, and all on demand."""
     write(tmp_path / "runs", *(document(f"m{i:03d}", [index_task(grids={3: (0.001 * i, 0.001 * i - 0.1, 0.001 * i + 0.1)})]) for i in range(230)))

@@ -99,8 +99,33 @@ def test_a_run_whose_files_were_changed_after_it_was_read_is_refused(board):
         leaderboard([], board)
 
 
-@pytest.mark.parametrize("change", [lambda numbers: numbers.clear(), lambda numbers: numbers.pop("score"), lambda numbers: numbers.pop("gap2")])
-def test_a_result_without_its_numbers_is_no_board(board, change):
-    edited(board, lambda run: change(run["results"][0]["numbers"]))
-    with pytest.raises(RecordError, match=r"a board that was changed or is damaged .*numbers have no (score|gap2)"):
+def spoiled(**changes):
+    return lambda run: run["results"][0].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (spoiled(numbers={}), ": numbers have no score"),
+        (lambda run: run["results"][0]["numbers"].pop("gap2"), ": numbers have no gap2"),
+        (lambda run: run["results"][0]["numbers"]["score"].update(low=None), ": score: an interval with one end"),
+        (lambda run: run["results"][0]["numbers"]["score"].update(low=0.9, high=0.1), "low end 0.9 is above its high end 0.1"),
+        (lambda run: run["results"][0]["numbers"]["score"].update(value="x"), r"runs[0].results[0].numbers.score.value must be"),
+        (lambda run: run["results"][0]["fingerprint"].update(docs={}), r"runs[0].results[0].fingerprint.docs must be"),
+        (spoiled(numbers=[]), r"runs[0].results[0].numbers must be an object, not a list"),
+        (spoiled(grids=[20]), ": grids must be whole numbers from 2 to 9, not 20"),
+        (spoiled(kind="rci\n"), ": grids are of an unknown kind"),
+        (spoiled(docs=-1), r"runs[0].results[0].docs must be a whole number >= 0, not -1"),
+        (spoiled(dataset={"path": 1}), r"runs[0].results[0].dataset.path must be a text or null, not 1"),
+        (spoiled(details=None), r"runs[0].results[0].details must be an object, not null"),
+    ],
+)
+def test_a_board_that_cannot_be_is_refused_in_one_line_and_stays_as_it_was(board, change, told):
+    edited(board, change)
+    before = written(board)
+    with pytest.raises(RecordError) as caught:
         leaderboard([], board)
+    assert told in str(caught.value)
+    assert "the board was changed or is damaged; give another --output" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert written(board) == before

@@ -62,7 +62,7 @@ OURS = {
         "span",
     ),
     *("main", "section", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "output", "footer", "strong", "button"),
-    *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle", "line", "text", "tfoot", "pre", "code"),
+    *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle", "line", "text", "tfoot", "pre", "code", "wbr"),
 }
 
 

@@ -6,6 +6,7 @@ import random
 import shutil
 
 import pytest
+from msgspec.structs import replace
 
 from lmms_patch.app.commands.leaderboard import notes
 from lmms_patch.present.board import store
@@ -22,11 +23,11 @@ def plain(tmp_path_factory):
 
 
 def with_number(result, name, **changes):
-    return dataclasses.replace(result, numbers={**result.numbers, name: dataclasses.replace(result.numbers[name], **changes)})
+    return replace(result, numbers={**result.numbers, name: dataclasses.replace(result.numbers[name], **changes)})
 
 
 def with_note(result, **changes):
-    return dataclasses.replace(result, notes={2: dataclasses.replace(result.notes[2], **changes)})
+    return replace(result, notes={2: replace(result.notes[2], **changes)})
 
 
 def test_a_run_as_we_write_it_is_no_nonsense(plain):
@@ -59,11 +60,9 @@ def test_other_numbers_that_fit_each_other_are_no_nonsense(plain):
         (lambda one: with_number(one, "mpp2", value=None, low=None, high=None), "rci2 has a value, but mpp2 has none"),
         (lambda one: with_number(one, "fip", low=0.1, high=0.2), "is outside its interval [0.1, 0.2]"),
         (lambda one: with_number(one, "chance", se=-0.1), "chance has the standard error -0.1"),
-        (lambda one: with_number(one, "fip", n=-5), "fip is over -5 docs"),
         (lambda one: with_number(one, "mpp2", n=100_000), "mpp2 is over 100000 of 80 docs"),
-        (lambda one: dataclasses.replace(one, docs=-1), "-1 docs"),
         (lambda one: with_note(one, excluded=81), "81 of 80 docs are excluded at grid 2"),
-        (lambda one: dataclasses.replace(one, gate=0), "rci2 has a value, but the gate refuses it"),
+        (lambda one: replace(one, gate=0), "rci2 has a value, but the gate refuses it"),
     ],
 )
 def test_each_contradiction_is_named(plain, spoil, told):

@@ -29,6 +29,40 @@ def by_model(table):
     return {line.model: line for line in table.lines}
 
 
+def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path):
+    """By hand: (0.8 + 0.6) / 2, each with the standard error 0.05 / 1.96. A score of 60 of 100 is no fraction, so it has no mean with one of 0.8."""
+    tasks = [index_task("x", "rci", {3: (0.1, 0.0, 0.2)}, fip=0.8), index_task("y", "rci", {3: (0.3, 0.2, 0.4)}, fip=0.6)]
+    refused = index_task("x", "rci", {3: None}, fip=0.26, valid=False)
+    (table,) = overall(
+        board_of(tmp_path / "fractions", document("a", tasks), document("b", [refused, tasks[1]]), document("c", tasks[:1])), over=["x", "y"]
+    )
+    line = by_model(table)["a"]
+    assert (line.score.value, line.score.n) == (pytest.approx(0.7), 200)
+    half = math.hypot(0.05, 0.05) / 2
+    assert (line.score.low, line.score.high) == pytest.approx((0.7 - half, 0.7 + half))
+    sheet = overall_sheet(table)
+    assert [column.title for column in sheet.columns] == [
+        *("Rank", "Model", "Mean |RCI|, nearer 0 is better", "Mean RCI", "Mean FIP", "x", "x, FIP", "y", "y, FIP", "Lacks")
+    ]
+    rows = {row["model"]: row for row in sheet.rows}
+    assert (rows["a"]["on:y"].value, rows["a"]["fip:y"].value) == (0.3, 0.6)
+    assert (rows["b"]["on:x"].value, rows["b"]["on:x"].reason, rows["b"]["fip:x"].value) == (None, "near chance", 0.26)
+    assert (rows["c"]["on:y"].value, rows["c"]["on:y"].reason, rows["c"].get("fip:y")) == (None, "not run", None)
+    assert [rows[model]["score"] is None for model in "abc"] == [False, True, True]
+    (mixed,) = overall(board_of(tmp_path / "mixed", document("a", [tasks[0], index_task("y", "rci", fip=60.0)])))
+    assert mixed.lines[0].score is None
+    assert "score" not in [column.key for column in overall_sheet(mixed).columns]
+
+
+@pytest.mark.parametrize(("kinds", "name"), [(["rci", "rci", "pcri"], "RCI"), (["rci", "pcri"], "PCRI"), (["crci"], "CRCI")])
+def test_an_index_is_called_as_most_of_its_runs_call_it(tmp_path, kinds, name):
+    runs = [document(f"m{i}", [index_task("x", kind, {3: (0.1, 0.0, 0.2)})]) for i, kind in enumerate(kinds)]
+    found = board_of(tmp_path, *runs)
+    (table,) = overall(found)
+    assert found.groups[0].index == table.index == name
+    assert overall_sheet(table).columns[3].title == f"Mean {name}"
+
+
 def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     """a: |-0.1|, |0.3| -> 0.2, signed 0.1. b: 0.05, 0.05 -> 0.05, signed -0.05. z is b's alone: in no mean. c lacks y, d is near chance on it."""
     found = board_of(
@@ -54,7 +88,8 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     assert (
         overall_note(table)
         == "Means over 2 of 3 benchmarks, which every ranked model has (2): x, y. Without a rank, because they lack some of these: 2."
-        " Of the index, not luck-corrected: luck is not measured in every run. From whole runs: x (100 docs), y (100 docs), z (100 docs)."
+        " Of the index, not luck-corrected: luck is not measured in every run. Ranked by the mean distance from 0, nearer 0 is better."
+        " FIP is the score on full images. From whole runs: x (100 docs), y (100 docs), z (100 docs)."
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.present.board import chart, model_page, tables
 from lmms_patch.present.board.build import leaderboard
-from lmms_patch.present.board.store import day
+from lmms_patch.present.board.memory import day
 from lmms_patch.present.findings import findings
 from lmms_patch.present.ranking import Place
 from lmms_patch.runs.numbers import NUMBERS

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
-from lmms_patch.present.explore.docs import STATES
+from lmms_patch.present.explore.docs import RIGHT, WRONG
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.runs.need import NEEDS, needs
 from lmms_patch.runs.run import find
@@ -48,7 +48,7 @@ def test_columns_are_those_of_the_log(stored, loaded, task):
     assert found["ids"] == [line["doc_id"] for line in log]
     assert found["image"][0] == "".join(str(by_hand(line)[0]) for line in log)
     assert found["need"][0] == "".join("-" if need is None else str(need) for _, need in map(by_hand, log))
-    assert found["first"][0] == "".join(STATES["right" if right(line["patch"]["views"][0]) else "wrong"] for line in log)
+    assert found["first"][0] == "".join(RIGHT if right(line["patch"]["views"][0]) else WRONG for line in log)
     assert found["cells"][0] == [sum(right(view) for view in line["patch"]["views"] if view.get("n") == 3) for line in log]
     assert [found["categories"][one] for one in found["category"]] == [line["patch"]["fields"]["category"] for line in log]
 
