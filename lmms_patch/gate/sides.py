@@ -84,7 +84,7 @@ class Result:
         Raises:
             RecordError: a number is not what its log, or the rest of its file, gives.
         """
-        return audit.audit(self.result)
+        return audit.check(self.result)
 
     @property
     def unchecked(self) -> tuple[str, ...]:

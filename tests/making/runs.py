@@ -15,7 +15,7 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.numbers import FIRST_WRITTEN, NUMBERS
+from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
@@ -238,9 +238,17 @@ def knows(full, cell, lucky=False):
     return say
 
 
+VERSIONED = (
+    *("made.numbers", "made.log", "settings.asking", "analysis.asked", "analysis.necessity"),
+    *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in ("full_pass", "adj.tests")),
+    *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
+)
+"""What no file had before the numbers had a version."""
+
+
 def unversioned(details):
     """What a task's numbers were before they had a version: without all keys that came later. In place; returns them."""
-    for path in ("made.numbers", *(path for paths in FIRST_WRITTEN.values() for path in paths)):
+    for path in VERSIONED:
         _drop(details, path.split("."))
     return details
 
