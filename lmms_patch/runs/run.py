@@ -292,6 +292,21 @@ class Result:
         return (line.record for line in self.lines(lean=lean))
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """A result with the names that it is shown under, for a place that shows several results.
+
+    Attributes:
+        result: the result.
+        model: the model's name as it is shown (``labels``).
+        label: the text that tells the result from the other results of that place: the name of its task, or the key that a page links to.
+    """
+
+    result: Result
+    model: str
+    label: str
+
+
 _INDEX = re.compile(rf"({ANY_INDEX})(?:(\d+)|_(relevant|adversarial))(_adj)?")
 
 
