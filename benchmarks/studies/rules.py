@@ -139,7 +139,7 @@ class Side:
             described={"options": {}},
             metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
             details={"analysis": {"form": "mean", "ceiling": 1.0}},
-            analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}),
+            analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}, failed=None, asked=None),
         )
 
     def bounds(self, name: str) -> None:

@@ -160,10 +160,6 @@ class Side:
         """Its records by doc id."""
         return {record.doc_id: record for record in self.run.records}
 
-    def stored(self, n: int) -> Mapping[str, Any]:
-        """Return what the run stored of a grid."""
-        return ((self.run.result.details.get("analysis") or {}).get("grids") or {}).get(str(n)) or {}
-
     def first_views(self, table: Table) -> Chosen:
         """Return the item of each doc at the first view; of a text-only cross-validation its score, the mean over fold seeds."""
         if not self.kind.folds:
@@ -430,7 +426,7 @@ class Pair:
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
         """Return the difference of the luck-corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
-        if not all(reading.null_of(side.stored(n)) == reading.MEASURED for side in self.sides):
+        if not all(reading.null_of(side.run.result.grid(n)) == reading.MEASURED for side in self.sides):
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.sides]
         first, second = (side.run.result.measures[name] for side, name in zip(self.sides, names, strict=True))
@@ -498,9 +494,9 @@ class Pair:
     def _gate(self, side: Side, used: Bools) -> tuple[bool | None, str]:
         """Return a run's own gate, and why; asked again of the compared docs where they are not all docs of the run."""
         result = side.run.result
-        valid, stored = result.metrics.get("gate"), (result.details.get("analysis") or {}).get("gate") or {}
+        valid = result.metrics.get("gate")
         if valid == 0 or int(used.sum()) == len(side.table):
-            return None if valid is None else bool(valid), stored.get("reason", "")
+            return None if valid is None else bool(valid), result.analysis.gate.reason if result.analysis else ""
         part = side.table.of(doc_id for doc_id, keep in zip(self.ids, used, strict=True) if keep)
         if not len(part) or self.form is None:
             return None, "no doc is compared"
@@ -511,7 +507,8 @@ class Pair:
         """Return how luck-corrected indices contradict the others (``Compared.marks``), by the runs' own numbers."""
         out = {}
         for n in self._shared_grids():
-            said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in (side.stored(n) for side in self.sides)]
+            grids = (side.run.result.grid(n) for side in self.sides)
+            said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in grids]
             if any(said):
                 out[f"{self.kind.index}{n}"] = tuple(f"of the {which} run is {mark}" for which, mark in zip(WHICH, said, strict=True) if mark)
         return out

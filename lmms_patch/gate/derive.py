@@ -19,7 +19,6 @@ from lmms_patch.gate import sides
 from lmms_patch.gate.judge import judge
 from lmms_patch.gate.rules import LOST, SCHEMA, parse
 from lmms_patch.gate.sides import Result
-from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -105,10 +104,10 @@ def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
 
 def _asked(one: Result) -> int:
     """Return how many docs a result asked, those with a failed call among them."""
-    analysis = one.result.details.get("analysis") or {}
-    if reading.is_sampled(analysis):
-        return int(analysis["asked"]["docs"])
-    failed = int((analysis.get("failed") or {}).get("first") or 0)
+    analysis = one.result.analysis
+    if analysis and analysis.asked and analysis.asked.estimated:
+        return analysis.asked.docs
+    failed = analysis.failed.first if analysis and analysis.failed else 0
     return one.result.docs if one.result.kind.name == "magic" else one.measures["score"].n + failed
 
 

@@ -173,7 +173,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
             before.check_grids(rule, list({id(item.one): item.one for item in items if item.check not in ("docs", "checked")}.values()), rules.source)
     notes += _check_numbers(results, plans, before)
     notes += [f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark" for one in results if one.partial]
-    notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.details.get("analysis") or {})]
+    notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.analysis)]
     _check_primary(rules, plans)
     level = levels(plans, rules.primary)
     verdicts = tuple(of_item(rule, item, before, level(rule, item), rules.primary) for rule, items in plans for item in items)
@@ -517,7 +517,7 @@ def _lost(rule: Rule, item: Item, number: Judged, before: Baseline | None) -> st
     """
     compared = [item.one, *([before.partner(item.one)] if before is not None and item.check == "difference" else [])]
     counts = [_docs_of(one, item.metric) for one in compared]
-    if any(reading.is_sampled(one.result.details.get("analysis") or {}) for one in compared):  # a doc that one run did not ask is not lost
+    if any(reading.is_sampled(one.result.analysis) for one in compared):  # a doc that one run did not ask is not lost
         left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
         whole = left + lost
     else:
@@ -543,12 +543,12 @@ def _docs_of(one: Result, name: str) -> tuple[int, int]:
         return docs if bounds is None else bounds.low.n, without
     if name.startswith("tst"):
         return docs, int((details.get("tst_details") or {}).get("unscored") or 0)
-    analysis = details.get("analysis") or {}
-    failed = analysis.get("failed") or {}
-    first = raw in ("score", "fip", one.result.metric)
-    lost = int(failed.get("first" if first else "docs") or 0)
-    if reading.is_sampled(analysis):  # the number is of all docs, but a doc that was not asked cannot be lost
-        docs = int(analysis["asked"]["docs"]) - (lost - int(failed.get("first") or 0))  # those whose first call failed are not among them
+    analysis = one.result.analysis
+    failed = analysis.failed if analysis else None
+    without_first = failed.first if failed else 0
+    lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
+    if analysis and analysis.asked and analysis.asked.estimated:  # the number is of all docs, but a doc that was not asked cannot be lost
+        docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
     return docs, lost
 
 
@@ -557,13 +557,13 @@ def _marked(item: Item, call: Call, reason: str) -> tuple[Call, str]:
 
     Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
     """
-    grid = item.one.grid(item.metric) if reading.contradicted(item.one.measures.get(item.metric)) else {}
-    if not grid:
+    grid = item.one.grid(item.metric) if reading.contradicted(item.one.measures.get(item.metric)) else None
+    if grid is None:
         return call, reason
     null = reading.null_of(grid)
     if call == "pass" and item.check == "value" and null == reading.MEASURED:
         call = "inconclusive"
-    return call, "; ".join(filter(None, [reading.explained(reading.mark_of(grid), null), reason]))
+    return call, "; ".join(filter(None, [reading.explained(grid.mark, null), reason]))
 
 
 # --- verdicts without an interval -------------------------------------------------------------------
@@ -588,10 +588,10 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
         kept = value == 1
     elif item.check == "docs":
         assert rule.min_docs is not None
-        analysis = one.result.details.get("analysis") or {}
-        scored = analysis["asked"]["docs"] if reading.is_sampled(analysis) else analysis.get("n_docs")
+        analysis = one.result.analysis
+        scored = None if analysis is None else analysis.asked.docs if analysis.asked and analysis.asked.estimated else analysis.n_docs
         known = one.result.docs if one.kind == "magic" else scored
-        value, reason = (None, "the run does not say") if known is None else (int(known), "")
+        value, reason = known, "the run does not say" if known is None else ""
         least, limit, kept = rule.min_docs, f">= {rule.min_docs}", value is not None and value >= rule.min_docs
     else:
         assert rule.max_excluded is not None
@@ -620,20 +620,20 @@ def _of_count(rule: Rule, item: Item, before: Baseline | None) -> Verdict:
 
 def _gate(one: Result) -> tuple[int | None, str]:
     """Return 1 where the gate is valid, 0 where it is not, None where that is unknown; and why."""
-    analysis = one.result.details.get("analysis") or {}
-    gate, said = reading.gate_of(analysis).get("valid"), str(reading.gate_of(analysis).get("reason") or "")
-    if gate:
-        return 1, said or reading.why_unchecked(analysis, KINDS[one.kind].words)
-    return (None, said or "unknown") if gate is None else (int(gate), said or "near chance")
+    analysis = one.result.analysis
+    if analysis is None or analysis.gate.valid is None:
+        return None, (analysis.gate.reason if analysis else "") or "unknown"
+    said = analysis.gate.reason
+    return (1, said or reading.why_unchecked(analysis, KINDS[one.kind].words)) if analysis.gate.valid else (0, said or "near chance")
 
 
 def _looks(one: Result) -> tuple[int | None, str]:
     """Return 1 where the answers depend on the image, 0 where that is not shown, None where nobody asked; and why."""
-    stored = reading.gate_of(one.result.details.get("analysis") or {})
-    looks = reading.looks(stored)
+    analysis = one.result.analysis
+    looks = reading.looks(analysis.gate) if analysis else None
     if looks:
         return 1, ""
-    told = [str(each.get("reason") or "") for each in stored.get("looks") or () if each.get("value") is looks]
+    told = [shown.reason for shown in analysis.gate.looks if shown.value is looks] if analysis else []
     unknown = KINDS[one.kind].words.say(f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
     return None if looks is None else 0, next(filter(None, told), unknown)
 
@@ -649,10 +649,9 @@ def _checked(one: Result, before: Baseline | None) -> tuple[int, str]:
 
 def _excluded(one: Result) -> tuple[float | None, str]:
     """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
-    analysis = one.result.details.get("analysis") or {}
-    docs, grids = analysis.get("n_docs"), analysis.get("grids") or {}
-    counts = {n: grids[str(n)]["excluded"] if str(n) in grids else None for n in one.result.grids}
-    if not docs or not counts or None in counts.values():
+    analysis = one.result.analysis
+    counts = {n: grid.excluded for n in one.result.grids if (grid := one.result.grid(n))}
+    if analysis is None or not analysis.n_docs or not counts or len(counts) < len(one.result.grids):
         return None, "the run does not say how many docs it left out"
-    worst = max(counts, key=lambda n: counts[n] or 0)
-    return (counts[worst] or 0) / docs, f"{counts[worst]:.0f} of {docs:.0f} docs at {KINDS[one.kind].words.grid(worst)}"
+    worst = max(counts, key=counts.__getitem__)
+    return counts[worst] / analysis.n_docs, f"{counts[worst]} of {analysis.n_docs} docs at {KINDS[one.kind].words.grid(worst)}"

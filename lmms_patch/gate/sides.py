@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch.ask.spec import ANY_INDEX, KINDS
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
@@ -20,12 +19,12 @@ from lmms_patch.compare.engine import Compared, matches
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.magic.score.results import higher_is_better
+from lmms_patch.runs import catalogue
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
-
-_OF_GRID = re.compile(rf"^(?:{ANY_INDEX})(\d+)")
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,10 @@ class Result:
         """The kind of the task (``spec.KINDS``)."""
         return str(self.result.described["kind"])
 
-    def grid(self, name: str) -> Mapping[str, object]:
-        """Return what is stored of the grid that an index is of, by the index's name; empty for other numbers."""
-        match = _OF_GRID.match(name)
-        grids = (self.result.details.get("analysis") or {}).get("grids") or {}
-        return (grids.get(match[1]) or {}) if match else {}
+    def grid(self, name: str) -> Grid | None:
+        """Return the grid that a number is of, by the number's name; None where it is of no grid."""
+        n = catalogue.grids_of(self.result.kind, self.result.grids).get(name)
+        return None if n is None else self.result.grid(n)
 
     def names(self, selector: str) -> tuple[str, ...]:
         """Return the names by which a selector (``rules.SELECTORS``) finds it; the name for people last."""

@@ -37,8 +37,9 @@ from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import EXTRA
+from lmms_patch.runs.numbers import EXTRA, Analysis, Grid
 from lmms_patch.runs.run import Result
+from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.intervals import at_level
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -67,7 +68,7 @@ class Case:
         kind: ``spec.KINDS``.
         metric: the primary metric.
         measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
-        analysis: what they are made of (``numbers.Analysis`` in plain JSON types); empty for a kind without one.
+        analysis: what they are made of; None for a kind without one.
         size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
         tst: ``tst_details`` (docs/records.md); empty where there is none, or only its numbers are known.
@@ -82,7 +83,7 @@ class Case:
     kind: str
     metric: str
     measures: Mapping[str, Estimate]
-    analysis: Mapping[str, Any] = field(default_factory=dict)
+    analysis: Analysis | None = None
     size: int | None = None
     higher: bool = True
     tst: Mapping[str, Any] = field(default_factory=dict)
@@ -98,11 +99,18 @@ class Case:
     def grids(self) -> list[int]:
         """The grids with an index, the finest first."""
         stem = KINDS[self.kind].index
-        return sorted((int(n) for n in self.analysis.get("grids") or () if f"{stem}{n}" in self.measures), reverse=True) if stem else []
+        grids = self.analysis.grids if stem and self.analysis else ()
+        return sorted((n for n in grids if f"{stem}{n}" in self.measures), reverse=True)
 
-    def grid(self, n: int) -> Mapping[str, Any]:
-        """Return what is stored of a grid."""
-        return self.analysis["grids"][str(n)] or {}
+    def grid(self, n: int) -> Grid:
+        """Return the numbers of a grid."""
+        assert self.analysis is not None
+        return self.analysis.grids[n]
+
+    @property
+    def gate(self) -> Gate | None:
+        """The gate; None of a task without one."""
+        return self.analysis.gate if self.analysis else None
 
     def index(self, n: int) -> Estimate:
         """Return the index that people should go by."""
@@ -124,7 +132,7 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         result.kind.name,
         result.metric,
         result.measures,
-        result.details.get("analysis") or {},
+        result.analysis,
         size if isinstance(size, int) else None,
         result.higher_is_better,
         result.details.get("tst_details") or {},
@@ -295,7 +303,7 @@ def _rules_of(case: Case) -> list[str]:
 def _of_hidden(case: Case) -> str:
     """Return the rule of a task that hides boxes: by the extra drop, or by that of the relevant boxes where no doc has both sets."""
     extra, drop = (case.measures.get(name) for name in (EXTRA, "drop_relevant"))
-    if extra is None or drop is None or reading.gate_of(case.analysis).get("valid") is False:
+    if extra is None or drop is None or (case.gate and case.gate.valid is False):
         return "unread"
     if extra.value is None and drop.value is None:
         return "unread"
@@ -315,12 +323,11 @@ def _of_tst(case: Case) -> str:
 
 def _of_index(case: Case) -> list[str]:
     """Return the rules under which a case with an index falls."""
-    gate = reading.gate_of(case.analysis)
-    if gate.get("valid") is False:
-        return ["no image" if reading.does_not_look(gate) else "unread"]
+    if case.gate and case.gate.valid is False:
+        return ["no image" if reading.does_not_look(case.gate) else "unread"]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
-    marked = any(reading.mark_of(case.grid(n)) for n in case.grids)
+    marked = any(case.grid(n).mark for n in case.grids)
     rule = _together({_of_grid(case, n) for n in case.grids})
     beside = ["contradicted"] if marked and rule != "undecided" else []  # an undecided case says so itself
     return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
@@ -466,13 +473,13 @@ class _Teller:
         if rule == "mixed":
             return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
         if rule == "no image":
-            looked: Mapping[str, Any] = next((one for one in reading.gate_of(case.analysis).get("looks") or () if one.get("value") is False), {})
-            other = {"wrong images": "with wrong images", "blind": "without images"}.get(str(looked.get("against")), "with others")
-            if not looked:
+            looked = next((looks for looks in (case.gate.looks if case.gate else ()) if looks.value is False), None)
+            if looked is None:
                 return ""
-            most = (looked.get("difference") or {}).get("high")
+            other = "with wrong images" if looked.against == "wrong images" else "without images"
+            most = looked.difference.high
             more = f", so the image adds less than {number(most)}" if most is not None and most > 0 else ""
-            return f"{case.score} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}{more}"
+            return f"{case.score} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
         if rule in ("not without", "subtitled"):
             return ""
         if rule == "not learned":
@@ -484,7 +491,7 @@ class _Teller:
         if rule == "withheld":
             return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
         if rule == "contradicted":
-            return self._both(case, next(n for n in case.grids if reading.mark_of(case.grid(n))))
+            return self._both(case, next(n for n in case.grids if case.grid(n).mark))
         if rule == "unread":
             return _why_unread(case)
         if rule == "undecided":
@@ -578,7 +585,7 @@ class _Teller:
         n = _telling(case, "undecided")
         index, grid = case.index(n), case.grid(n)
         said = [self._index(case, n)]
-        if reading.mark_of(grid) and reading.null_of(grid) != reading.MEASURED:
+        if grid.mark and reading.null_of(grid) != reading.MEASURED:
             return f"the two indices disagree: {self._both(case, n)}, luck not measured"
         if index.low is None or index.high is None:
             return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
@@ -597,15 +604,16 @@ class _Teller:
 
     def _on_wrong_images(self, case: Case, n: int) -> int:
         """Return how many docs were also asked on a wrong image for the index that people should go by; 0 where that has no measured null."""
-        return int((case.grid(n).get("adj") or {}).get("asked") or 0) if _is_measured(case, n) else 0
+        adj = case.grid(n).adj
+        return adj.asked if adj and _is_measured(case, n) else 0
 
 
 def _places(case: Case) -> list[str]:
     """Say at which place the gold is found most and least often; say nothing where a permutation test shows no difference."""
-    placed = reading.most_placed(case.analysis.get("turned") or {"places": {}})
-    if placed is None or placed[1]["p"] is None or placed[1]["p"] >= reading.UNEVEN:
+    placed = case.analysis.turned.placed if case.analysis and case.analysis.turned else None
+    if placed is None or placed.p is None or placed.p >= reading.UNEVEN:
         return []
-    values = [one["value"] for one in placed[1]["scores"]]
+    values = [-math.inf if score.value is None else score.value for score in placed.scores]
     best, worst = (choose(range(len(values)), key=values.__getitem__) for choose in (max, min))
     ends = " and ".join(f"{number(values[place])} at {chr(ord('A') + place)}" for place in (best, worst))
     return [f"by the place of the gold between {ends}"]
@@ -673,18 +681,18 @@ def _two_digits(docs: float) -> int:
 
 def _why_unread(case: Case) -> str:
     """Return in a few words why there is no index."""
-    gate = reading.gate_of(case.analysis)
+    gate = case.gate
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
     if (every := case.measures.get("rotate_every")) is not None and not KINDS[case.kind].index:
         return _short(every.reason)
     if not case.grids and not KINDS[case.kind].hides and case.measures["score"].value is not None:
         return "only full images were asked"
-    if gate.get("valid") is False:
-        if reading.gate_word(gate) == reading.NEAR_CHANCE:
-            return f"{case.score} {number(gate.get('fip'))} on the full image, {number(gate.get('chance'))} by chance"
-        return _short(str(gate.get("reason") or ""))
-    reasons: Iterable[str] = (str(case.grid(n).get("reason") or case.index(n).reason) for n in case.grids)
+    if gate and gate.valid is False:
+        if reading.refusal(gate.reason) == reading.NEAR_CHANCE:
+            return f"{case.score} {number(gate.fip)} on the full image, {number(gate.chance)} by chance"
+        return _short(gate.reason)
+    reasons = (case.grid(n).reason or case.index(n).reason for n in case.grids)
     return _short(next(filter(None, reasons), case.measures["score"].reason or "nothing was scored"))
 
 

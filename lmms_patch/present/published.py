@@ -16,7 +16,7 @@ from lmms_patch import __version__
 from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
-from lmms_patch.runs import failures, reading
+from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks
 from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.run import Result, Run, is_hub, split_of
@@ -210,8 +210,7 @@ def _harness(run: Run) -> str:
 
 def _of_failures(result: Result, name: str) -> str:
     """Say what a number makes of failed calls, and what the native metric is with these docs; "" where no call failed."""
-    analysis = result.details.get("analysis") or {}
-    failed, metric = failures.from_json(analysis.get("failed")), result.metric
+    failed, metric = result.analysis.failed if result.analysis else None, result.metric
     if failed is None:
         lost = ((result.details.get("magic") or {}).get("counts") or {}).get("failed")
         return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
@@ -220,7 +219,7 @@ def _of_failures(result: Result, name: str) -> str:
         return f"counts {failed.first} failed calls as wrong answers"
     said = f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"
     native = result.metrics.get(metric)
-    if name != metric or native is None or not failed.first or reading.is_sampled(analysis):
+    if name != metric or native is None or not failed.first or reading.is_sampled(result.analysis):
         return said
     return f"the value leaves out {failed.first} of {result.docs} docs, whose call failed; with these as wrong answers it is {native:.4g}"
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis, Grid, Placed
+from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
@@ -150,12 +150,6 @@ def _part(part: str, name: str) -> Get:
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
-def placed(analysis: Analysis) -> Placed | None:
-    """Return the scores by the gold's place, of the docs with the commonest number of options (of several, the least); None where there are none."""
-    found = [] if analysis.turned is None else [(-one.docs, int(count), one) for count, one in analysis.turned.places.items()]
-    return min(found, key=lambda one: one[:2])[2] if found else None
-
-
 def _of(numbers: Mapping[Key, Estimate] | None, key: Key) -> Value | Absent:
     """Return the number of a key; as read from a file, keys are texts."""
     return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
@@ -167,13 +161,14 @@ def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
 
 
 def _at_place(analysis: Analysis, key: Key) -> Value | Absent:
-    known = placed(analysis)
+    known = analysis.turned.placed if analysis.turned else None
     return ABSENT if known is None or int(key) > len(known.scores) else known.scores[int(key) - 1]
 
 
 def _p(analysis: Analysis, key: Key) -> Value | Absent:
-    known = placed(analysis)
-    return ABSENT if analysis.turned is None else None if known is None else known.p
+    if analysis.turned is None:
+        return ABSENT
+    return analysis.turned.placed.p if analysis.turned.placed else None
 
 
 NO_INTERVAL = "the harness's own number: no interval"
@@ -332,7 +327,7 @@ NUMBERS = (
 
 def keys_of(analysis: Analysis) -> Keys:
     """Return the keys of an analysis: its sets of views, points and places."""
-    known = placed(analysis)
+    known = analysis.turned.placed if analysis.turned else None
     points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
     return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
 

@@ -12,11 +12,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmms_patch.ask.spec import KINDS, Key, Kind
 from lmms_patch.runs.record import TURNS, Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
+
+if TYPE_CHECKING:
+    from lmms_patch.runs.numbers import Analysis
 
 T = TypeVar("T")
 REASON = "a call failed"
@@ -87,11 +90,12 @@ def from_json(found: Mapping[str, Any] | None) -> Failed | None:
     return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
-def told_of(analysis: Mapping[str, Any]) -> list[str]:
-    """Return the sentences of a stored analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
-    failed = from_json(analysis.get("failed"))
-    said = [line for line in analysis.get("warnings") or () if _NO_VALUE in line or _CUT in line or _UNREAD in line]
-    return [*([] if failed is None else [failed.sentence]), *said]
+def told_of(analysis: Analysis | None) -> list[str]:
+    """Return the sentences of an analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
+    if analysis is None:
+        return []
+    said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]
+    return [*([] if analysis.failed is None else [analysis.failed.sentence]), *said]
 
 
 def different(objects: Iterable[T]) -> list[T]:

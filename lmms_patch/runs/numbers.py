@@ -19,6 +19,7 @@ from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
+from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
@@ -187,6 +188,11 @@ class Turned:
     lost: Estimate
     guess: Number | None
     places: Annotated[Mapping[OptionCount, Placed], Meta(extra_json_schema={"propertyNames": {"pattern": "^([2-9]|1[0-9]|2[0-6])$"}})]
+
+    @property
+    def placed(self) -> Placed | None:
+        """The scores of the docs with the commonest number of options (of several, the least); None where there are none."""
+        return min(self.places.values(), key=lambda placed: (-placed.docs, len(placed.scores)), default=None)
 
 
 @dataclass(frozen=True)
@@ -448,8 +454,14 @@ def read(analysis: Mapping[str, Any]) -> Analysis:
         msgspec.ValidationError: it is none.
     """
     found = typed.convert(analysis, Analysis)
-    marks = {key: reading.mark_of(analysis["grids"][str(key)]) for key in found.grids}
-    return dataclasses.replace(found, grids={key: dataclasses.replace(grid, mark=marks[key]) for key, grid in found.grids.items()})
+    unmarked = (key for key in found.grids if "mark" not in analysis["grids"][str(key)])
+    marked = {key: dataclasses.replace(found.grids[key], mark=_disagreement(found.grids[key])) for key in unmarked}
+    return dataclasses.replace(found, grids={**found.grids, **marked}) if marked else found
+
+
+def _disagreement(grid: Grid) -> str:
+    adj = grid.adj.estimate.value if grid.adj else None
+    return "" if grid.index.value is None or adj is None else disagreement(grid.index.value, adj)
 
 
 def none_used(key: Key) -> str:
@@ -476,7 +488,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
     if analysis.asked is not None:
-        told.append(reading.asked_in_words(to_json(analysis), words))
+        told.append(reading.asked_in_words(analysis, words))
     for key, grid in analysis.sets.items():
         index, luck_corrected = (reading.name(str(kind.prefix), key, corrected=which) for which in (False, True))
         if grid.index.value is None:
@@ -493,11 +505,11 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         if analysis.drops and one.value is not None:
             told[-1] += f", {reading.text(analysis.drops[key], number)} less than the full image"
     if analysis.turned is not None:
-        told += reading.turned_in_words(to_json(analysis.turned))
+        told += reading.turned_in_words(analysis.turned)
     if analysis.hidden is not None:
         told.append(f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}")
     if analysis.pointing is not None:
-        told.append(reading.pointing_in_words(to_json(analysis.pointing)))
+        told.append(reading.pointing_in_words(analysis.pointing))
     if analysis.regions is not None:
         regions = analysis.regions
         of_sets = {f"mean_{key}": one for key, one in regions.mean.items()}

@@ -1,7 +1,7 @@
 """How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure.
 
-Works on analyses in plain JSON types, as results files hold them. Those of earlier versions lack ``looks``, ``mark`` and ``null``: their
-luck-corrected index rests on an assumed null, and it was not checked whether the model looks.
+Files of earlier versions lack ``looks`` and ``null``: their luck-corrected index rests on an assumed null, and it was not checked whether the model
+looks.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Key, Kind, Words
-from lmms_patch.stats.gate import NOT_SHOWN, SAME
-from lmms_patch.stats.index import disagreement
+from lmms_patch.stats.gate import NOT_SHOWN, SAME, Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
+
+if TYPE_CHECKING:
+    from lmms_patch.runs.numbers import Analysis, Grid, Turned
 
 MEASURED = "measured"
 ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
@@ -176,18 +178,16 @@ def p_text(p: float | None) -> str:
     return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def gate_of(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the gate of an analysis; empty where it has none."""
-    found = analysis.get("gate")
-    return found if isinstance(found, Mapping) else {}
-
-
-def gate_word(gate: Mapping[str, Any]) -> str:
+def gate_word(gate: Gate | None) -> str:
     """Return what tables say of a gate."""
-    valid = gate.get("valid")
+    return UNKNOWN if gate is None else verdict_word(gate.valid, gate.reason, gate.marginal)
+
+
+def verdict_word(valid: bool | int | None, reason: str = "", marginal: bool = False) -> str:
+    """Return what tables say of a gate, by its verdict, its reason, and whether FIP passes by little (``stats.gate.Gate``)."""
     if valid is None:
         return UNKNOWN
-    return (f"{VALID}, {MARGINAL}" if gate.get("marginal") else VALID) if valid else refusal(str(gate.get("reason") or ""))
+    return (f"{VALID}, {MARGINAL}" if marginal else VALID) if valid else refusal(reason)
 
 
 def refusal(reason: str) -> str:
@@ -203,51 +203,46 @@ def refusal(reason: str) -> str:
     return NEAR_CHANCE
 
 
-def does_not_look(gate: Mapping[str, Any]) -> bool:
+def does_not_look(gate: Gate) -> bool:
     """Return whether a gate fails because the answers are shown not to depend on the image or clip."""
-    return gate.get("valid") is False and gate_word(gate) in (DOES_NOT_LOOK, OF_CLIPS.say(DOES_NOT_LOOK))
+    return gate.valid is False and refusal(gate.reason) in (DOES_NOT_LOOK, OF_CLIPS.say(DOES_NOT_LOOK))
 
 
-def is_sampled(analysis: Mapping[str, Any]) -> bool:
+def is_sampled(analysis: Analysis | None) -> bool:
     """Return whether docs were left out, so that the numbers are estimates."""
-    return bool((analysis.get("asked") or {}).get("estimated"))
+    return analysis is not None and analysis.asked is not None and analysis.asked.estimated
 
 
-def looks(gate: Mapping[str, Any]) -> bool | None:
+def looks(gate: Gate) -> bool | None:
     """Return whether the answers are shown to depend on the image; None where that was not checked."""
-    known = [one["value"] for one in gate.get("looks") or () if one.get("value") is not None]
+    known = [shown.value for shown in gate.looks if shown.value is not None]
     return all(known) if known else None
 
 
-def unchecked(analysis: Mapping[str, Any]) -> bool:
+def unchecked(analysis: Analysis | None) -> bool:
     """Return whether an index is shown although nobody checked that the model looks."""
-    gate = gate_of(analysis)
-    return bool(gate) and gate.get("valid") is not False and looks(gate) is None
+    return analysis is not None and analysis.gate.valid is not False and looks(analysis.gate) is None
 
 
-def why_unchecked(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
+def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     """Return why it is not known whether the model looks, where an index is shown all the same; empty elsewhere.
 
     Args:
         analysis: the numbers.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
-    told = [str(one.get("reason") or "") for one in gate_of(analysis).get("looks") or () if one.get("value") is None]
+    told = (shown.reason for shown in analysis.gate.looks if shown.value is None)
     return words.say(next(filter(None, told), NOT_CHECKED)) if unchecked(analysis) else ""
 
 
-def null_of(grid: Mapping[str, Any]) -> str | None:
+def null_of(grid: Grid | None) -> str | None:
     """Return which null the luck-corrected index of a grid rests on; None where there is no luck-corrected index."""
-    adj = grid.get("adj")
-    return None if not isinstance(adj, Mapping) else str(adj.get("null") or "assumed")
+    return None if grid is None or grid.adj is None else grid.adj.null
 
 
-def mark_of(grid: Mapping[str, Any]) -> str:
+def mark_of(grid: Grid | None) -> str:
     """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
-    if "mark" in grid:
-        return str(grid["mark"] or "")
-    index, adj = (grid.get("index") or {}).get("value"), ((grid.get("adj") or {}).get("estimate") or {}).get("value")
-    return "" if index is None or adj is None or isinstance(grid.get("n"), str) else disagreement(index, adj)
+    return "" if grid is None else grid.mark
 
 
 def told(mark: str, null: str | None) -> str:
@@ -278,29 +273,19 @@ UNEVEN = 0.01
 """The p-value below which people are told that the place of the gold moves the score."""
 
 
-def most_placed(turned: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
-    """Return the number of options that most docs have (of several, the least), and their scores by the gold's place; None without docs.
-
-    Args:
-        turned: ``Analysis.turned`` in plain JSON types.
-    """
-    counts = sorted((-found["docs"], int(count)) for count, found in turned["places"].items())
-    return (counts[0][1], turned["places"][str(counts[0][1])]) if counts else None
-
-
-def turned_in_words(turned: Mapping[str, Any]) -> list[str]:
-    """Return what to say of docs that were asked in every order of their options, a sentence each; ``turned`` as above."""
-    every, once, mean = (turned[name]["value"] for name in ("every", "once", "mean"))
-    if every is None:
-        return [f"right in every order of the options: n/a ({turned['every']['reason'] or 'no doc was asked in every order'})"]
-    ends = "" if turned["every"]["low"] is None else f" [{turned['every']['low']:.3f}, {turned['every']['high']:.3f}]"
-    guess = "" if turned["guess"] is None else f"; guesses: {turned['guess']:.3f}"
-    out = [f"right in every order of the options: {every:.3f}{ends}, of {once:.3f} asked once ({mean:.3f} on average, {turned['docs']} docs{guess})"]
-    if placed := most_placed(turned):
-        count, found = placed
-        scores = ", ".join(f"{chr(ord('A') + i)} {one['value']:.3f}" for i, one in enumerate(found["scores"]) if one["value"] is not None)
-        p = "" if found["p"] is None else f"; p = {found['p']:.3f} if the place changes nothing"
-        out.append(f"by the place of the gold, {found['docs']} docs with {count} options: {scores}{p}")
+def turned_in_words(turned: Turned) -> list[str]:
+    """Return what to say of docs that were asked in every order of their options, a sentence each."""
+    every = turned.every
+    if every.value is None:
+        return [f"right in every order of the options: n/a ({every.reason or 'no doc was asked in every order'})"]
+    ends = "" if every.low is None else f" [{every.low:.3f}, {every.high:.3f}]"
+    guess = "" if turned.guess is None else f"; guesses: {turned.guess:.3f}"
+    asked = f"of {turned.once.value:.3f} asked once ({turned.mean.value:.3f} on average, {turned.docs} docs{guess})"
+    out = [f"right in every order of the options: {every.value:.3f}{ends}, {asked}"]
+    if placed := turned.placed:
+        scores = ", ".join(f"{chr(ord('A') + i)} {score.value:.3f}" for i, score in enumerate(placed.scores) if score.value is not None)
+        p = "" if placed.p is None else f"; p = {placed.p:.3f} if the place changes nothing"
+        out.append(f"by the place of the gold, {placed.docs} docs with {len(placed.scores)} options: {scores}{p}")
     return out
 
 
@@ -310,11 +295,10 @@ def not_turned(left_out: Mapping[str, int]) -> list[str]:
     return [f"asked in one order alone, and left out of these numbers: {told}"] if told else []
 
 
-def pointing_in_words(pointing: Mapping[str, Any]) -> str:
-    """Say how many questions point into the clip's own time, and how they are answered on the full clip. ``pointing``: ``Analysis.pointing``."""
-    score = f"; on the full clip they score {pointing['value']:.3f}" if pointing["value"] is not None else ""
-    docs = pointing["n"]
-    what = f"{docs} question{'s point' if docs != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
+def pointing_in_words(pointing: Estimate) -> str:
+    """Say how many questions point into the clip's own time, and how they are answered on the full clip (``Analysis.pointing``)."""
+    score = f"; on the full clip they score {pointing.value:.3f}" if pointing.value is not None else ""
+    what = f"{pointing.n} question{'s point' if pointing.n != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
     return f"{what}: left out of the index{score}"
 
 
@@ -327,33 +311,33 @@ def subtitled_in_words(docs: int) -> str:
     )
 
 
-def asked_in_words(analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> str:
+def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
 
     Args:
         analysis: the numbers.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
-    asked = analysis.get("asked")
-    if not asked:
+    asked = analysis.asked
+    if asked is None:
         return ""
-    share = f"{asked['calls']:,} of the {asked['of']:,} calls of a full pass ({asked['calls'] / max(1, asked['of']):.0%})"
-    if not asked["estimated"]:
+    share = f"{asked.calls:,} of the {asked.of:,} calls of a full pass ({asked.calls / max(1, asked.of):.0%})"
+    if not asked.estimated:
         left_out = f"{words.parts} that could not change a number were left out"
-        return f"asked in {share}: {left_out}; heat maps are from the {asked['whole']:,} docs asked whole"
-    whole = {n: grid.get("full_pass") or {} for n, grid in (analysis.get("grids") or {}).items()}
-    ends = [f"{one['low']:+.3f} and {one['high']:+.3f} ({words.grid(n)})" for n, one in whole.items() if one.get("low") is not None]
-    level = next((one["level"] for one in whole.values() if "level" in one), LEVEL)
+        return f"asked in {share}: {left_out}; heat maps are from the {asked.whole:,} docs asked whole"
+    whole = {n: grid.full_pass for n, grid in analysis.grids.items() if grid.full_pass is not None}
+    ends = [f"{index.low:+.3f} and {index.high:+.3f} ({words.grid(n)})" for n, index in whole.items() if index.low is not None]
+    level = next((index.level for index in whole.values()), LEVEL)
     told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
     told += "".join(
-        f"; no interval of what a full pass over these docs would print ({words.grid(n)}): {one['reason']}"
-        for n, one in whole.items()
-        if one and one.get("low") is None
+        f"; no interval of what a full pass over these docs would print ({words.grid(n)}): {index.reason}"
+        for n, index in whole.items()
+        if index.low is None
     )
-    return f"estimated from {share}, of {asked['docs']:,} docs{told}; heat maps are from the {asked['whole']:,} docs asked whole"
+    return f"estimated from {share}, of {asked.docs:,} docs{told}; heat maps are from the {asked.whole:,} docs asked whole"
 
 
-def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Words = OF_IMAGES) -> list[str]:
+def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
     """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal or contradicted.
 
     Args:
@@ -361,17 +345,13 @@ def minds(described: Mapping[str, Any], analysis: Mapping[str, Any], words: Word
         analysis: the numbers.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
-    sets = {**(analysis.get("grids") or {}), **((analysis.get("regions") or {}).get("sets") or {})}
-    out = [asked_in_words(analysis, words)] if analysis.get("asked") else []
+    sets = analysis.sets
+    out = [asked_in_words(analysis, words)] if analysis.asked else []
     out += [subtitled_in_words(described["subtitles"])] if described.get("subtitles") else []
     out += [why] if sets and (why := why_unchecked(analysis, words)) else []
-    out += [MARGINAL_PASS] if gate_of(analysis).get("marginal") else []
-    out += (
-        [WITHOUT_WIDTH]
-        if any((ends := grid.get("index") or {}).get("low") is not None and ends["low"] == ends["high"] for grid in sets.values())
-        else []
-    )
-    return out + [f"{words.size(n, 'x')}, {explained(mark, null_of(grid))}" for n, grid in sets.items() if (mark := mark_of(grid))]
+    out += [MARGINAL_PASS] if analysis.gate.marginal else []
+    out += [WITHOUT_WIDTH] if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values()) else []
+    return out + [f"{words.size(n, 'x')}, {explained(grid.mark, null_of(grid))}" for n, grid in sets.items() if grid.mark]
 
 
 def kept(details: Mapping[str, Any]) -> str:

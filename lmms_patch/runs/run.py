@@ -27,7 +27,7 @@ from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, T
 from lmms_patch.runs.details import read as read_details
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.numbers import NUMBERS, Analysis
+from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
@@ -132,7 +132,7 @@ class Run:
             indices = "; ".join(
                 f"{_named(match)} {_shown(one)}" for name, one in result.measures.items() if (match := _INDEX.fullmatch(name)) and _shown(one)
             )
-            gate = reading.gate_word(reading.gate_of(result.details.get("analysis") or {})) if result.kind.has_index else ""
+            gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
             rows.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
         return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
 
@@ -239,6 +239,10 @@ class Result:
         """What the numbers are made of; None of a task without any."""
         stored = self.details.get("analysis")
         return read_analysis(stored) if stored else None
+
+    def grid(self, n: int) -> Grid | None:
+        """Return the numbers of a grid; None where there are none."""
+        return self.analysis.grids.get(n) if self.analysis else None
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:

@@ -202,7 +202,7 @@ def leading(found: Result) -> Estimate | None:
     numbers = found.measures
     if "rci3" not in numbers:
         return None
-    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], reading.null_of(found.details["analysis"]["grids"]["3"]))
+    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], reading.null_of(found.grid(3)))
     return index if index is not None and index.value is not None else None
 
 

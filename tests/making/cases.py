@@ -3,6 +3,7 @@
 from lmms_patch.present.findings import Case
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
+from tests.making.analyses import analysis
 
 SEEN = {"against": "wrong images", "value": True, "full": 0.8, "other": 0.3}
 """A gate that the answers pass: they depend on the image."""
@@ -32,21 +33,17 @@ def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind
         marginal = bool((gate or {}).get("marginal"))
         measures[name] = reading.raw(published, mark, marginal, bool(asked))
         measures[f"mpp{n}"] = ends(scores.get("mpp", 0.4))
-        stored[str(n)] = {"index": {}, "mark": mark, "adj": None, "reason": of.reason}
+        stored[n] = {"n": n, "mark": mark, "reason": of.reason}
         if null is not None:
             measures[f"{name}_adj"] = reading.corrected(of, null, marginal, sampled=bool(asked))
-            stored[str(n)]["adj"] = {"null": null, "asked": wrong, "estimate": {"value": of.value, "low": of.low}}
-    analysis = {
-        "grids": stored,
-        "gate": {"valid": True, "reason": "", "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})},
-        "asked": asked,
-    }
-    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", measures, analysis, size)
+            stored[n]["adj"] = {"null": null, "asked": wrong, "estimate": {"value": of.value, "low": of.low}}
+    gate = {"valid": True, "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})}
+    made = analysis({"grids": stored, "gate": gate, "asked": asked})
+    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", measures, made, size)
 
 
 def plain(base, kind, score, chance=0.25, model="m", **measures):
     """A task without an index: its score (value, low, high), and other numbers by name."""
     named = {name: ends(*one) for name, one in measures.items()}
-    return Case(
-        f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", {"score": ends(*score), "chance": ends(chance), **named}, {"gate": {}}
-    )
+    named |= {"score": ends(*score), "chance": ends(chance)}
+    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", named, analysis({}))

@@ -8,8 +8,10 @@ from lmms_patch.present.findings import Finding
 from lmms_patch.present.report.data import CellAnswer, Entry, Example, Figure, Part, Report
 from lmms_patch.present.sheets import Column, Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.stats.index import span
 from lmms_patch.stats.resample import Estimate
+from tests.making.analyses import completed
 
 SCRIPT = "<script>alert(1)</script>"
 IMG = '"><img src=x onerror=alert(2)>'
@@ -61,6 +63,7 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
         measures |= {f"mpp{n}": estimate(mpp, n=docs), f"{index}{n}": found, f"{index}{n}_adj": reading.corrected(adj, None, False), f"gap{n}": gap}
         label = {"label": "mc4", "docs": docs, "state": "used", "fip": fip, "mpp": mpp, "ceiling": 1.0, "fip0": 0.23, "mpp0": 0.25}
         grids[str(n)] = {
+            "n": n,
             "span": span(found.low, found.high) if value is not None else None,
             "band": None,
             "fip": fip - 0.001,
@@ -81,7 +84,7 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
     floors = {"uniform": plain(estimate(chance, 0.03, docs)), "constant": plain(estimate(chance - 0.01, 0.05, docs))}
     about = {"floor": "uniform", "floors": floors, "value": chance, "published": 0.25, "constants": {"mc": "A", "number": SCRIPT}}
     analysis = {"gate": {**gate, "reason": "" if valid else NEAR}, "chance": about, "grids": grids}
-    return Part(docs, measures, int(valid), analysis)
+    return Part(docs, measures, int(valid), completed(Analysis, analysis))
 
 
 def index_entry(name, model, base, fip, indices, kind="rci", **more):

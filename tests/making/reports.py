@@ -8,9 +8,12 @@ from msgspec import to_builtins
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import Entry, Figure, Part
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.stats.gate import SAME
+from lmms_patch.stats.luck import Luck
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
+from tests.making.analyses import completed
 
 
 def undrawn(sketch, folder):
@@ -44,9 +47,9 @@ def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2)
         measures[f"{kind}{n}"] = estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
         measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
-        by_grid[str(n)] = {"fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind)}
+        by_grid[str(n)] = {"n": n, "fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind)}
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
-    whole = Part(200, measures, gate, {"grids": by_grid})
+    whole = Part(200, measures, gate, completed(Analysis, {"grids": by_grid, "gate": {"looks": [{"against": "blind", "value": True}]}}))
     about = {"type": "", "date": "2026-01-01", "failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}
     return Entry(about.pop("id", name), model, base, f"{base}_{kind}", kind, kind, tuple(grids), "acc", True, about.pop("type"), whole, **about)
 
@@ -130,7 +133,7 @@ def _situation(made, kind, indices):
     measures = made.whole.measures
     for n, value in zip((2, 3), indices, strict=True):
         grid = made.whole.analysis["grids"][str(n)]
-        grid["adj"] = {"null": "assumed" if kind == 2 else "measured"}
+        grid["adj"] = completed(Luck, {"null": "assumed" if kind == 2 else "measured"})
         if made.whole.gate == 0:
             if kind == 7:
                 measures[f"rci{n}"] = estimate(None, reason=f"{SAME} (full image 0.6, a wrong image 0.6, 300 docs)")

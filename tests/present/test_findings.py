@@ -310,7 +310,7 @@ def test_of_twenty_tasks_without_an_effect_one_page_in_twenty_says_something():
     said = {True: 0, False: 0}
     for _page in range(pages):
         drawn = stream.standard_normal(20) * 0.1
-        cases = [indexed(f"t{place}", (3, value, value - 0.196, value + 0.196)) for place, value in enumerate(drawn)]
+        cases = [indexed(f"t{place}", (3, value, value - 0.196, value + 0.196)) for place, value in enumerate(drawn.tolist())]
         for together, some in ((True, [cases]), (False, [[one] for one in cases])):
             said[together] += any(one.kind in ("whole", "cell") for among in some for one in findings(among))
     assert said[True] / pages <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / pages)

@@ -10,6 +10,7 @@ from lmms_patch.ask.spec import OF_CLIPS
 from lmms_patch.present.sheets import Column, Sheet, shown
 from lmms_patch.runs import numbers, reading, run
 from lmms_patch.stats.resample import Estimate
+from tests.making.analyses import analysis
 from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, world_run, write_run
 
 SIGNED = Column("rci3", "RCI", signed=True)
@@ -86,7 +87,7 @@ def test_words_are_not_written_into_files_of_numbers():
     ],
 )
 def test_a_gate_in_a_word(gate, word):
-    assert reading.gate_word(gate) == word
+    assert reading.verdict_word(**{"valid": None, **gate}) == word
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_gate_in_a_word(gate, word):
     [([], None), ([True], True), ([True, False], False), ([None], None), ([None, True], True)],
 )
 def test_whether_it_looks(looks, known):
-    assert reading.looks({"looks": [{"value": one} for one in looks]}) is known
+    assert reading.looks(analysis({"gate": {"looks": [{"value": one} for one in looks]}}).gate) is known
 
 
 def measured(folder, model, docs=300, before=False):

@@ -34,14 +34,14 @@ def noted(result: Result, n: int) -> dict[str, Estimate]:
     index, null = f"{result.index}{n}", None if n not in result.notes else result.notes[n].null
     known = {name: result.numbers[name] for name in (index, f"{index}_adj") if name in result.numbers}
     return {
-        name: reading.raw(one, _mark(result, n), result.marginal, result.sampled)
+        name: reading.raw(one, mark(result, n), result.marginal, result.sampled)
         if name == index
         else reading.corrected(one, null, result.marginal, result.asked.words.parts, result.sampled)
         for name, one in known.items()
     }
 
 
-def _mark(result: Result, n: int) -> str:
+def mark(result: Result, n: int) -> str:
     """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
     raw, adj = (result.numbers.get(f"{result.index}{n}{end}") for end in ("", "_adj"))
     return "" if raw is None or adj is None or raw.value is None or adj.value is None else disagreement(raw.value, adj.value)
@@ -102,7 +102,7 @@ class Entry:
     @property
     def mark(self) -> str:
         """How index and luck-corrected index of its grid contradict each other; empty where they do not."""
-        return _mark(self.result, self.grid)
+        return mark(self.result, self.grid)
 
     @property
     def used(self) -> int | None:

@@ -7,17 +7,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import quote
 
 from lmms_patch import __version__
 from lmms_patch.ask.references import digest
-from lmms_patch.present.board.board import Board, Entry, Group, noted
-from lmms_patch.present.board.store import Result, Stored, date_order, day
+from lmms_patch.present.board.board import Board, Entry, Group, mark, noted
+from lmms_patch.present.board.store import GridNotes, Result, Stored, date_order, day
 from lmms_patch.present.findings import Case
 from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.runs.catalogue import without_interval
+from lmms_patch.runs.numbers import Analysis, AskedPart, Grid
 from lmms_patch.runs.run import command
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.chance import Chance
+from lmms_patch.stats.gate import Gate, Looks
+from lmms_patch.stats.luck import Luck
 from lmms_patch.text import clean, file_names
 
 FOLDER = "models"
@@ -170,37 +173,29 @@ def _report(run: Stored, folder: Path) -> str:
 
 def case(model: str, result: Result, key: str) -> Case:
     """Return a stored result as findings read it."""
-    analysis: dict[str, Any] = {}
-    if result.index:
-        gate: dict[str, Any] = {
-            "valid": None if result.gate is None else bool(result.gate),
-            "reason": result.gate_reason,
-            "marginal": result.marginal,
-            "looks": [{"value": True}] if result.looks else [],
-        }
-        gate |= {name: _value(result, name) for name in ("fip", "chance")}
-        analysis = {"asked": {"estimated": result.sampled}, "gate": gate, "grids": {str(n): _grid(result, n) for n in result.grids}}
     named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
     numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in noted(result, n).items()}}
-    return Case(key, model, *named, numbers, analysis, higher=result.higher)
+    return Case(key, model, *named, numbers, _analysis(result) if result.index else None, higher=result.higher)
 
 
-def _value(result: Result, name: str) -> float | None:
-    number = result.numbers.get(name)
-    return None if number is None else number.value
+def _analysis(result: Result) -> Analysis:
+    """Return what a board keeps of a result with an index, in the place that it has in an analysis; nothing is known of the rest."""
+    docs = result.docs
+    fip, chance = (result.numbers.get(name, without_interval(None, docs)) for name in ("fip", "chance"))
+    looks = (Looks("wrong images", True, None, None, without_interval(None, docs), docs),) if result.looks else ()
+    valid = None if result.gate is None else bool(result.gate)
+    gate = Gate(valid, fip.value, chance.value, None, None, None, None, result.gate_reason, marginal=result.marginal, looks=looks)
+    asked = AskedPart(docs, docs, docs, docs, True) if result.sampled else None
+    grids = {n: _grid(result, n, result.notes.get(n, GridNotes(None, None, "", 0))) for n in result.grids}
+    floor = Chance(chance.value, None, None)
+    return Analysis(result.metric, docs, None, None, fip, floor, None, 0, gate, grids, asked=asked)
 
 
-def _grid(result: Result, n: int) -> dict[str, Any]:
-    """Return what findings read of a grid, in the form that an analysis has."""
-    notes, index, adj = result.notes.get(n), result.numbers.get(f"{result.index}{n}"), result.numbers.get(f"{result.index}{n}_adj")
-    null = None if notes is None else notes.null
-    return {
-        "n": n,
-        "reason": "" if notes is None else notes.reason,
-        "index": _plain(index),
-        "adj": None if adj is None else {"null": null, "estimate": _plain(adj)},
-    }
-
-
-def _plain(number: Estimate | None) -> dict[str, float | None]:
-    return {} if number is None else {"value": number.value, "low": number.low, "high": number.high}
+def _grid(result: Result, n: int, notes: GridNotes) -> Grid:
+    """Return what a board keeps of a grid."""
+    nothing = without_interval(None, result.docs)
+    mpp, index, gap = (result.numbers.get(f"{name}{n}", nothing) for name in ("mpp", result.index, "gap"))
+    adj = result.numbers.get(f"{result.index}{n}_adj")
+    luck = None if adj is None else Luck(adj, None, None, None, None, (), 0, 0, "measured" if notes.null == "measured" else "assumed")
+    words = notes.band, notes.span, None, (), notes.reason, mark(result, n)
+    return Grid(n, notes.excluded, notes.fip, mpp, index, gap, luck, None, *words)

@@ -25,6 +25,7 @@ from lmms_patch.errors import RecordError, shown
 from lmms_patch.present.formats import Leaderboard
 from lmms_patch.runs import gone, reading
 from lmms_patch.runs import run as runs
+from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.results import results_files
 from lmms_patch.runs.typed import fault
 from lmms_patch.stats import bounds
@@ -106,7 +107,7 @@ class Result:
     @property
     def gate_word(self) -> str:
         """What tables say of its gate."""
-        return reading.gate_word({"valid": self.gate, "reason": self.gate_reason, "marginal": self.marginal})
+        return reading.verdict_word(self.gate, self.gate_reason, self.marginal)
 
     @property
     def index(self) -> str | None:
@@ -233,10 +234,10 @@ def remember(run: runs.Run) -> tuple[Result, ...]:
 def _result(result: runs.Result) -> Result:
     """Return a result of a finished run as the store keeps it: numbers without their words, settings, and what the gate says."""
     described, details = result.described, result.details
-    kind, analysis = result.kind, details.get("analysis") or {}
+    kind = result.kind
     numbers = {name: _checked(name, reading.plain(estimate)) for name, estimate in result.measures.items()}
-    gate = analysis.get("gate") or {}
-    valid = gate.get("valid") if kind.index else None
+    analysis = result.analysis if kind.index else None
+    gate = analysis.gate if analysis else None
     stress = details.get("tst_details") or {}
     about = {"diagnostic": str(stress.get("diagnostic") or ""), "grouping": str(stress.get("headline") or "")} if stress else {}
     magic = details.get("magic") or {}
@@ -250,16 +251,16 @@ def _result(result: runs.Result) -> Result:
         higher=result.higher_is_better,
         type=str(described["options"].get("type") or ""),
         docs=result.docs,
-        gate=None if valid is None else int(valid),
-        gate_reason=str(gate.get("reason") or "") if kind.index else "",
+        gate=gate.number if gate else None,
+        gate_reason=gate.reason if gate else "",
         fingerprint=_fingerprint(result),
         numbers=numbers,
-        notes={int(n): _notes(grid) for n, grid in (analysis.get("grids") or {}).items()} if kind.index else {},
+        notes={n: _notes(grid) for n, grid in analysis.grids.items()} if analysis else {},
         dataset=_dataset(result.run.configs.get(result.task, {})),
         details={"dataset": str(magic.get("dataset") or "")} if magic else about,
-        looks=reading.looks(gate) if kind.index else None,
-        marginal=bool(gate.get("marginal")) and bool(kind.index),
-        sampled=reading.is_sampled(analysis),
+        looks=reading.looks(gate) if gate else None,
+        marginal=gate.marginal if gate else False,
+        sampled=reading.is_sampled(result.analysis),
     )
 
 
@@ -269,14 +270,8 @@ def _fingerprint(result: runs.Result) -> dict[str, Any]:
     return {**plain, "benchmark version": None if plain["benchmark version"] == "None" else plain["benchmark version"]}
 
 
-def _notes(grid: Mapping[str, Any]) -> GridNotes:
-    fip = _finite("FIP", grid.get("fip"))
-    words = _text(grid.get("band")), _text(grid.get("span")), str(grid.get("reason") or "")
-    return GridNotes(*words, int(grid.get("excluded") or 0), fip, reading.null_of(grid))
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _notes(grid: Grid) -> GridNotes:
+    return GridNotes(grid.band, grid.span, grid.reason, grid.excluded, _finite("FIP", grid.fip), reading.null_of(grid))
 
 
 def _checked(name: str, estimate: Estimate) -> Estimate:
@@ -304,7 +299,7 @@ def _dataset(config: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the data's Hub id, configuration and split. What lies on somebody's disk is not named."""
     path, name = config.get("dataset_path"), config.get("dataset_name")
     hub = runs.is_hub(path)
-    return {"path": path if hub else None, "name": _text(name) if hub else None, "split": runs.split_of(config)}
+    return {"path": path if hub else None, "name": str(name) if hub and name is not None else None, "split": runs.split_of(config)}
 
 
 # --- what cannot be true --------------------------------------------------------------------------

@@ -63,12 +63,12 @@ class Side:
         Args:
             category: the name of a category; None: all docs.
         """
-        analysis = self.result.details.get("analysis") or {}
+        analysis = self.result.analysis
         sampled = reading.is_sampled(analysis)
         if not has_classes(self.result):
             return None
-        if category is None and analysis.get("necessity") and (self.blind is None or sampled):
-            return _map(analysis["necessity"][0])
+        if category is None and analysis and analysis.necessity and (self.blind is None or sampled):
+            return _map(to_json(analysis.necessity[0]))
         if sampled or not self.whole:
             return None
         if category not in self._maps:  # the bootstrap takes a while, and the page asks again and again
@@ -387,7 +387,7 @@ def _check(task: Task) -> None:
         notes.append("answers were written and not scored (--predict_only), so none is right or wrong")
     elif not task.main.result.higher_is_better:
         notes.append(f"{metric} is better when lower, so answers have a score, but are not right or wrong")
-    if any(reading.is_sampled(side.result.details.get("analysis") or {}) for side in task.known):
+    if any(reading.is_sampled(side.result.analysis) for side in task.known):
         notes.append("a quick run: shares are of the docs that were asked whole")
     blind = [_blind_beside(side.result) for side in task.known if side.blind is None]
     notes += [f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from lmms_patch.ask.spec import KINDS, Kind, Words
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import Analysis, Grid, read
 from lmms_patch.stats.resample import Estimate
 
 
@@ -32,7 +34,16 @@ class Part:
     @property
     def gate_word(self) -> str:
         """What tables say of the gate."""
-        return reading.gate_word({**reading.gate_of(self.analysis), "valid": self.gate})
+        return reading.verdict_word(self.gate, self.typed.gate.reason, self.typed.gate.marginal) if self.typed else reading.verdict_word(self.gate)
+
+    @cached_property
+    def typed(self) -> Analysis | None:
+        """The analysis as a type."""
+        return read(self.analysis) if self.analysis else None
+
+    def of_grid(self, n: int) -> Grid | None:
+        """Return the numbers of a grid; None where there are none."""
+        return self.typed.grids.get(n) if self.typed else None
 
     def grid(self, n: int | None) -> Mapping[str, Any]:
         """Return what is stored of a grid; empty where nothing is."""

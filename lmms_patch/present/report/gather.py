@@ -168,7 +168,7 @@ class _Read:
         analysis = self.whole.analysis
         grids = tuple(int(n) for n in described["grids"]) if kind.index else ()
         told = [*analysis.get("warnings", ()), *(line for n in grids for line in self.whole.grid(n).get("warnings", ()))]
-        told += reading.minds(described, analysis, kind.words) if kind.index else []
+        told += reading.minds(described, self.whole.typed, kind.words) if kind.index and self.whole.typed else []
         told += reading.frames(self.result.details.get("frames_read")).values()
         return Entry(
             name,

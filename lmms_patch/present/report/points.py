@@ -101,7 +101,7 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
             name = f"{entry.base} ({entry.task})" if (entry.base, entry.asked.needs_video) in several else entry.base
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
             adj = entry.whole.measures.get(f"{entry.index}{n}_adj")
-            measured = adj if valid and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
+            measured = adj if valid and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED else None
             words = reading.words(index) if valid else ()
             known = (name, entry.model, n, value, low, high, index.n, entry.type, valid, reason, index.level, "", words, measured)
             out.append(Point(*known, in_time=entry.asked.needs_video))

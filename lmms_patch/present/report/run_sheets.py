@@ -94,7 +94,7 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
         (entry.whole.measures.get(f"{entry.index}{n}_adj"), entry.words)
         for entry in entries
         for n in entry.grids
-        if entry.index and reading.null_of(entry.whole.grid(n)) == reading.MEASURED
+        if entry.index and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED
     )
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
@@ -132,9 +132,9 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
 
 def _of_image(part: Part) -> dict[str, Cell]:
     """Return what was answered on wrong images; empty where nothing was asked so."""
-    for one in reading.gate_of(part.analysis).get("looks") or ():
-        if one.get("against") == "wrong images":
-            return {"wrong": one["other"], "looks": of_file(one["difference"]), "asked": one["docs"]}
+    for looks in part.typed.gate.looks if part.typed else ():
+        if looks.against == "wrong images":
+            return {"wrong": looks.other, "looks": looks.difference, "asked": looks.docs}
     return {}
 
 
@@ -148,9 +148,9 @@ def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
         "fip_used": used if full is not None and used != full.value else None,
         "mpp": measures.get(f"mpp{n}"),
         "index": measures.get(name),
-        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(grid))),
+        "band": band_text(reading.headline(measures.get(name), measures.get(f"{name}_adj"), reading.null_of(part.of_grid(n)))),
         "adj": measures.get(f"{name}_adj"),
-        "mark": reading.told(reading.mark_of(grid), reading.null_of(grid)) or None,
+        "mark": reading.told(reading.mark_of(part.of_grid(n)), reading.null_of(part.of_grid(n))) or None,
         "gap": measures.get(f"gap{n}"),
     }
 

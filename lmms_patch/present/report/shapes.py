@@ -21,7 +21,7 @@ from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
-from lmms_patch.runs.failures import from_json, states_in_words
+from lmms_patch.runs.failures import states_in_words
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
@@ -64,7 +64,7 @@ _HIDDEN = {
 
 def cases(entries: Sequence[Entry]) -> list[Case]:
     """Return the results as findings read them; a case's key is the entry's id."""
-    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.analysis, e.size, tst=e.tst_details) for e in entries]
+    return [Case(e.id, e.model, e.base, e.task, e.kind, e.metric, e.whole.measures, e.whole.typed, e.size, tst=e.tst_details) for e in entries]
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 def _row(entry: Entry, n: int | None) -> Row:
     """Return the line of a result at one grid; of a result without grids, n is None."""
     get = entry.whole.measures.get
-    grid = entry.whole.grid(n)
+    grid, typed = entry.whole.grid(n), None if n is None else entry.whole.of_grid(n)
     index, adj = (get(f"{entry.index}{n}{end}") if entry.index and n else None for end in ("", "_adj"))
-    headline = reading.headline(index, adj, reading.null_of(grid))
+    headline = reading.headline(index, adj, reading.null_of(typed))
     excluded = sum(entry.excluded.get(n or 0, {}).values())
     return Row(
         entry,
@@ -211,7 +211,7 @@ def _row(entry: Entry, n: int | None) -> Row:
         excluded,
         entry.failures.get("full", 0) + entry.failures.get("cells", 0),
         grid.get("fip") if excluded else None,
-        reading.mark_of(grid),
+        reading.mark_of(typed),
         headline,
     )
 
@@ -321,8 +321,8 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
-    by_grid = {n: reading.mark_of(part.grid(n)) for n in entry.grids}
-    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.grid(n)))}" for n, mark in by_grid.items() if mark)
+    by_grid = {n: reading.mark_of(part.of_grid(n)) for n in entry.grids}
+    return "; ".join(f"{entry.words.size(n)}, {reading.explained(mark, reading.null_of(part.of_grid(n)))}" for n, mark in by_grid.items() if mark)
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -458,7 +458,7 @@ def facts(report: Report) -> Facts:
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
     asked = [entry for entry in entries if entry.index]
-    marked = [any(reading.mark_of(entry.whole.grid(n)) for n in entry.grids) for entry in asked]
+    marked = [any(reading.mark_of(entry.whole.of_grid(n)) for n in entry.grids) for entry in asked]
     gates = [entry.whole.gate for entry in asked]
     return Facts(
         tuple(dict.fromkeys(entry.model for entry in entries)),
@@ -469,7 +469,7 @@ def facts(report: Report) -> Facts:
         sum(gate == 1 and mark for gate, mark in zip(gates, marked, strict=True)),
         dict(Counter(entry.whole.gate_word for entry in asked if entry.whole.gate == 0)),
         gates.count(None),
-        sum(reading.unchecked(entry.whole.analysis) for entry in asked if entry.whole.gate != 0),
+        sum(reading.unchecked(entry.whole.typed) for entry in asked if entry.whole.gate != 0),
         sum(bool(entry.warnings) for entry in entries),
     )
 
@@ -582,5 +582,5 @@ def notes(entry: Entry) -> Iterator[str]:
         if count := entry.failures.get(key, 0):
             yield f"{count:,} × {what}" + (f" (of {views:,} views)" if key != "empty" and views else "")
     yield from filter(None, [states_in_words(entry.failures, views)])
-    if failed := from_json(entry.whole.analysis.get("failed")):
+    if failed := entry.whole.typed and entry.whole.typed.failed:
         yield from filter(None, (failed.sentence, failed.native(entry.metric)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from lmms_patch.present.terminal import necessity
 from lmms_patch.rci.analysis import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
-from lmms_patch.runs import catalogue, failures, reading
-from lmms_patch.runs.numbers import EXTRA, sets_in
+from lmms_patch.runs import catalogue, failures, numbers, reading
+from lmms_patch.runs.numbers import EXTRA, Analysis, Grid, sets_in
 from lmms_patch.runs.run import Result, read
 from lmms_patch.stats.resample import LEVEL, Estimate
 
@@ -85,7 +86,16 @@ class Shown:
         """Why the gate does not let the index be read, in a word or two; empty where it does."""
         if self.metrics.get("gate") != 0:
             return ""
-        return reading.refusal(str(reading.gate_of(self.analysis).get("reason") or ""))
+        return reading.refusal(self.typed.gate.reason if self.typed else "")
+
+    @cached_property
+    def typed(self) -> Analysis | None:
+        """The analysis as a type."""
+        return numbers.read(self.analysis) if self.analysis else None
+
+    def typed_set(self, key: Key) -> Grid | None:
+        """Return the numbers of a set of views; None where there are none."""
+        return self.typed.sets.get(key) if self.typed else None
 
     def set(self, key: Key) -> Mapping[str, Any]:
         """Return what is stored of a grid, or of a set of boxes; empty where nothing is."""
@@ -191,7 +201,13 @@ def _row_of_grid(shown: Shown, n: int | None, full: bool) -> list[Cell]:
     metric, name = shown.described["metric"], f"{shown.index}{n}"
     grid = {} if n is None else shown.set(n)
     raw, adj = (_index(shown, name, n), _adjusted(shown, name, n)) if n is not None and shown.index else (None, None)
-    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate) and reading.null_of(grid) == reading.MEASURED:
+    if (
+        not full
+        and isinstance(raw, Estimate)
+        and isinstance(adj, Estimate)
+        and n is not None
+        and reading.null_of(shown.typed_set(n)) == reading.MEASURED
+    ):
         raw = ", ".join([number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))])
     scores = [_or_na(shown.metrics[key]) if (key := f"{metric}_{what}{n}") in shown.metrics else None for what in ("mpp", "drop")]
     fip = _fip_text(shown) if grid.get("fip") is None else number(grid["fip"])
@@ -433,7 +449,7 @@ def _index(shown: Shown, name: str, key: Key) -> Cell:
     index = _estimate(shown, name)
     if index.value is None:
         return shown.refused or NOT_DEFINED
-    return reading.raw(index, reading.mark_of(shown.set(key)), _marginal(shown), reading.is_sampled(shown.analysis))
+    return reading.raw(index, reading.mark_of(shown.typed_set(key)), _marginal(shown), reading.is_sampled(shown.typed))
 
 
 def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
@@ -443,13 +459,13 @@ def _adjusted(shown: Shown, name: str, key: Key) -> Cell:
     index, adj = _estimate(shown, f"{name}_adj"), shown.set(key).get("adj") or {}
     if index.value is None:
         return str(adj.get("estimate", {}).get("reason", "")).partition(":")[0] or NOT_DEFINED
-    sampled = reading.is_sampled(shown.analysis)
+    sampled = reading.is_sampled(shown.typed)
     parts = shown.words.parts if isinstance(key, int) else "boxes"
-    return reading.corrected(index, reading.null_of(shown.set(key)), _marginal(shown), parts, sampled)
+    return reading.corrected(index, reading.null_of(shown.typed_set(key)), _marginal(shown), parts, sampled)
 
 
 def _marginal(shown: Shown) -> bool:
-    return bool(reading.gate_of(shown.analysis).get("marginal"))
+    return shown.typed is not None and shown.typed.gate.marginal
 
 
 def _estimate(shown: Shown, name: str) -> Estimate:
@@ -463,8 +479,8 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
     tasks: dict[str, list[str]] = {}
     for s in shown:
         lines = [*s.analysis.get("warnings", ()), *(w for grid in sets_in(s.analysis).values() for w in grid["warnings"]), *_left_out(s)]
-        lines += [str(reading.gate_of(s.analysis).get("reason") or "")] if s.refused else []
-        lines += reading.minds(s.described, s.analysis, s.words) if s.index or s.regions else []
+        lines += [s.typed.gate.reason] if s.refused and s.typed else []
+        lines += reading.minds(s.described, s.typed, s.words) if s.typed and (s.index or s.regions) else []
         lines += reading.frames(s.frames_read).values()
         lines += [s.kept, *_of_failures(s)]
         lines += [_fip_of_used_docs(s), *_above_one(s)]
@@ -477,8 +493,9 @@ def warnings(shown: Sequence[Shown]) -> list[str]:
 
 def _above_one(shown: Shown) -> list[str]:
     """Return why intervals of the luck-corrected index reach above 1."""
-    measured = (grid["adj"]["estimate"] for grid in sets_in(shown.analysis).values() if reading.null_of(grid) == reading.MEASURED)
-    return [reading.above_one(ends.get("low"), ends.get("high"), shown.words) for ends in measured]
+    sets = shown.typed.sets.values() if shown.typed else ()
+    measured = (grid.adj.estimate for grid in sets if grid.adj and grid.adj.null == reading.MEASURED)
+    return [reading.above_one(ends.low, ends.high, shown.words) for ends in measured]
 
 
 def _left_out(shown: Shown) -> list[str]:
@@ -529,7 +546,13 @@ def _chances(shown: Sequence[Shown], words: Words) -> Sheet:
         ends = looked.get("difference") or {}
         difference = Estimate(ends.get("value"), None, ends.get("low"), ends.get("high"), 0, 0, 0)
         score = [_fip(s)] if whole else [s.kind.shows, _fip(s)]
-        needs = [s.name, s.described["metric"], *score, gate.get("threshold"), reading.gate_word(gate)]
+        needs = [
+            s.name,
+            s.described["metric"],
+            *score,
+            gate.get("threshold"),
+            reading.gate_word(s.typed.gate if s.typed else None),
+        ]
         cells = [*needs, looked.get("other"), difference, looked.get("docs"), *floors, chance.get("published"), s.metrics.get("ceiling")]
         rows.append([_or_na(cell) for cell in cells])
     return sheets.table(heads, rows)

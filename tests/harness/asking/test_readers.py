@@ -16,6 +16,7 @@ from lmms_patch.runs.reading import asked_in_words
 from tests.harness import toys
 from tests.harness.askers import PerRequestK, written
 from tests.harness.toys import rows, write_task
+from tests.making.analyses import analysis
 
 DOCS = 150
 RULES = """
@@ -195,7 +196,7 @@ def test_no_interval_is_sharper_than_that_of_the_docs_asked(runs):
 
 def test_a_quick_run_without_an_interval_of_the_full_pass_says_why_and_what_to_type():
     asked = {"calls": 500, "of": 1000, "docs": 80, "whole": 30, "estimated": True}
-    lines = asked_in_words({"asked": asked, "grids": {3: {"full_pass": {"low": None, "level": 0.95, "reason": NO_ENDS}}}})
+    lines = asked_in_words(analysis({"asked": asked, "grids": {3: {"n": 3, "full_pass": {"level": 0.95, "reason": NO_ENDS}}}}))
     assert "no interval of what a full pass over these docs would print (grid 3): the few docs that are right decide" in lines
     assert "without _quick" in lines
     assert "between" not in lines

@@ -10,7 +10,10 @@ from lmms_patch.present.terminal.rci import Shown, averaged_table, cell_tables, 
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.run import read
+from lmms_patch.stats.luck import Luck
+from tests.making.analyses import completed
 from tests.making.boxes import write_boxes
 from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 
@@ -62,8 +65,8 @@ def test_docs_that_are_left_out_are_shown():
     assert "100 (3 left out)" in table(RUN)
 
 
-def grid_of(fip, excluded, **more):
-    return {"fip": fip, "excluded": excluded, "warnings": [], **more}
+def grid_of(n, fip, excluded, **more):
+    return {"n": n, "fip": fip, "excluded": excluded, **more}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,8 @@ def grid_of(fip, excluded, **more):
 def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
     """0.8 over all 100 docs, 0.5 over those of the index: 1 - 0.4 / 0.5 is +0.200, and stands beside 0.500."""
     made = shown("toy", 0.8, 0.4, 0.4, n_docs=100, n_excluded2=two[1], n_excluded3=three[1])
-    made = Shown(made.name, made.described, made.metrics, {"fip": {"level": 0.95}, "grids": {"2": grid_of(*two), "3": grid_of(*three)}})
+    analysis = completed(Analysis, {"grids": {"2": grid_of(2, *two), "3": grid_of(3, *three)}})
+    made = Shown(made.name, made.described, made.metrics, analysis)
     row = re.split(r"  +", table([made]).splitlines()[2].strip())
     assert row[4] == cell
     told = [line for line in warnings([made]) if "over all 100 docs it is 0.800" in line]
@@ -269,7 +273,7 @@ def test_a_run_whose_numbers_say_no_level_is_shown_at_95_percent(tmp_path, kind)
 
 def judged(gate, index=0.2, low=0.1, high=0.3):
     one = shown("toy", 0.8, 0.64, 0.64, gate=1 if gate["valid"] else 0)
-    analysis = {"gate": gate, "fip": {"level": 0.95}, "grids": {str(n): {"n": n, "warnings": [], "mark": ""} for n in (2, 3)}}
+    analysis = completed(Analysis, {"gate": gate, "grids": {str(n): {"n": n} for n in (2, 3)}})
     numbers = {f"rci{n}{end}": value for n in (2, 3) for end, value in (("", index), ("_low", low), ("_high", high))}
     none = dict.fromkeys(numbers) if not gate["valid"] else numbers
     return Shown(one.name, one.described, {**one.metrics, **none}, analysis)
@@ -309,7 +313,7 @@ def widths(made):
 def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
     """Two grids take 150 characters and more; every form has the name, and the index that people should go by, with its interval."""
     one = judged({"valid": True, "looks": [], "reason": ""})
-    grids = {n: {**grid, "adj": {"null": "measured", "estimate": {}}} for n, grid in one.analysis["grids"].items()}
+    grids = {n: {**grid, "adj": completed(Luck, {"null": "measured"})} for n, grid in one.analysis["grids"].items()}
     adj = {f"rci{n}_adj{end}": value for n in (2, 3) for end, value in (("", 0.5), ("_low", 0.4), ("_high", 0.6))}
     one = Shown(f"{name}_rci", one.described, {**one.metrics, **adj}, {**one.analysis, "grids": grids})
     made = table([one], width)

@@ -131,9 +131,10 @@ def _p_of_places(entries: Sequence[Entry]) -> str:
     models = once(entry.model for entry in entries)
     told = []
     for entry in entries:
-        placed = reading.most_placed(entry.whole.analysis.get("turned") or {"places": {}})
-        if placed is not None and placed[1]["p"] is not None:
-            told.append(f"{entry.base}{f' with {entry.model}' * (len(models) > 1)} {reading.p_text(placed[1]['p'])}")
+        turned = entry.whole.typed.turned if entry.whole.typed else None
+        placed = turned.placed if turned else None
+        if placed is not None and placed.p is not None:
+            told.append(f"{entry.base}{f' with {entry.model}' * (len(models) > 1)} {reading.p_text(placed.p)}")
     return f" ({listed(told, 6)})" if told else ""
 
 
@@ -174,7 +175,7 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
 def _corrected(entry: Entry, n: int) -> Estimate | None:
     """Return a luck-corrected index with a measured null; None where there is none, or it has no value."""
     one = entry.whole.measures.get(f"{entry.index}{n}_adj")
-    return one if one is not None and one.value is not None and reading.null_of(entry.whole.grid(n)) == reading.MEASURED else None
+    return one if one is not None and one.value is not None and reading.null_of(entry.whole.of_grid(n)) == reading.MEASURED else None
 
 
 def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:

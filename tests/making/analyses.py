@@ -1,0 +1,48 @@
+"""Analyses with the numbers that a test names, and nothing in the place of all others."""
+
+import dataclasses
+import functools
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from lmms_patch.runs.numbers import Analysis, read
+
+
+def analysis(known: Mapping[str, Any]) -> Analysis:
+    """Return an analysis with some numbers, given in plain JSON types."""
+    return read(completed(Analysis, known))
+
+
+def completed(kind: type, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part of an analysis in plain JSON types: what is known of it, and in the place of all that a file must have nothing."""
+    hints = _hints(kind)
+    wanted = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    found = {name: _completed(wanted[name], value) if name in wanted else value for name, value in known.items()}
+    needed = (f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING and f.name not in found)
+    return {**found, **{name: _nothing(wanted[name]) for name in needed}}
+
+
+_hints = functools.cache(get_type_hints)
+
+
+def _completed(hint: Any, value: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        return value if value is None else _completed(get_args(hint)[0], value)
+    if dataclasses.is_dataclass(hint):
+        return completed(hint, value)
+    if isinstance(value, Mapping):
+        return {str(key): _completed(get_args(hint)[1], inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)) and get_args(hint):
+        return [_completed(get_args(hint)[0], inner) for inner in value]
+    return value
+
+
+def _nothing(hint: Any) -> Any:
+    if type(None) in get_args(hint):
+        return None
+    if dataclasses.is_dataclass(hint):
+        return completed(hint, {})
+    if get_origin(hint) is Literal:
+        return get_args(hint)[0]
+    return {Mapping: {}, tuple: []}.get(get_origin(hint), hint() if isinstance(hint, type) and get_origin(hint) is None else None)
