@@ -252,6 +252,11 @@ class MagicNumbers(Struct):
     by_type: dict[str, dict[str, Estimate]] | None = None
     bounds: dict[str, JudgedBounds] | UnsetType = UNSET
 
+    @property
+    def failed(self) -> int:
+        """The number of docs whose call failed."""
+        return int(self.counts.get("failed") or 0)
+
 
 class FramesRead(Struct):
     """Which frames the model's adapter read from the clips that it was handed, against those that the views hold.

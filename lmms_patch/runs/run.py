@@ -109,6 +109,11 @@ class Run:
         return int(self.about.get("offset") or 0)
 
     @property
+    def logged(self) -> bool:
+        """Whether the run was told to write sample logs."""
+        return bool(self.about.get("log_samples"))
+
+    @property
     def digests(self) -> tuple[str, str] | None:
         """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now; None where the objects stand in the results file."""
         objects = self.about.get("objects")
