@@ -53,6 +53,7 @@ from lmms_patch.tst.results import stress
 CHANGED = "the file was changed, or the log is of another run"
 NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
 NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-samples)"
+UNPROVEN = "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -65,10 +66,12 @@ class Audit:
     Attributes:
         unchecked: what could not be checked, in words; empty where everything was.
         aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap, for example.
+        unproven: what the file alone says of the run, in words.
     """
 
     unchecked: tuple[str, ...]
     aside: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
 
 def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
@@ -94,9 +97,9 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
             found = _check_magic(result, where, intervals)
-            return Audit((*lacking, *found.unchecked), found.aside)
+            return Audit((*lacking, *found.unchecked), found.aside, _unproven(result))
         log = _Log(result, where, stored)
-        return Audit((*lacking, *log.check(intervals)), tuple(log.aside))
+        return Audit((*lacking, *log.check(intervals)), tuple(log.aside), () if log.sources else _unproven(result))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
     except OSError as error:
@@ -204,6 +207,12 @@ def _check_size(result: Result, where: str) -> list[str]:
     if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
         raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
     return []
+
+
+def _unproven(result: Result) -> tuple[str, ...]:
+    """Say whether nothing but the results file itself tells that a run is of the whole benchmark."""
+    claims = result.run.limit is None and result.run.counted(result.task) is not None
+    return (UNPROVEN,) if claims and result.all_docs is None and result.run.adapter != IMPORTED else ()
 
 
 def _check_settings(result: Result, where: str) -> None:
@@ -318,7 +327,7 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
     told = result.made.log
     if told is UNSET:
         return ["the log as a whole (an earlier version recorded no digest of it)"]
-    if told != (digest := log_digest(hashes)):
+    if told != (digest := log_digest(hashes, result.all_docs)):
         raise RecordError(f"{path}: not the log that the run wrote: its digest is {digest}, but the run reported {told}; {CHANGED}")
     return []
 
@@ -330,6 +339,8 @@ class _Log:
         self.where, self.result, self.kind = where, result, result.kind
         self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
+        self.sources: set[int] = set()
+        """Docs whose images other docs were asked on."""
         self._views: dict[int, View] = {}
         """Views that were checked, by their id: docs share the objects of equal views."""
         known = samples.checked(result) if stored and result.pipelines == 1 else None
@@ -359,6 +370,13 @@ class _Log:
         if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts.effective:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts.effective} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
+        if numbered and counts and (all_docs := self._least_docs()) > counts.original:
+            said = f"the records tell of {all_docs} docs or more, but the harness's count is {counts.original} (n-samples)"
+            raise RecordError(f"{self.path}: {said}; {CHANGED}")
+
+    def _least_docs(self) -> int:
+        """Return how many docs the benchmark has, or at least has: another doc's images are taken from all docs, asked or not."""
+        return self.result.all_docs or 1 + max(self.sources, default=-1)
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -387,8 +405,10 @@ class _Log:
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:
             raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
+        _match(where, "task", record.task, self.result.task, "the results file")
         _match(where, "kind", record.kind, self.kind.name, "the results file")
         _match(where, "grids", record.grids, self.result.grids, "the results file")
+        self.sources |= {record.wrong_image.source} if record.wrong_image else set()
         for view in (*record.views, *record.wrong_views):
             if id(view) in self._views:
                 continue

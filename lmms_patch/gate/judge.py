@@ -13,8 +13,9 @@ from lmms_patch.gate.checks import REQUIREMENTS, Check, Checked, Difference, Doc
 from lmms_patch.gate.rules import Rule, Rules, parse, read
 from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.present.findings import case, findings
-from lmms_patch.runs import failures, reading
+from lmms_patch.runs import catalogue, failures, reading
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.unjudged import BY_JUDGE
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
@@ -142,7 +143,8 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
             raise RecordError(f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file")
     sides_of = [("", one) for one in results]
     sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and any(one is other for other in compared)]
-    told = [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
+    told = [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of for said in one.audit.unproven]
+    told += [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
     return told + [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of if (said := reading.kept(one.result.details))]
 
 
@@ -182,6 +184,9 @@ def _of_metric(rule: Rule, selected: Sequence[Subject], before: Baseline | None,
         hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
         if rule.metric in BY_JUDGE and any(one.kind == "magic" for one in selected):
             hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
+        oldest = min(selected, key=lambda one: one.result.version).result
+        if oldest.version < NUMBERS and matching(catalogue.named(oldest.kind, oldest.grids), str(rule.metric)):
+            hint = f"{oldest.run.path} is of an earlier version of lmms-patch, which did not compute it; run the task again"
         raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
     kinds = [kind for kind, asked in ((Value, rule.of_value), (Difference, rule.of_difference)) if asked]
     checks: list[Check] = []

@@ -326,6 +326,9 @@ class Baseline:
                     f"{other.run.path}: the baseline of {one.task} asks other docs: {len(only)} are in {which} only, such as doc {only[0]}"
                 )
         docs, lines = max(one.result.docs, other.result.docs), list(compared.warnings)
+        if compared.identical and one.run.model == other.run.model:
+            dates = f"this run is of {one.run.date}, the baseline of {other.run.date}"
+            lines.append(f"every score is the baseline's: the model answers as before, or one is a copy of the other under another date ({dates})")
         if compared.docs < docs:
             lines.append(f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those")
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)

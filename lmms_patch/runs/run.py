@@ -226,6 +226,11 @@ class Result:
         return self.made.numbers or 0
 
     @property
+    def all_docs(self) -> int | None:
+        """How many docs the benchmark has, asked or not, as the digest of the log covers it; None where the file does not say."""
+        return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
+
+    @property
     def tst(self) -> TstDetails | None:
         """The numbers of a text-only cross-validation; None of all other tasks."""
         return self.stored.tst_details or None if isinstance(self.stored, Details) else None

@@ -239,7 +239,7 @@ def knows(full, cell, lucky=False):
 
 
 VERSIONED = (
-    *("made.numbers", "made.log", "settings.asking", "analysis.asked", "analysis.necessity"),
+    *("made.numbers", "made.log", "made.all_docs", "settings.asking", "analysis.asked", "analysis.necessity"),
     *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in ("full_pass", "adj.tests")),
     *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
 )
@@ -334,11 +334,16 @@ def _scored(views, said, gold):
     return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
 
 
-def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
-    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
+def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan=False, **about):
+    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean.
+
+    The benchmark has as many docs as there are records; with ``part_of_plan`` as many as the plan has.
+    """
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
+        if made is not None and not part_of_plan:
+            made = dataclasses.replace(made, answers=dict.fromkeys(record["doc_id"] for record in records))
         orders = KINDS[spec.kind].every_order
         part = orders or any("asked" in r for r in records)  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]

@@ -169,9 +169,9 @@ def details(
         "made": {
             **compat.versions(),
             "numbers": NUMBERS,
-            "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
+            "log": log_digest((hashed(msgspec.to_builtins(record)) for record in records), None if plan is None else len(plan.answers)),
             **({"kept": kept} if kept else {}),
-            **({} if plan is None else plan.digests),
+            **({} if plan is None else {"all_docs": len(plan.answers), **plan.digests}),
             **(shown(records) if all(record.is_asked for record in records) else {}),  # what was not asked was not looked at
         },
         "settings": to_json(settings),
