@@ -376,7 +376,7 @@ class _Log:
 
     def _least_docs(self) -> int:
         """Return how many docs the benchmark has, or at least has: another doc's images are taken from all docs, asked or not."""
-        return self.result.all_docs or 1 + max(self.sources, default=-1)
+        return max(self.result.all_docs or 0, 1 + max(self.sources, default=-1))
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""

@@ -663,8 +663,15 @@ def test_a_part_does_not_pass_for_the_whole_benchmark(tmp_path):
     def of_fewer(data):
         patch(data)["made"]["all_docs"] = DOCS // 3
 
-    with pytest.raises(RecordError, match="not the log that the run wrote"):
+    with pytest.raises(RecordError, match=r"the records tell of 2\d docs or more"):  # by whose images were shown
         gate(edited(tmp_path / "run", of_fewer), of_rules(RULES[0]))
+
+    def on_own_images(lines):
+        for line in lines:
+            line["patch"]["wrong_image"]["from"] %= DOCS // 3
+
+    with pytest.raises(RecordError, match="not the log that the run wrote"):
+        gate(edited(tmp_path / "run", log=on_own_images), of_rules(RULES[0]))
 
 
 def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exchanged(made, tmp_path):

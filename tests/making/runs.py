@@ -342,8 +342,8 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
-        if made is not None and not part_of_plan:
-            made = dataclasses.replace(made, answers=dict.fromkeys(record["doc_id"] for record in records))
+        if made is not None:
+            made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
         orders = KINDS[spec.kind].every_order
         part = orders or any("asked" in r for r in records)  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]
