@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks import parse
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.compare.engine import Compared
-from lmms_patch.gate import judge, rules
+from lmms_patch.gate import checks, judge, rules
 from lmms_patch.stats import paired
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample
@@ -123,7 +123,7 @@ def unseen(scores: int) -> Array:
 
 
 class Side:
-    """A finished run of one task, as far as the gate reads it (``gate.sides.Result``)."""
+    """A finished run of one task, as far as the gate reads it (``gate.sides.Subject``)."""
 
     kind, task, model = "rci", "toy_rci2", "toy"
     fingerprint: dict[str, Any] = {}
@@ -136,9 +136,8 @@ class Side:
             metric="acc",
             kind=KINDS["rci"],
             grids=[2],
-            described={"options": {}},
-            metrics={"n_excluded2": 0, "n_docs": len(answers.full)},
-            details={"analysis": {"form": "mean", "ceiling": 1.0}},
+            options=SimpleNamespace(scale=None),
+            stored=SimpleNamespace(settings=None),
             analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}, failed=None, asked=None),
         )
 
@@ -196,15 +195,14 @@ def shipped() -> rules.Rules:
     return rules.read("model-regression")
 
 
-def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, judge.Verdict]:
+def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, checks.Verdict]:
     """Return the verdicts of rules (by default the shipped ones) on two runs, by number: those on the score (fip) and the index (rci2)."""
     found = found or shipped()
     old, new = (Side(answers, two.clusters) for answers in (two.old, two.new))
     before: Any = Before(old, new)
     asked: Any = new
-    plans = [(rule, [judge.Item(asked, "difference", str(rule.metric).replace("?", "2"))]) for rule in found.rules if rule.of_difference]
-    level = judge.levels(plans, found.primary)
-    return {item.metric: judge.of_item(rule, item, before, level(rule, item), found.primary) for rule, items in plans for item in items}
+    asking = [checks.Difference(rule, asked, str(rule.metric).replace("?", "2"), before) for rule in found.rules if rule.of_difference]
+    return {check.metric: made for check, made in zip(asking, judge.verdicts(asking, found.primary), strict=True)}
 
 
 # --- the study --------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class Plan:
         alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
         digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs with equal digests were
             asked the same.
+        all_docs: how many docs the benchmark has, asked or not; None where that is not known.
     """
 
     answers: dict[int, Answer]
@@ -79,6 +80,7 @@ class Plan:
     loans: dict[int, list[Loan]]
     alike: dict[int, list[int]]
     digests: dict[str, str] = field(default_factory=dict)
+    all_docs: int | None = None
 
 
 def own_question(row: Any) -> str:

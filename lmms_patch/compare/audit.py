@@ -9,46 +9,43 @@ A results file may be edited, a log may be cut, and both may be of different run
   seeded, so intervals are the same too.
 
 What a run of an earlier version computed by another method, what only the native aggregation's own code can compute, and whatever lacks
-its witness in the files cannot be checked: ``check`` returns it in words, and the gate's ``require: checked`` makes it a failure.
+its witness in the files cannot be checked: ``check`` names it in words, and the gate's ``require: checked`` makes it a failure.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
-from lmms_patch.ask.spec import KINDS, Key, end, parse
+from lmms_patch.ask.spec import Key, WrapSpec, end, parse
 from lmms_patch.compare.checks import tst_score
 from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
-from lmms_patch.runs import columns, failures, samples
+from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.catalogue import columns as columns_of
-from lmms_patch.runs.details import TstDetails
+from lmms_patch.runs.details import JudgedBounds, MagicNumbers
 from lmms_patch.runs.logs import read_lines
-from lmms_patch.runs.numbers import Analysis, sets_in
+from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
 from lmms_patch.runs.results import IMPORTED, objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
-from lmms_patch.runs.typed import convert
+from lmms_patch.runs.trees import TOLERANCE, differences, estimates, parts, same, written_by
 from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.luck import Luck
-from lmms_patch.stats.resample import Array
+from lmms_patch.stats.resample import Array, Estimate
 from lmms_patch.text import clean
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
@@ -56,18 +53,10 @@ from lmms_patch.tst.results import stress
 CHANGED = "the file was changed, or the log is of another run"
 NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
 NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-samples)"
+UNPROVEN = "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
-_TOLERANCE = 1e-6
-"""Relative to the larger of two numbers and to 1: sums in another order differ in the 12th digit."""
-_POINTS = re.compile(
-    r"analysis\.(n_docs|fip\.value|(grids|regions\.sets)\.\w+\.(fip|excluded|mpp\.value)|failed\.(docs|of|calls|asked|first))$"
-    r"|tst_details\.by_grouping\.\w+\.accuracy\.value$"
-)
-"""What every version computed alike: here a difference is never the version's."""
-_WORDS = ("metric", "form", "floor", "band", "span", "null", "against", "state", "label", "headline", "withheld")
-"""Texts that readers go by; all others are for people, and may be worded otherwise by another version."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,18 +66,15 @@ class Audit:
     Attributes:
         unchecked: what could not be checked, in words; empty where everything was.
         aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap, for example.
+        unproven: what the file alone says of the run, in words.
     """
 
     unchecked: tuple[str, ...]
     aside: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
 
-def check(result: Result, *, intervals: bool = True, stored: bool = False) -> tuple[str, ...]:
-    """Run ``audit``, and return only the sentences about what could not be checked."""
-    return audit(result, intervals=intervals, stored=stored).unchecked
-
-
-def audit(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
+def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
@@ -111,9 +97,9 @@ def audit(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
             found = _check_magic(result, where, intervals)
-            return Audit((*lacking, *found.unchecked), found.aside)
+            return Audit((*lacking, *found.unchecked), found.aside, _unproven(result))
         log = _Log(result, where, stored)
-        return Audit((*lacking, *log.check(intervals)), tuple(log.aside))
+        return Audit((*lacking, *log.check(intervals)), tuple(log.aside), () if log.sources else _unproven(result))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
     except OSError as error:
@@ -126,22 +112,15 @@ def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sam
 
 def _match(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> None:
     """Check that a reported value is the one that something else gives."""
-    if not _same(reported, given):
+    if not same(reported, given):
         raise _refuse(where, name, reported, given, by)
 
 
 def _said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = "none" if value is None else str(value)
+    text = "none" if value is None else str(outcome.to_json(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two numbers (or None, or texts) are the same, but for the error of adding in another order."""
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-    return bool(one == other)
 
 
 # --- within the results file ----------------------------------------------------------------------
@@ -149,52 +128,45 @@ def _same(one: Any, other: Any) -> bool:
 
 def _check_objects(run: Run) -> None:
     """Check that the file with the tasks' objects is the one that the run wrote."""
-    told, found = (run.about.get("objects", {}).get(key) for key in ("sha256", "found"))
-    if told != found:
+    if run.digests and run.digests[0] != run.digests[1]:
+        told, found = run.digests
         raise RecordError(f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed")
 
 
 def _check_file(result: Result, where: str) -> list[str]:
     """Check what needs no log; return what cannot be checked, in words."""
-    details, analysis = result.details, result.details.get("analysis") or {}
-    _check_version(result, outcome.written_by(details), where)
-    for name, value in details.items():
-        if (value is None or isinstance(value, (int, float))) and name in result.metrics:
-            _match(where, name, result.metrics[name], value, "the object of all its numbers")
-    for path, one in _estimates(details, ""):
+    stored, analysis = result.stored, result.analysis
+    _check_version(result, written_by(stored), where)
+    flat = {name: value for name, value in result.details.items() if value is None or isinstance(value, (int, float))}
+    _check_columns(result, flat, where, "the object of all its numbers")
+    for path, one in estimates(stored):
         _check_estimate(path, one, where)
     lacking = _check_size(result, where)
     if result.kind.name == "magic":
-        for name, one in ((details.get("magic") or {}).get("numbers") or {}).items():
-            for column, value in ((name, one["value"]), (f"{name}_low", one["low"]), (f"{name}_high", one["high"])):
-                if column in result.metrics:
-                    _match(where, column, result.metrics[column], value, "its entry under magic.numbers")
+        _check_columns(result, _flat_of_magic(result), where, "its entry under magic.numbers")
         return lacking
     _check_settings(result, where)
-    for name, value in _flat_of_tst(result).items():
-        if name in result.metrics:
-            _match(where, name, result.metrics[name], value, "tst_details in the same file")
-    if not analysis:
+    _check_columns(result, flat_of_tst(result.tst), where, "tst_details in the same file")
+    if analysis is None:
         return lacking
     _check_grids(result, analysis, where)
-    for name, value in _flat(result, result.analysis).items() if result.analysis is not None else ():
-        if name in result.metrics:
-            _match(where, name, result.metrics[name], value, "the analysis in the same file")
-    for key, grid in sets_in(analysis).items():
+    _check_columns(result, _flat(result, analysis), where, "the analysis in the same file")
+    for key, grid in analysis.sets.items():
         _check_index(grid, f"{where}, {key if str(key).isalpha() else f'grid {key}'}")
     _check_gate(analysis, where)
-    docs = analysis.get("n_docs")
-    if docs is not None and docs > result.docs:
-        raise _refuse(where, "n_docs", docs, f"at most {result.docs}", "the number of its records")
-    for key, grid in sets_in(analysis).items():
-        if docs is not None and not 0 <= grid["excluded"] <= docs:
-            raise _refuse(where, f"n_excluded{key}", grid["excluded"], f"at most {docs}", "the number of its docs")
+    if analysis.n_docs > result.docs:
+        raise _refuse(where, "n_docs", analysis.n_docs, f"at most {result.docs}", "the number of its records")
+    for key, grid in analysis.sets.items():
+        if grid.excluded > analysis.n_docs:
+            raise _refuse(where, f"n_excluded{key}", grid.excluded, f"at most {analysis.n_docs}", "the number of its docs")
     return lacking
 
 
-def _version(result: Result) -> int:
-    """Return the version of how a result's numbers were computed, as its file says."""
-    return (result.details.get("made") or {}).get("numbers") or 0
+def _check_columns(result: Result, flat: Mapping[str, Any], where: str, by: str) -> None:
+    """Check that the columns of a result have the values that another part of the file gives; a file may lack some of the columns."""
+    for name, value in flat.items():
+        if name in result.metrics:
+            _match(where, name, result.metrics[name], value, by)
 
 
 def _check_version(result: Result, first: int, where: str) -> None:
@@ -205,111 +177,99 @@ def _check_version(result: Result, first: int, where: str) -> None:
         first: the first version that wrote what the run holds.
         where: what an error starts with.
     """
-    first = max(first, 1 if result.run.about.get("objects") else 0)  # no run without a version had a file for its objects
-    if _version(result) < first:
+    first = max(first, 1 if result.run.digests else 0)  # no run without a version had a file for its objects
+    if result.version < first:
         raise RecordError(
-            f"{where}: made.numbers is {_version(result)}, but it holds what version {first} was the first to write; the file was changed"
+            f"{where}: made.numbers is {result.version}, but it holds what version {first} was the first to write; the file was changed"
         )
 
 
-def _estimates(data: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every estimate in an object, with its path."""
-    if isinstance(data, Mapping):
-        if {"value", "low", "high"} <= set(data):
-            yield path, data
-        for key, value in data.items():
-            yield from _estimates(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(data, list):
-        for place, value in enumerate(data):
-            yield from _estimates(value, f"{path}.{place}")
-
-
-def _check_estimate(path: str, one: Mapping[str, Any], where: str) -> None:
-    value, low, high = one["value"], one["low"], one["high"]
+def _check_estimate(path: str, one: Estimate, where: str) -> None:
+    value, low, high = one.value, one.low, one.high
     if (low is None) != (high is None):
         raise RecordError(f"{where}: {path} has an interval with one end; the file was changed or written by another program")
-    slack = _TOLERANCE * max([1.0, *(abs(end) for end in (value, low, high) if end is not None)])
-    if low is not None and (value is None or not low - slack <= value <= high + slack):
+    slack = TOLERANCE * max([1.0, *(abs(end) for end in (value, low, high) if end is not None)])
+    if low is not None and high is not None and (value is None or not low - slack <= value <= high + slack):
         raise RecordError(f"{where}: {path} is {_said(value)}, outside its own interval from {low:.6g} to {high:.6g}; the file was changed")
-    if (one.get("se") or 0) < 0 or not 0 < (one.get("level") or 0.5) < 1:
+    if (one.se or 0) < 0:
         raise RecordError(f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program")
 
 
 def _check_size(result: Result, where: str) -> list[str]:
     """Check the number of docs against what the harness says that it asked; return what it does not say, in words."""
-    about = result.run.about
-    told = about.get("n-samples")
-    counts = told.get(result.task) if isinstance(told, Mapping) else None
-    if not isinstance(counts, Mapping):
+    run, counts = result.run, result.run.counted(result.task)
+    if counts is None:
         return [NO_COUNT]
-    there = counts["original"] - int(about.get("offset") or 0)
-    asked = min(counts["effective"], there)
-    if asked < there and about.get("limit") in (None, -1):
-        raise _refuse(where, "limit", about.get("limit"), f"{asked} (of {there} docs)", "the harness's count of its samples")
+    there = counts.original - run.offset
+    asked = min(counts.effective, there)
+    if asked < there and run.limit is None:
+        raise _refuse(where, "limit", run.limit, f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
         raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
     return []
 
 
+def _unproven(result: Result) -> tuple[str, ...]:
+    """Say whether nothing but the results file itself tells that a run is of the whole benchmark."""
+    claims = result.run.limit is None and result.run.counted(result.task) is not None
+    return (UNPROVEN,) if claims and result.all_docs is None and result.run.adapter != IMPORTED else ()
+
+
 def _check_settings(result: Result, where: str) -> None:
     """Check that the statistics' settings are those that the task's options say."""
-    options, settings = result.described["options"], result.details.get("settings") or {}
-    said = {**options, "form": (options.get("aggregation") or {}).get(result.metric)}
-    for name in ("seed", "delta", "scale", "chance", "signed", "form"):
-        if name in settings and name in said:
-            _match(where, f"settings.{name}", settings[name], said[name], "its configuration")
+    options, settings = result.options, parts(result.stored.settings)
+    said = {name: getattr(options, name) for name in ("seed", "delta", "scale", "chance", "signed")}
+    for name, value in {**said, "form": (options.aggregation or {}).get(result.metric)}.items():
+        if result.version or settings[name]:  # files of the first versions may lack settings
+            _match(where, f"settings.{name}", settings[name], value, "its configuration")
 
 
-def _check_grids(result: Result, analysis: Mapping[str, Any], where: str) -> None:
+def _check_grids(result: Result, analysis: Analysis, where: str) -> None:
     """Check that the grids are those that the task was asked, and that its name says."""
-    described = result.described
-    kind, grids = KINDS[described["kind"]], list(described["grids"])
-    named = _spec_of(result.task)
-    if named is not None and (named.base, named.kind) == (described["base"], described["kind"]) and list(named.grids) != grids:
-        raise _refuse(where, "grids", _listed(grids), _listed(named.grids), "its name")
-    if described["metric"] != analysis.get("metric"):
-        raise _refuse(where, "metric", described["metric"], analysis.get("metric"), "the analysis in the same file")
-    if kind.prefix is None:
-        return
-    wanted = [str(key) for key in kind.sets(described["grids"])]
-    if sorted(sets_in(analysis)) != sorted(wanted):
-        raise _refuse(where, "grids", _listed(sets_in(analysis)), _listed(wanted), "what was asked")
+    kind, named = result.kind, _spec_of(result.task)
+    if named is not None and (named.base, named.kind) == (result.base, kind.name) and list(named.grids) != list(result.grids):
+        raise _refuse(where, "grids", _listed(result.grids), _listed(named.grids), "its name")
+    if result.metric != analysis.metric:
+        raise _refuse(where, "metric", result.metric, analysis.metric, "the analysis in the same file")
+    wanted = kind.sets(result.grids) if kind.prefix else analysis.sets
+    if sorted(map(str, analysis.sets)) != sorted(map(str, wanted)):
+        raise _refuse(where, "grids", _listed(analysis.sets), _listed(wanted), "what was asked")
 
 
-def _spec_of(name: str) -> Any:
+def _spec_of(name: str) -> WrapSpec | None:
     try:
         return parse(name)
     except PatchError:
         return None
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[Key]) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
 def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
     """Return the columns that an analysis gives."""
-    out: dict[str, Any] = columns_of(analysis, result.kind)
+    out: dict[str, Any] = catalogue.columns(analysis, result.kind)
     failed, metric = analysis.failed, analysis.metric
     if not (failed and failed.first) and not result.kind.every_order:  # else the harness's own number is also of failed calls, or of one order
         out[metric] = analysis.fip.value
     if result.kind.prefix:
         out |= {f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}
-    stored = result.details["analysis"]  # of earlier versions, which did not write all of it
-    unknown = (("failed" in stored, ("n_failed",)), ("looks" in stored["gate"], ("n_null", "fip0")))
+    unknown = () if result.version else ((failed, ("n_failed",)), (analysis.gate.looks, ("n_null", "fip0")))  # files without a version may lack both
     return {name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)}
 
 
-def _flat_of_tst(result: Result) -> dict[str, Any]:
-    """Return the flat numbers that a text-only cross-validation in a results file gives; empty for other tasks."""
-    stored = result.details.get("tst_details")
-    return flat_of_tst(convert(stored, TstDetails)) if stored else {}
+def _flat_of_magic(result: Result) -> dict[str, float | None]:
+    """Return the columns that the numbers of a MAGIC task give."""
+    numbers = result.magic.numbers if result.magic else {}
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {f"{name}{end}": getattr(one, field) for name, one in numbers.items() for end, field in ends.items()}
 
 
-def _check_index(grid: Mapping[str, Any], where: str) -> None:
+def _check_index(grid: Grid, where: str) -> None:
     """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
-    fip, mpp = grid["fip"], grid["mpp"]["value"]
-    for name, own in (("index", grid["index"]["value"]), ("gap", grid["gap"]["value"])):
+    fip, mpp = grid.fip, grid.mpp.value
+    for name, own in (("index", grid.index.value), ("gap", grid.gap.value)):
         if own is None:
             continue
         if fip is None or mpp is None or (name == "index" and not fip):
@@ -317,25 +277,24 @@ def _check_index(grid: Mapping[str, Any], where: str) -> None:
         _match(where, name, own, 1 - mpp / fip if name == "index" else fip - mpp, f"FIP {fip:.6g} and MPP {mpp:.6g}")
 
 
-def _check_gate(analysis: Mapping[str, Any], where: str) -> None:
+def _check_gate(analysis: Analysis, where: str) -> None:
     """Check that the gate says what its own terms give, and that no index stands behind one that fails."""
-    gate = analysis.get("gate") or {}
-    valid, fip, threshold = gate.get("valid"), gate.get("fip"), gate.get("threshold")
-    for name in ("fip", "chance"):
-        if name in gate:
-            _match(where, f"gate.{name}", gate[name], analysis[name]["value"], "the analysis in the same file")
-    terms = [gate.get(name) for name in ("fip", "chance", "delta", "se", "threshold")]
-    if all(isinstance(term, (int, float)) for term in terms):
-        _, chance, delta, se, asked = map(float, terms)  # type: ignore[arg-type]
-        _match(where, "gate.threshold", asked, chance + max(delta, 2 * se), "the gate's own terms")
-    unseen = any(one.get("value") is False for one in gate.get("looks") or () if isinstance(one, Mapping))
-    if valid and (unseen or (fip is not None and threshold is not None and fip < threshold - _TOLERANCE * max(1.0, abs(threshold)))):
+    gate = analysis.gate
+    fip, chance, threshold = gate.fip, gate.chance, gate.threshold
+    _match(where, "gate.fip", fip, analysis.fip.value, "the analysis in the same file")
+    _match(where, "gate.chance", chance, analysis.chance.value, "the analysis in the same file")
+    if fip is not None and chance is not None and threshold is not None and gate.delta is not None and gate.se is not None:
+        _match(where, "gate.threshold", threshold, chance + max(gate.delta, 2 * gate.se), "the gate's own terms")
+    unseen = any(look.value is False for look in gate.looks)
+    above = 0.0 if fip is None or threshold is None else (fip - threshold) / max(1.0, abs(threshold))
+    if gate.valid and (unseen or above < -TOLERANCE):
         raise _refuse(where, "gate", "valid", "not valid", "the gate's own terms")
-    if valid is False and not unseen and fip is not None and threshold is not None and fip >= threshold + _TOLERANCE * max(1.0, abs(threshold)):
-        raise _refuse(where, "gate", "not valid", "valid", "the gate's own terms")
-    shown = next((key for key, grid in sets_in(analysis).items() if grid["index"]["value"] is not None), None)
-    if valid is False and shown is not None:
-        raise _refuse(where, f"an index ({shown})", sets_in(analysis)[shown]["index"]["value"], None, "the gate, which fails,")
+    if gate.valid is False:
+        if not unseen and fip is not None and threshold is not None and above >= TOLERANCE:
+            raise _refuse(where, "gate", "not valid", "valid", "the gate's own terms")
+        for key, grid in analysis.sets.items():
+            if grid.index.value is not None:
+                raise _refuse(where, f"an index ({key})", grid.index.value, None, "the gate, which fails,")
 
 
 def _check_range(result: Result, where: str) -> None:
@@ -344,17 +303,19 @@ def _check_range(result: Result, where: str) -> None:
     The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more, else to twice what
     they score, since a scorer may give an answer more than it gives the gold.
     """
-    analysis = result.details.get("analysis") or {}
-    top, lower = analysis.get("ceiling"), not result.details.get("higher_is_better", {}).get(analysis.get("metric"), True)
-    if analysis.get("form") not in ("mean", "percent", "macro") or not top or top < 0 or lower:
+    analysis = result.analysis
+    if analysis is None or analysis.form not in ("mean", "percent", "macro") or not result.better(analysis.metric):
         return
-    unit, top = (100.0 if analysis["form"] == "percent" else 1.0), max(top, result.described["options"].get("scale") or top)
+    top = analysis.ceiling
+    if not top or top < 0:
+        return
+    unit, top = (100.0 if analysis.form == "percent" else 1.0), max(top, result.options.scale or top)
     bound = unit if top <= unit else 2 * top
-    scores = {"FIP": analysis["fip"]["value"]}
-    for key, grid in sets_in(analysis).items():
-        scores |= {f"FIP over the docs of {key}": grid["fip"], f"MPP {key}": grid["mpp"]["value"]}
+    scores = {"FIP": analysis.fip.value}
+    for key, grid in analysis.sets.items():
+        scores |= {f"FIP over the docs of {key}": grid.fip, f"MPP {key}": grid.mpp.value}
     for name, value in scores.items():
-        if value is not None and value > bound * (1 + _TOLERANCE):
+        if value is not None and value > bound * (1 + TOLERANCE):
             raise RecordError(f"{where}: {name} is {value:.6g}, but the gold answers score {top:.6g}; the file was changed")
 
 
@@ -363,10 +324,10 @@ def _check_range(result: Result, where: str) -> None:
 
 def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list[str]:
     """Check that the log is the one that the run wrote; returns what cannot be checked."""
-    told = (result.details.get("made") or {}).get("log")
-    if told is None:
+    told = result.made.log
+    if told is UNSET:
         return ["the log as a whole (an earlier version recorded no digest of it)"]
-    if told != (digest := log_digest(hashes)):
+    if told != (digest := log_digest(hashes, result.all_docs)):
         raise RecordError(f"{path}: not the log that the run wrote: its digest is {digest}, but the run reported {told}; {CHANGED}")
     return []
 
@@ -375,17 +336,15 @@ class _Log:
     """The records of a result, and what follows from them."""
 
     def __init__(self, result: Result, where: str, stored: bool) -> None:
-        self.where, self.result, self.described = where, result, result.described
-        self.kind = result.kind
-        self.higher = result.details.get("higher_is_better") or {}
+        self.where, self.result, self.kind = where, result, result.kind
         self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
+        self.sources: set[int] = set()
+        """Docs whose images other docs were asked on."""
         self._views: dict[int, View] = {}
         """Views that were checked, by their id: docs share the objects of equal views."""
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
-        self.numbers = _version(result)
-        """The version of how the numbers were computed."""
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
         self.aside: list[str] = []
         """Numbers that only the run could compute."""
@@ -405,12 +364,19 @@ class _Log:
         """Check that no rank's part of the docs is missing."""
         if not self.kind.regions and (gap := missing_rank(list(doc_ids))):
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
-        about = self.result.run.about
-        counts, first = (about.get("n-samples") or {}).get(self.result.task), int(about.get("offset") or 0)
-        numbered = self.result.run.adapter != IMPORTED  # rows that were imported keep their own numbers
-        if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts["effective"]:
-            said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts['effective']} from doc {first} on"
+        run = self.result.run
+        counts, first = run.counted(self.result.task), run.offset
+        numbered = run.adapter != IMPORTED  # rows that were imported keep their own numbers
+        if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts.effective:
+            said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts.effective} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
+        if numbered and counts and (all_docs := self._least_docs()) > counts.original:
+            said = f"the records tell of {all_docs} docs or more, but the harness's count is {counts.original} (n-samples)"
+            raise RecordError(f"{self.path}: {said}; {CHANGED}")
+
+    def _least_docs(self) -> int:
+        """Return how many docs the benchmark has, or at least has: another doc's images are taken from all docs, asked or not."""
+        return max(self.result.all_docs or 0, 1 + max(self.sources, default=-1))
 
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked by itself."""
@@ -434,20 +400,22 @@ class _Log:
     def _check_record(self, record: Record, doc_id: Any) -> None:
         """Check that a record is of this task, has all its views, and keeps the best ones."""
         if record.base != self.result.base:
-            said = f"records of {clean(record.base)}, but {self.result.task} asks {self.described['base']}"
+            said = f"records of {clean(record.base)}, but {self.result.task} asks {self.result.base}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
         where = f"{self.path}: doc {record.doc_id}"
         if doc_id is not None and doc_id != record.doc_id:
             raise _refuse(where, "doc_id", record.doc_id, doc_id, "its line")
-        _match(where, "kind", record.kind, self.described["kind"], "the results file")
+        _match(where, "task", record.task, self.result.task, "the results file")
+        _match(where, "kind", record.kind, self.kind.name, "the results file")
         _match(where, "grids", record.grids, self.result.grids, "the results file")
+        self.sources |= {record.wrong_image.source} if record.wrong_image else set()
         for view in (*record.views, *record.wrong_views):
             if id(view) in self._views:
                 continue
             self._views[id(view)] = view
             for metric, score in view.scores.items():
                 item = view.items.get(metric)
-                if isinstance(item, (int, float)) and not _same(scalar(item), score):
+                if isinstance(item, (int, float)) and not same(scalar(item), score):
                     raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
         if self.kind.turns:
             self._check_orders(record, where)
@@ -458,7 +426,7 @@ class _Log:
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""
         if self.kind.every_order:
-            record = in_worst_order(record, metric, self.higher.get(metric, True))
+            record = in_worst_order(record, metric, self.result.better(metric))
         views = record.views
         places = [i for i, view in enumerate(views) if in_set(view, key)]
         kept = record.best.get(str(key))
@@ -470,7 +438,7 @@ class _Log:
             self._check_cells(record, key, [views[i].cell or 0 for i in places], where)
         if kept is not None and kept not in places:
             raise _refuse(where, f"best {key}", kept, "one of its own views", "the set")
-        own = best([views[i].scores.get(metric) for i in places], self.higher.get(metric, True) == self.kind.keeps_best)
+        own = best([views[i].scores.get(metric) for i in places], self.result.better(metric) == self.kind.keeps_best)
         if own is not None and kept != places[own]:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
 
@@ -506,8 +474,7 @@ class _Log:
         settings, metric, table = table_of(self.run, Changes())
         sets = sets_of(self.run)
         form = form_of(self.run, table, settings, sets)
-        analysis = self.result.details.get("analysis") or {}
-        self._check_errors(analysis)
+        self._check_errors()
         if form is None:
             self.unchecked.append(f"{metric} and what is made of it: only its own aggregation can compute it")
         else:
@@ -518,38 +485,40 @@ class _Log:
         if not intervals:
             return (*self.unchecked, "intervals, chance and gate")
         self._check_errors_of_columns()
-        flat = _flat(self.result, known) if (known := self.result.analysis) else {}
-        if form is not None and analysis:
+        result, analysis, tst = self.result, self.result.analysis, self.result.tst
+        flat = {} if analysis is None else _flat(result, analysis)
+        if form is not None and analysis is not None:
             fresh = analyse(table, Logged(self.run, table, form, True), settings, sets)
-            self._compare(analysis, json.loads(json.dumps(outcome.to_json(fresh))), "analysis")
-            more = {name: value for name, value in columns_of(fresh, self.kind).items() if name not in flat}
-            for name in more.keys() & self.result.metrics.keys() if self.numbers == outcome.NUMBERS else ():
-                _match(self.where, name, self.result.metrics[name], more[name])
+            self._compare(analysis, fresh, "analysis")
+            more = {name: value for name, value in catalogue.columns(fresh, self.kind).items() if name not in flat}
+            if result.version == outcome.NUMBERS:
+                _check_columns(result, more, self.where, "the sample log")
             flat |= more
-        elif not analysis:
+        elif analysis is None:
             self.unchecked.append("intervals, chance and gate: the run has none")
         tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
         if tested is not None:
-            self._compare(self.result.details.get("tst_details") or {}, json.loads(json.dumps(outcome.to_json(tested))), "tst_details")
-            self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if self.result.details.get("tst_details", {}).get(key)]
-        given = {"records", *self.given, *flat, *_flat_of_tst(self.result)}
-        odd = [name for name, value in self.result.metrics.items() if value is not None and name not in given]
+            self._compare(tst, tested, "tst_details")
+            self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if getattr(tst, key, None)]
+        given = {"records", *self.given, *flat, *flat_of_tst(tst)}
+        odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
         self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
         return tuple(dict.fromkeys(self.unchecked))
 
-    def _check_errors(self, analysis: Mapping[str, Any]) -> None:
+    def _check_errors(self) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
         broken = next((record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None)
-        for key, grid in sets_in(analysis).items() if broken is not None else ():
-            if grid["mpp"]["value"] is not None:
-                raise _refuse(self.where, f"MPP {key}", grid["mpp"]["value"], None, f"doc {broken}, which could not be scored,")
+        analysis = None if broken is None else self.result.analysis
+        for key, grid in analysis.sets.items() if analysis else ():
+            if grid.mpp.value is not None:
+                raise _refuse(self.where, f"MPP {key}", grid.mpp.value, None, f"doc {broken}, which could not be scored,")
 
     def _check_others(self, primary: str, declared: str | None) -> None:
         """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
         metrics = {m: None for record in self.run.records for m in record.views[0].items}
         self.given |= {primary, *metrics}
         for metric in metrics:
-            table = Table(self.run.records, metric, higher=self.higher.get(metric, True), whole=forms.is_whole(declared))
+            table = Table(self.run.records, metric, higher=self.result.better(metric), whole=forms.is_whole(declared))
             failed = not is_native(table)
             wanted = [] if metric == primary or failed else [(metric, table.full)]
             for n in self.result.grids if not self.kind.has_index else ():
@@ -573,20 +542,17 @@ class _Log:
         for (metric, sort), told in columns.errors(self.result).items():
             own = [known[metric].se] if not sort and metric in known else []
             spread = None if sort == "_clustered" else self._spread(metric)
-            if any(_same(told, one) for one in (*own, spread)):
+            if any(same(told, one) for one in (*own, spread)):
                 continue
-            native = next((name for name in self.higher if metric == name or metric.startswith((f"{name}_mpp", f"{name}_drop"))), None)
+            natives = self.result.stored.higher_is_better
+            native = next((name for name in natives if metric == name or metric.startswith((f"{name}_mpp", f"{name}_drop"))), None)
             if native is None or (spread is not None and (sort or self._is_mean(native))):
                 raise _refuse(self.where, f"{metric}_stderr{sort}", told, next(iter(own), spread))
             self.aside.append(f"{metric}_stderr{sort}")
 
     def _is_mean(self, metric: str) -> bool:
         """Return whether the task's config says that a native metric is a mean: of others lmms-eval may make the standard error by a bootstrap."""
-        listed = self.result.run.configs[self.result.task].get("metric_list")
-        return any(
-            isinstance(one, Mapping) and one.get("metric") == metric and one.get("aggregation") == "mean"
-            for one in (listed if isinstance(listed, list) else ())
-        )
+        return self.result.run.aggregation(self.result.task, metric) == "mean"
 
     def _spread(self, metric: str) -> float | None:
         """Compute the standard error of a metric as lmms-eval does: deviation of scores by √docs; None where the log lacks scores."""
@@ -632,47 +598,16 @@ class _Log:
         self.unchecked.append(f"{name}: no mean of its docs")
 
     def _compare(self, stored: Any, fresh: Any, path: str) -> None:
-        """Compare what the run stored with what the log gives now, part by part."""
-        if isinstance(fresh, Mapping) and isinstance(stored, Mapping):
-            for key, value in fresh.items():
-                if key in stored:
-                    self._compare(stored[key], value, f"{path}.{key}")
-                elif outcome.first_written(f"{path}.{key}") > max(1, self.numbers):  # then the run does not have this number
-                    continue
-                elif (key != "necessity" or self.numbers >= 2) and (value is not None or key not in _LATER):
-                    self._differs(f"{path}.{key}", None, value)
-            for key in stored.keys() - fresh.keys():  # others are of earlier versions, and nothing reads them
-                if path.rpartition(".")[2] in _KEYED or key in _LEFT_OUT:
-                    self._differs(f"{path}.{key}", stored[key], None)
-        elif isinstance(fresh, list) and isinstance(stored, list) and not any(isinstance(one, str) for one in (*fresh, *stored)):
-            if len(fresh) != len(stored):
-                self._differs(f"{path} (its length)", len(stored), len(fresh))
-            for place, (one, other) in enumerate(zip(stored, fresh, strict=False)):
-                self._compare(one, other, f"{path}.{place}")
-        elif isinstance(fresh, (str, list)) and isinstance(stored, (str, list)):
-            name = path.rpartition(".")[2]
-            if (name in _WORDS or (name in ("reason", "mark") and bool(stored) != bool(fresh))) and stored != fresh:
-                self._differs(path, stored, fresh)
-        elif isinstance(fresh, Mapping) or isinstance(stored, Mapping) or not _same(stored, fresh):
-            self._differs(path, stored, fresh)
-
-    def _differs(self, path: str, stored: Any, fresh: Any) -> None:
-        """Refuse a difference; where another version computed the number, only those that every version computes alike."""
-        if outcome.since(path) <= self.numbers <= outcome.NUMBERS or _POINTS.search(path):
-            raise _refuse(self.where, path, stored, fresh)
-        if ".necessity" in path:  # no rule goes by it; earlier versions counted docs with their luck
-            return
-        self.unchecked.append(f"intervals, chance and gate ({OLD})")
+        """Compare what the run stored with what the log gives now; where another version computed a number, only what all compute alike counts."""
+        for place, own, given in differences(stored, fresh, path, self.result.version):
+            if outcome.since(place) <= self.result.version:
+                raise _refuse(self.where, place, own, given)
+            if ".necessity" not in place:  # no rule goes by it; earlier versions counted docs with their luck
+                self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
 _OF_DIAGNOSTIC = ("causes", "importance", "shuffled")
 """Parts of a cross-validation that only a model's run gives."""
-_KEYED = ("grids", "sets", "mean", "floors", "curve", "drops", "places", "share", "by_grouping", "categories", "shares", "counts")
-"""Parts of an analysis or a cross-validation whose keys are named after what the run asked, so that every version writes the same."""
-_LEFT_OUT = (*Analysis.LEFT_OUT, *Luck.LEFT_OUT)
-"""Parts that are left out where they say nothing."""
-_LATER = ("asked", "full_pass", "copies", "withheld")
-"""Keys that the first version did not write. Where a run lacks one of them, the number computed again must be null."""
 
 
 def missing_rank(ids: Sequence[int]) -> str:
@@ -737,9 +672,9 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     used = np.array([item is not None for item in best.items], bool)
     if not used.any() or any(view.error is not None for record in table.records for view in record.views):
         return []
-    grid = sets_in(run.result.details.get("analysis") or {}).get(str(key)) or {}
-    name = f"{table.metric}_mpp{end(key)}"
-    numbers = {f"{table.metric} over the docs of grid {key}": (table.full, grid.get("fip")), name: (best, run.result.metrics.get(name))}
+    analysis, name = run.result.analysis, f"{table.metric}_mpp{end(key)}"
+    fip = analysis.sets[key].fip if analysis and key in analysis.sets else None
+    numbers = {f"{table.metric} over the docs of grid {key}": (table.full, fip), name: (best, run.result.metrics.get(name))}
     warnings = {}
     for what, (chosen, own) in numbers.items():
         if own is not None and np.isfinite(chosen.scores[used]).all():
@@ -755,62 +690,63 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     lines = read_magic(result).values()
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
     every = [line.record for line in lines]
-    about, settings = result.details["magic"], result.details.get("settings") or {}
+    about = result.magic
+    assert about is not None  # else its log could not be read
     records, judged = magic.answered(every), any(record.judge for record in every)
-    counts = {**magic.counts(records, str(about["variant"]), judged), "failed": len(every) - len(records)}
-    for name, count in about["counts"].items():
+    failed = len(every) - len(records)
+    counts = {**magic.counts(records, about.variant, judged), "failed": failed}
+    for name, count in about.counts.items():
         if name in counts and counts[name] != count:
             raise _refuse(where, f"counts.{name}", count, counts[name])
-    if result.metrics.get("n_failed") is not None:
-        _match(where, "n_failed", result.metrics["n_failed"], counts["failed"])
+    if result.stored.n_failed is not None:
+        _match(where, "n_failed", result.stored.n_failed, failed)
     if not intervals:
         return Audit((*unchecked, "intervals"))
-    options = {name: settings[name] for name in ("draws", "level", "seed") if name in settings}
-    unchecked |= _check_bounds(about, magic.bounds(records, str(about["variant"]), **options) if judged else {}, where)
-    fresh = magic.numbers(records, str(about["variant"]), judged, **options)
-    current = outcome.since("magic") <= _version(result) <= outcome.NUMBERS
-    for name, one in about["numbers"].items():
-        again = magic.to_json(fresh[name])
-        apart = next((key for key in ("value", "low", "high", "n", "se", "level") if key in one and not _same(one[key], again[key])), None)
+    settings = result.stored.settings
+    options: Any = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    unchecked |= _check_bounds(about, magic.bounds(records, about.variant, **options) if judged else {}, where)
+    fresh = magic.numbers(records, about.variant, judged, **options)
+    current = outcome.since("magic") <= result.version
+    for name, one in about.numbers.items():
+        again = fresh[name]
+        fields = ("value", "low", "high", "n", "se", "level")
+        apart = next((key for key in fields if not same(getattr(one, key), getattr(again, key))), None)
         if apart is not None and (current or apart == "value"):
-            raise _refuse(where, f"{name} ({apart})", one[apart], again[apart])
+            raise _refuse(where, f"{name} ({apart})", getattr(one, apart), getattr(again, apart))
         unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
-    ends = {f"{name}_{side}" for name in about["numbers"] for side in ("low", "high")}
-    odd = result.metrics.keys() - {"records", "n_failed", *about["numbers"], *ends}
-    unchecked |= {f"{name}: the log does not give it": None for name in odd if result.metrics[name] is not None}
-    aside = ["intervals by type of question"] if about.get("by_type") else []
+    given = {"records", "n_failed", *_flat_of_magic(result)}
+    unchecked |= {f"{name}: the log does not give it": None for name, value in result.metrics.items() if value is not None and name not in given}
+    aside = ["intervals by type of question"] if about.by_type else []
     if current:
-        _check_types(about.get("by_type") or {}, magic.by_type(records, str(about["variant"]), judged, draws=2), where)
+        _check_types(about.by_type or {}, magic.by_type(records, about.variant, judged, draws=2), where)
     errors = columns.errors(result)
     aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
     for (name, sort), told in errors.items():
         if not sort:
-            _match(where, f"{name}_stderr", told, about["numbers"].get(name, {}).get("se"), "its entry under magic.numbers")
+            _match(where, f"{name}_stderr", told, about.numbers[name].se if name in about.numbers else None, "its entry under magic.numbers")
     return Audit(tuple(unchecked), tuple(aside))
 
 
-def _check_types(stored: Mapping[str, Any], fresh: Mapping[str, Any], where: str) -> None:
+def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[str, Any], where: str) -> None:
     """Check the values by type of question; their intervals, by which nothing goes, are not drawn again."""
     for kind, numbers in stored.items():
         for name, one in numbers.items():
-            again = fresh.get(kind, {}).get(name, {})
-            if not _same(one["value"], again.get("value")):
-                raise _refuse(where, f"{name} of {kind}", one["value"], again.get("value"))
+            again = fresh.get(kind, {}).get(name, {}).get("value")
+            if not same(one.value, again):
+                raise _refuse(where, f"{name} of {kind}", one.value, again)
 
 
-def _check_bounds(about: Mapping[str, Any], fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
+def _check_bounds(about: MagicNumbers, fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
     """Check the bounds of numbers by a judge: a gate goes by them. Return what cannot be checked; files of earlier versions have none."""
-    stored = about.get("bounds")
-    if stored is None:
+    if about.bounds is UNSET:
         return {f"bounds of {name} (the file lacks them)": None for name in fresh}
-    flat = {f"bounds.{name}.{key}": value for name, one in stored.items() for key, value in _bound_values(one).items()}
-    again = {f"bounds.{name}.{key}": value for name, one in fresh.items() for key, value in _bound_values(dataclasses.asdict(one)).items()}
+    flat, again = ({f"bounds.{name}.{key}": value for name, one in of.items() for key, value in _ends(one).items()} for of in (about.bounds, fresh))
     for key in {**flat, **again}:
-        if key not in flat or key not in again or not _same(flat[key], again[key]):
+        if key not in flat or key not in again or not same(flat[key], again[key]):
             raise _refuse(where, key, flat.get(key), again.get(key))
     return {}
 
 
-def _bound_values(one: Mapping[str, Any]) -> dict[str, Any]:
-    ends = {f"{end}.{key}": (one.get(end) or {}).get(key) for end in ("low", "high") for key in ("value", "low", "high")}
-    return {**ends, "unjudged": one.get("unjudged")}
+def _ends(one: Bounds | JudgedBounds) -> dict[str, float | None]:
+    ends = {f"{end}.{key}": getattr(getattr(one, end), key) for end in ("low", "high") for key in ("value", "low", "high")}
+    return {**ends, "unjudged": one.unjudged}

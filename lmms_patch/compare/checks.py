@@ -32,21 +32,6 @@ def load(result: Result) -> TaskRun:
     return TaskRun(result, records, lent=hashes)
 
 
-def check_result(result: Result) -> None:
-    """Check that a result is described in the types that docs/records.md gives.
-
-    Raises:
-        RecordError: it is not.
-    """
-    described, details = result.described, result.details
-    analysis = details.get("analysis") or {}
-    gate = analysis.get("gate") if isinstance(analysis, dict) else None
-    objects = [described["options"], analysis, gate or {}, *(details.get(key, {}) for key in ("made", "settings", "higher_is_better"))]
-    grids = described["grids"]
-    if not isinstance(grids, list) or not all(isinstance(n, int) for n in grids) or not all(isinstance(one, dict) for one in objects):
-        raise RecordError(f"{result.run.path}: {result.task} is not described as a run writes it; the file was changed or written by another program")
-
-
 # --- docs -----------------------------------------------------------------------------------------
 
 
@@ -96,8 +81,7 @@ def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
 
 def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> None:
     """Check that all golds are the same, also those of docs with several golds, where one version of lmms-patch made both digests."""
-    docs = [one["docs"] for one in prints]
-    made = [(result.details.get("made") or {}).get("lmms_patch") for result in results]
+    docs, made = [one["docs"] for one in prints], [result.made.lmms_patch for result in results]
     if None not in docs and docs[0] != docs[1] and made[0] == made[1]:
         raise RecordError(f"{task}: the same docs have other golds in the two runs: the benchmark has changed")
 

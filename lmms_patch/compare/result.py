@@ -7,7 +7,6 @@ Both sides are computed over the docs that both runs have scored. Where these ar
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import ANY_INDEX, REGIONS, Key, Kind, end
+from lmms_patch.ask.spec import REGIONS, Key, Kind, end
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
     check_digest,
     check_golds,
-    check_result,
     failed,
     in_words,
     load,
@@ -35,7 +33,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.orders import turn_sets
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.numbers import EXTRA
@@ -57,7 +55,8 @@ _OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
-_OF_GRID = re.compile(rf"^(mpp|{ANY_INDEX}|gap|drop)(\d+)(_adj)?$")
+_OF_CELLS = ("mpp{key}", "{index}{key}", "{index}{key}_adj", "gap{key}")
+"""The numbers (``catalogue.Number.name``) that are made of the cells of a grid."""
 
 Bools = NDArray[np.bool_]
 
@@ -75,8 +74,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     Raises:
         RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run; other golds.
     """
-    for side in (first, second):
-        check_result(side)
     if second.kind.name == "magic":
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
     prints = fingerprints(first, second, SAME)
@@ -101,7 +98,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         settings=tuple(options_apart(setting, first.described, second.described) for setting in settings),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
         base=second.base,
-        kind=second.described["kind"],
+        kind=second.kind.name,
         index=pair.kind.index,
         higher=pair.higher,
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
@@ -535,19 +532,20 @@ class Pair:
         if self.only[0] or self.only[1]:
             return ()
         ours, theirs = (side.records for side in self.sides)
-        names = tuple(self.sides[1].run.result.measures)
+        result = self.sides[1].run.result
+        names = tuple(result.measures)
         if self.kind.folds:
             return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
         changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}
         if self.sides[0].run.lent != self.sides[1].run.lent:
             changed.add(("lent", "", ""))
         natives = {metric for record in ours.values() for metric in record.views[0].items}
-        primary = self.sides[1].run.result.metric
+        primary = result.metric
 
         def alike(name: str) -> bool:
             metric = name if name in natives else primary
             parts = {"scores", "items"} if metric != primary or _of_items(self.form) else {"scores"}
-            sets = {""} if name in (*natives, "score", "fip") else _sets_of(name)
+            sets = {""} if name in (*natives, "score", "fip") else _sets_of(name, result)
             if sets is None:  # chance, or a number of boxes: it may be made of anything
                 return not changed
             return not any(key in sets and (not of or (of == metric and part in parts)) for key, of, part in changed)
@@ -560,13 +558,13 @@ def _known(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
 
 
-def _sets_of(name: str) -> set[str] | None:
+def _sets_of(name: str, result: Result) -> set[str] | None:
     """Return the sets of views that a number of a grid is made of; None for other numbers."""
-    match = _OF_GRID.match(name)
-    if match is None:
+    grids, number = catalogue.grids_of(result.kind, result.grids), catalogue.named(result.kind, result.grids).get(name)
+    if name not in grids or (number is not None and number.name not in _OF_CELLS):
         return None
-    first_view = set() if match[1] in ("mpp", "drop") else {""}
-    return {match[2]} | first_view | ({"lent"} if match[3] else set())
+    first_view = set() if number is None or number.name == _OF_CELLS[0] else {""}
+    return {str(grids[name])} | first_view | ({"lent"} if number is not None and number.words == "corrected" else set())
 
 
 def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.gate import sides
 from lmms_patch.gate.judge import judge
 from lmms_patch.gate.rules import LOST, SCHEMA, parse
-from lmms_patch.gate.sides import Result
+from lmms_patch.gate.sides import Subject
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -34,7 +34,7 @@ class Derived:
         left_out: rules that the run itself does not pass, in words.
     """
 
-    results: tuple[Result, ...]
+    results: tuple[Subject, ...]
     text: str
     rules: int
     left_out: tuple[str, ...]
@@ -74,7 +74,7 @@ def derive(run: Path) -> Derived:
     return Derived(tuple(results), _file(run, kept, left_out, partial=partial), len(kept), left_out)
 
 
-def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
+def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
     """Yield the rules about one result.
 
     Args:
@@ -102,7 +102,7 @@ def _candidates(one: Result, *, several: bool) -> Iterator[_Candidate]:
     yield _Candidate({"name": f"{head}: no fewer docs", **about, "min_docs": least}, why)
 
 
-def _asked(one: Result) -> int:
+def _asked(one: Subject) -> int:
     """Return how many docs a result asked, those with a failed call among them."""
     analysis = one.result.analysis
     if analysis and analysis.asked and analysis.asked.estimated:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from dataclasses import dataclass
 
 from lmms_patch.compare.engine import Compared, plain_name
 from lmms_patch.errors import RecordError
-from lmms_patch.gate.sides import Baseline, Result
+from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.runs import reading
-from lmms_patch.runs.measures import full_marks, matching
+from lmms_patch.runs.measures import full_marks_of, matching
 from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
-
-_MPP = re.compile(r"^mpp\d+$")
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Judged:
     unchanged: bool = False
 
 
-def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
+def number_of(one: Subject, name: str, level: float, absolute: bool) -> Judged:
     """Return a number of a result.
 
     Args:
@@ -53,7 +50,7 @@ def number_of(one: Result, name: str, level: float, absolute: bool) -> Judged:
     return Judged(value, value)
 
 
-def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | None:
+def bounds_of(one: Subject, name: str, level: float) -> tuple[Judged, Judged] | None:
     """Return a number by a judge with its unjudged docs all wrong, and all right; None where every doc is judged, and for other numbers.
 
     Args:
@@ -67,7 +64,7 @@ def bounds_of(one: Result, name: str, level: float) -> tuple[Judged, Judged] | N
     return Judged(low, low), Judged(high, high)
 
 
-def _leveled_ends(one: Result, name: str, level: float) -> tuple[Estimate, Estimate]:
+def _leveled_ends(one: Subject, name: str, level: float) -> tuple[Estimate, Estimate]:
     """Return a number with its unjudged docs all wrong, and all right; twice the number itself where every doc is judged."""
     found = one.bounds(name)
     ends = (one.measures[name],) * 2 if found is None else (found.low, found.high)
@@ -75,7 +72,7 @@ def _leveled_ends(one: Result, name: str, level: float) -> tuple[Estimate, Estim
     return low, high
 
 
-def _leveled(one: Result, name: str, level: float) -> Estimate:
+def _leveled(one: Subject, name: str, level: float) -> Estimate:
     """Return a number of a result with its interval at another level; without value where the run does not have it."""
     if name not in one.measures:
         docs = one.result.docs
@@ -83,36 +80,28 @@ def _leveled(one: Result, name: str, level: float) -> Estimate:
     return at_level(one.measures[name], level, _scale(one, name))
 
 
-def _top(one: Result) -> float | None:
-    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known."""
-    if one.kind == "magic":
-        return 1.0
-    details, scale = one.result.details, one.result.described["options"].get("scale")
-    return full_marks(one.result.analysis, scale, signed=bool((details.get("settings") or {}).get("signed")))
-
-
-def _plain(one: Result, name: str) -> bool:
+def _is_mean(one: Subject, name: str) -> bool:
     """Return whether a number is a mean of the docs' scores."""
     if one.kind == "magic":
         return not name.endswith("_micro")
-    return name in ("score", "fip", one.result.metric) or bool(_MPP.match(name)) or name == "tst"
+    return name in ("score", "fip", "tst", one.result.metric, *(f"mpp{n}" for n in one.result.grids))
 
 
-def _scale(one: Result, name: str) -> tuple[float, float] | None:
+def _scale(one: Subject, name: str) -> tuple[float, float] | None:
     """Return the ends of the scale of a mean of scores; None for other numbers."""
-    top = _top(one)
+    top = full_marks_of(one.result)
     if top is None:
         return None
-    if name == "tst_over_chance" and _plain(one, "tst"):
+    if name == "tst_over_chance":
         tst, over = one.measures["tst"].value, one.measures[name].value
         return None if tst is None or over is None else (over - tst, over - tst + top)
-    return (0.0, top) if _plain(one, name) else None
+    return (0.0, top) if _is_mean(one, name) else None
 
 
 # --- differences ----------------------------------------------------------------------------------
 
 
-def difference_of(one: Result, name: str, before: Baseline, level: float, absolute: bool) -> Judged:
+def difference_of(one: Subject, name: str, before: Baseline, level: float, absolute: bool) -> Judged:
     """Return the difference of a number to the baseline's: paired by doc where both have logs and the comparison has the number.
 
     Args:
@@ -149,7 +138,7 @@ def difference_of(one: Result, name: str, before: Baseline, level: float, absolu
     return Judged(change, ours, first.value, basis, unchanged)
 
 
-def difference_bounds_of(one: Result, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
+def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
     """Return the least and the greatest difference that a judge's missing verdicts allow; None where none is missing, and for other numbers.
 
     The difference is least where docs without a verdict are wrong in this run and right in the baseline. Where both have logs, the two are
@@ -184,7 +173,7 @@ def _same(first: float | None, second: float | None) -> bool:
     return first == second or (first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12))
 
 
-def _check_judge(one: Result, other: Result, name: str) -> None:
+def _check_judge(one: Subject, other: Subject, name: str) -> None:
     """Check that a judged number has one judge, also where the rules ignore the judge (for the sake of other numbers).
 
     Raises:
@@ -215,7 +204,7 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
     return dataclasses.replace(bare, se=stored.se, low=stored.low + by, high=stored.high + by), bare
 
 
-def _paired(one: Result, other: Result, name: str, compared: Compared) -> Difference | None:
+def _paired(one: Subject, other: Subject, name: str, compared: Compared) -> Difference | None:
     """Return the paired difference of a number; None where the comparison does not have it."""
     primary = one.result.metric
     names = ["score" if name == primary else name]
@@ -228,7 +217,7 @@ def _paired(one: Result, other: Result, name: str, compared: Compared) -> Differ
     return None if change is None or change.differing is None else change  # unpaired differences do not count what differs
 
 
-def _shift(side: Result) -> float:
+def _shift(side: Subject) -> float:
     """Return the chance level that ``tst_over_chance`` subtracts."""
     tst, over = side.measures["tst"].value, side.measures["tst_over_chance"].value
     return math.nan if tst is None or over is None else tst - over

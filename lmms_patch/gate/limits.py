@@ -10,7 +10,7 @@ from typing import Literal
 
 from lmms_patch.errors import OptionError
 from lmms_patch.gate.rules import Rule
-from lmms_patch.gate.sides import Result
+from lmms_patch.gate.sides import Subject
 from lmms_patch.runs.catalogue import named
 from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
@@ -83,7 +83,7 @@ def smallest(number: Estimate, level: float) -> float | None:
 # --- limits that would let a number get worse -------------------------------------------------------
 
 
-def check_direction(rule: Rule, one: Result, metric: str, source: str) -> None:
+def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
     """Check that a rule keeps a number of a result from getting worse.
 
     ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting better and let
@@ -113,7 +113,7 @@ def check_direction(rule: Rule, one: Result, metric: str, source: str) -> None:
         raise OptionError(f"{about}, so 'min' of {metric} alone would pass any loss; give 'max', {alone}")
 
 
-def check_text_only(rule: Rule, one: Result, source: str) -> None:
+def check_text_only(rule: Rule, one: Subject, source: str) -> None:
     """Check that ``max_tst_over_chance`` can fail on a result.
 
     Raises:

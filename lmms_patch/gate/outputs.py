@@ -19,7 +19,8 @@ from lmms_patch import __version__, files
 from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
-from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement, Verdict
+from lmms_patch.gate.checks import Verdict
+from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text

@@ -174,7 +174,7 @@ class Rule(Shared):
 
     @property
     def corrected(self) -> bool:
-        """Whether ``level`` holds over all that is judged together (``judge.levels``)."""
+        """Whether ``level`` holds over all that is judged together (``judge.verdicts``)."""
         return self.correction == "bonferroni"
 
     @property

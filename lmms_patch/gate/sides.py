@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -27,17 +26,8 @@ from lmms_patch.runs.unjudged import BY_JUDGE, Bounds, stored_bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 
-@dataclass(frozen=True)
-class Result:
-    """One result that is judged, or stands as baseline.
-
-    Attributes:
-        result: the result.
-        model: the model's name, told apart from others in the folder.
-    """
-
-    result: runs.Result
-    model: str
+class Subject(runs.Labelled):
+    """A result that is judged, or stands as baseline."""
 
     @property
     def run(self) -> runs.Run:
@@ -47,7 +37,7 @@ class Result:
     @property
     def task(self) -> str:
         """The task's name, with the filter where it has several."""
-        return self.result.label
+        return self.label
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
@@ -83,7 +73,7 @@ class Result:
         Raises:
             RecordError: a number is not what its log, or the rest of its file, gives.
         """
-        return audit.audit(self.result)
+        return audit.check(self.result)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -93,8 +83,8 @@ class Result:
     @property
     def partial(self) -> str:
         """The part of the benchmark that was run, in words; empty where all docs were run, or nothing says otherwise."""
-        limit, offset = self.run.about.get("limit"), self.run.about.get("offset")
-        parts = [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"] if limit not in (None, -1) else []
+        limit, offset = self.run.limit, self.run.offset
+        parts = [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"] if limit is not None else []
         return " ".join([*parts, *([f"--offset {offset}"] if offset else [])])
 
     @property
@@ -116,7 +106,7 @@ class Result:
     @property
     def kind(self) -> str:
         """The kind of the task (``spec.KINDS``)."""
-        return str(self.result.described["kind"])
+        return self.result.kind.name
 
     def grid(self, name: str) -> Grid | None:
         """Return the grid that a number is of, by the number's name; None where it is of no grid."""
@@ -128,7 +118,7 @@ class Result:
         every = {
             "task": (self.result.task, self.task),
             "model": (self.run.model, self.model),
-            "base": (str(self.result.base),),
+            "base": (self.result.base,),
             "kind": (self.kind,),
         }
         return every[selector]
@@ -168,7 +158,7 @@ def guarded(path: Path) -> Iterator[None]:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Result], int, list[str]]:
+def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Subject], int, list[str]]:
     """Return the newest result of each model, task and filter under a folder, the number of older ones, and what was left out, in words.
 
     Args:
@@ -189,14 +179,14 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) 
         named = runs.labels(one.run for one in found)
     if not newest:
         raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
-    return [Result(one, named[one.run.identity]) for one in newest], older, itself
+    return [Subject(one, named[one.run.identity], one.label) for one in newest], older, itself
 
 
 def _is_judged(one: runs.Result, judged: Container[tuple[Path, str] | str]) -> bool:
     return (one.run.path.resolve(), one.task) in judged or one.origin in judged
 
 
-def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
+def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]:
     """Return the results that a rule is about.
 
     Raises:
@@ -220,7 +210,7 @@ def select(rule: Rule, results: Sequence[Result], source: str) -> list[Result]:
     return left
 
 
-def made_by(results: Sequence[Result], kinds: Sequence[str]) -> str:
+def made_by(results: Sequence[Subject], kinds: Sequence[str]) -> str:
     """Say that there is no result of some kinds, and which command makes one.
 
     Args:
@@ -257,15 +247,15 @@ class Baseline:
         RecordError: as ``read``; nothing is left without what is judged.
     """
 
-    def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Result] = ()) -> None:
+    def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Subject] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
         self.results, self.older, self.itself = read(path, "the baseline", {key for one in judged for key in (one.place, one.result.origin)})
         left = f"{path} holds what is judged, {_some(self.itself, 5)}: left out of the baseline"
         self.notes: dict[str, None] = {left: None} if self.itself else {}
-        self._partners: dict[int, Result] = {}
+        self._partners: dict[int, Subject] = {}
         self._compared: dict[tuple[int, float], Compared | None] = {}
 
-    def partner(self, one: Result) -> Result:
+    def partner(self, one: Subject) -> Subject:
         """Return the result that another is compared with: of the same task and, if possible, the same model.
 
         Raises:
@@ -275,7 +265,7 @@ class Baseline:
             self._partners[id(one)] = self._find(one)
         return self._partners[id(one)]
 
-    def _find(self, one: Result) -> Result:
+    def _find(self, one: Subject) -> Subject:
         """Return the baseline's result to compare one with: of the same task and model where it has several; else a one-line error."""
         left = [other for other in self.results if matches(other.result, one.result)]
         left = [other for other in left if other.result.task == one.result.task] or left
@@ -291,7 +281,7 @@ class Baseline:
         self._check(one, left[0])
         return left[0]
 
-    def _check(self, one: Result, other: Result) -> None:
+    def _check(self, one: Subject, other: Subject) -> None:
         """Check that nothing but the model differs, and note what the rules allow to differ."""
         if not other.result.docs:
             raise RecordError(f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with")
@@ -307,7 +297,7 @@ class Baseline:
         if unknown := runs.not_compared(other.fingerprint, one.fingerprint):
             self.notes[f"{one.task}: {unknown}"] = None
 
-    def compared(self, one: Result, level: float = LEVEL) -> Compared | None:
+    def compared(self, one: Subject, level: float = LEVEL) -> Compared | None:
         """Return the differences of a result to its partner, doc by doc; None where one of them has no sample log.
 
         Args:
@@ -322,7 +312,7 @@ class Baseline:
             self._compared[key] = self._compare(one, self.partner(one), level)
         return self._compared[key]
 
-    def _compare(self, one: Result, other: Result, level: float) -> Compared | None:
+    def _compare(self, one: Subject, other: Subject, level: float) -> Compared | None:
         """Compare two results doc by doc; None where a sample log is missing, with a note that says so."""
         if one.result.log is None or other.result.log is None:
             where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None)
@@ -336,12 +326,15 @@ class Baseline:
                     f"{other.run.path}: the baseline of {one.task} asks other docs: {len(only)} are in {which} only, such as doc {only[0]}"
                 )
         docs, lines = max(one.result.docs, other.result.docs), list(compared.warnings)
+        if compared.identical and one.run.model == other.run.model:
+            dates = f"this run is of {one.run.date}, the baseline of {other.run.date}"
+            lines.append(f"every score is the baseline's: the model answers as before, or one is a copy of the other under another date ({dates})")
         if compared.docs < docs:
             lines.append(f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those")
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
         return compared
 
-    def check_grids(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
+    def check_grids(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
         """Check that this run has every number of the baseline that the rule is about: no grid or metric is gone.
 
         This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that failed was left out.
@@ -361,7 +354,7 @@ class Baseline:
                     what = f"the baseline of {one.task} has {_some(gone)}, this run has not"
                     raise RecordError(f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)")
 
-    def check_complete(self, rule: Rule, judged: Sequence[Result], source: str) -> None:
+    def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
         """Check that every task of the baseline that the rule is about was run again; else a regression there would not be seen.
 
         Raises:

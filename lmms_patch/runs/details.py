@@ -16,7 +16,7 @@ from lmms_patch.ask.spec import KINDS, Options
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.record import WrappedKind, sizes_at_odds
-from lmms_patch.runs.typed import Digest, fault
+from lmms_patch.runs.typed import Digest, convert, fault
 from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Parts, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
@@ -105,7 +105,7 @@ class Settings:
         asking: when the run was told to stop asking, in words; empty where it asked everything.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asking",)
+    LATE: ClassVar[Mapping[str, int]] = {"asking": 1}
 
     draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
     level: Level = LEVEL
@@ -126,7 +126,8 @@ class Made(Struct):
 
     Attributes:
         numbers: version of how numbers are computed from records; absent in older files
-        log: digest of all records of the sample log; absent in older files
+        log: digest of all records of the sample log, and of all_docs; absent in older files
+        all_docs: how many docs the benchmark has, asked or not; absent where that is not known, and in older files
         kept: answers that an earlier process of the same command had given; absent where none were, and in older files
         docs: digest: which docs with which golds
         prompts: digest: what they are asked
@@ -135,11 +136,13 @@ class Made(Struct):
     """
 
     MORE: ClassVar[bool] = True
+    LATE: ClassVar[Mapping[str, int]] = {"log": 1, "all_docs": 1}
 
     lmms_patch: str | None = None
     lmms_eval: str | None = None
-    numbers: int | UnsetType = UNSET
+    numbers: Count | UnsetType = UNSET
     log: Digest | UnsetType = UNSET
+    all_docs: Some | UnsetType = UNSET
     kept: Some | UnsetType = UNSET
     docs: Hex | UnsetType | None = UNSET
     prompts: Hex | UnsetType | None = UNSET
@@ -258,6 +261,7 @@ class MagicNumbers(Struct):
     """
 
     MORE: ClassVar[bool] = True
+    LATE: ClassVar[Mapping[str, int]] = {"bounds": 1}
 
     variant: str
     metric: str
@@ -271,6 +275,11 @@ class MagicNumbers(Struct):
     seed: int | None = None
     left_out: LeftOut = LeftOut()
     judged_by: dict[str, Any] = {}
+
+    @property
+    def failed(self) -> int:
+        """The number of docs whose call failed."""
+        return int(self.counts.get("failed") or 0)
 
 
 class FramesRead(Struct):
@@ -392,10 +401,25 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
         said = f"grids {odd}"
     if said or not details:
         return said
-    parts = {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
+    parts = _filled(details)
     flat = {key: value for key, value in details.items() if key not in kind.__struct_fields__}
     said = fault(parts, kind) or fault(flat, dict[str, Number | None]) or _lacking(parts)
     return said or _at_odds(str(described["kind"]), parts) or _unordered(parts)
+
+
+def read(details: Mapping[str, Any]) -> Details:
+    """Return the object of a task's numbers that ``wrong`` found to be as we write it."""
+    return convert(_filled(details), Details)
+
+
+def read_magic(details: Mapping[str, Any]) -> MagicDetails:
+    """Return the object of a MAGIC task's numbers likewise."""
+    return convert(_filled(details), MagicDetails)
+
+
+def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's object without parts that are empty since nothing was scored."""
+    return {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
 
 
 def _lacking(details: Mapping[str, Any]) -> str:

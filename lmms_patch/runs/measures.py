@@ -112,6 +112,13 @@ def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed:
     return float(top)
 
 
+def full_marks_of(result: Result) -> float | None:
+    """Return full marks on the scale of a result's metric, as ``full_marks``."""
+    if result.kind.name == "magic":
+        return 1.0
+    return full_marks(result.analysis, result.options.scale, signed=getattr(result.stored.settings, "signed", False))
+
+
 def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
     """Return the numbers of an analysis that have a row in the catalogue.
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -28,61 +29,28 @@ NUMBERS = 3
 """Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
 
 
+_ALIKE = (
+    "analysis.n_docs",
+    "analysis.fip.value",
+    *(f"analysis.{sets}.*.{name}" for sets in ("grids", "regions.sets") for name in ("fip", "excluded", "mpp.value")),
+    *(f"analysis.failed.{name}" for name in ("docs", "of", "calls", "asked", "first")),
+    "tst_details.by_grouping.*.accuracy.value",
+)
+"""Paths of what every version computed alike."""
+
+
 def since(path: str) -> int:
-    """Return the version from which on a number of an analysis is computed as it is now.
+    """Return the version from which on a number is computed as it is now; 0: every version computed it alike.
 
     3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied their answers are, and the
     necessity map is luck-corrected.
 
     Args:
-        path: where it stands, such as ``grids.3.adj.estimate.value``.
+        path: where it stands in ``Details``, such as ``analysis.grids.3.adj.estimate.value``.
     """
+    if any(fnmatchcase(path, pattern) for pattern in _ALIKE):
+        return 0
     return 3 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
-
-
-FIRST_WRITTEN = {
-    3: ("analysis.grids.*.adj.tests.elsewhere", "analysis.regions.sets.*.adj.tests.elsewhere"),
-    2: ("analysis.grids.*.adj.tests", "analysis.regions.sets.*.adj.tests", "analysis.necessity.*.without_luck"),
-    1: (
-        *("made.log", "settings.asking", "analysis.asked", "analysis.necessity", "analysis.grids.*.full_pass", "analysis.regions.sets.*.full_pass"),
-        *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
-    ),
-}
-"""By version, newest first, keys of ``Details`` that no earlier version wrote; ``*`` is any key or place in a list."""
-
-
-def written_by(details: Mapping[str, Any]) -> int:
-    """Return the first version (``NUMBERS``) that can have written the numbers of a task, as their keys tell.
-
-    >>> written_by({"analysis": {"grids": {"3": {"adj": {"tests": {}}}}}}), written_by({"made": {"log": ""}}), written_by({"made": {}})
-    (2, 1, 0)
-    """
-    return next((version for version, paths in FIRST_WRITTEN.items() if any(_holds(details, path.split(".")) for path in paths)), 0)
-
-
-def first_written(path: str) -> int:
-    """Return the first version (``NUMBERS``) that wrote a key of ``Details``; 0 where every version did.
-
-    >>> first_written("analysis.grids.3.adj.tests"), first_written("analysis.fip")
-    (2, 0)
-    """
-    steps = path.split(".")
-    known = ((version, pattern.split(".")) for version, paths in FIRST_WRITTEN.items() for pattern in paths)
-    return next((version for version, pattern in known if len(pattern) == len(steps) and all(map(_fits, pattern, steps))), 0)
-
-
-def _fits(step: str, key: str) -> bool:
-    return step in ("*", key)
-
-
-def _holds(value: Any, path: Sequence[str]) -> bool:
-    """Return whether plain JSON types have something at a path."""
-    if not path:
-        return True
-    if path[0] == "*":
-        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        return any(_holds(one, path[1:]) for one in inner)
-    return isinstance(value, Mapping) and path[0] in value and _holds(value[path[0]], path[1:])
 
 
 @dataclass(frozen=True)
@@ -105,7 +73,7 @@ class Grid:
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("full_pass",)
+    LATE: ClassVar[Mapping[str, int]] = {"full_pass": 1}
     GONE: ClassVar[tuple[str, ...]] = ("adj_blind",)
 
     n: GridSize | BoxSet
@@ -268,7 +236,7 @@ class Necessity:
             older files.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("without_luck",)
+    LATE: ClassVar[Mapping[str, int]] = {"without_luck": 2}
 
     n: GridSize
     docs: Count
@@ -313,9 +281,9 @@ class Analysis:
         hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("asked", "necessity", "curve", "drops", "turned", "pointing", "hidden")
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden")
     """Keys that files lack where they say nothing."""
+    LATE: ClassVar[Mapping[str, int]] = {"asked": 1, "necessity": 1, **dict.fromkeys(LEFT_OUT, 0)}
 
     metric: str
     n_docs: Count
@@ -380,7 +348,7 @@ class Grouped:
             only docs whose copies have another gold rise above it (``conflicting``): the copies are answered in reverse. None: no such reason.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("copies", "withheld")
+    LATE: ClassVar[Mapping[str, int]] = {"copies": 1, "withheld": 1}
 
     accuracy: Estimate
     sd: Number | None

@@ -483,9 +483,13 @@ def hashed_text(patch: bytes) -> bytes:
 _EXPONENT = re.compile(rb"e-?\d+[,\]}]")
 
 
-def log_digest(hashes: Iterable[bytes]) -> str:
+def log_digest(hashes: Iterable[bytes], all_docs: int | None = None) -> str:
     """Return the digest of a whole log, 16 hex digits, from its records (``hashed``) in any order.
 
     A run writes it into its results file, so that a log that was changed afterwards does not pass for the run's own.
+
+    Args:
+        hashes: of the records.
+        all_docs: how many docs the benchmark has, asked or not, so that a part of it does not pass for the whole; None: not known.
     """
-    return hashlib.sha256(b"".join(sorted(hashes))).hexdigest()[:16]
+    return hashlib.sha256(b"".join(sorted(hashes)) + (b"" if all_docs is None else b"of %d docs" % all_docs)).hexdigest()[:16]

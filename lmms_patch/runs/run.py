@@ -15,13 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
 
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.spec import KINDS, Kind, Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs import catalogue, gone, reading
-from lmms_patch.runs.details import Made, MagicNumbers, TstDetails, wrong
+from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, read_magic, wrong
+from lmms_patch.runs.details import read as read_details
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
@@ -49,6 +52,13 @@ RECORDED = (
 """Settings that every run has. Where a file does not say one (an older version wrote it) it is unknown: not compared, and told."""
 _LOADERS = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
 """Dataset paths that name a loader, not a dataset."""
+
+
+class Counted(NamedTuple):
+    """How many docs a task has, and how many of them were asked, as the harness counts them."""
+
+    original: int
+    effective: int
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,39 @@ class Run:
     def identity(self) -> tuple[str, str, str]:
         """What makes two runs runs of one model."""
         return self.model, self.adapter, self.model_args
+
+    @property
+    def limit(self) -> Any:
+        """The harness's ``--limit``: the most docs of a task, or a share of them; None where all were asked."""
+        limit = self.about.get("limit")
+        return None if limit == -1 else limit
+
+    @property
+    def offset(self) -> int:
+        """The harness's ``--offset``: the number of docs of a task that were passed over."""
+        return int(self.about.get("offset") or 0)
+
+    @property
+    def logged(self) -> bool:
+        """Whether the run was told to write sample logs."""
+        return bool(self.about.get("log_samples"))
+
+    @property
+    def digests(self) -> tuple[str, str] | None:
+        """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now; None where the objects stand in the results file."""
+        objects = self.about.get("objects")
+        return (objects["sha256"], objects["found"]) if objects else None
+
+    def counted(self, task: str) -> Counted | None:
+        """Return the harness's own count of a task's docs (``n-samples``); None where the file does not say."""
+        counts = (self.about.get("n-samples") or {}).get(task)
+        return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
+
+    def aggregation(self, task: str, metric: str) -> str | None:
+        """Return the aggregation of a native metric that a task's config names; None where it names none."""
+        listed = self.configs[task].get("metric_list")
+        named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
 
     def _repr_html_(self) -> str:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
@@ -189,7 +232,46 @@ class Result:
     @property
     def higher_is_better(self) -> bool:
         """Whether the primary metric is better when higher."""
-        return bool((self.details.get("higher_is_better") or {}).get(self.metric, True))
+        return self.better(self.metric)
+
+    @cached_property
+    def options(self) -> Options:
+        """The options of the task."""
+        return Options.of_file(self.described["options"], self.task)
+
+    @cached_property
+    def stored(self) -> Details | MagicDetails:
+        """Every number of the task, as its file has them."""
+        return read_magic(self.details) if self.kind.name == "magic" else read_details(self.details)
+
+    @property
+    def made(self) -> Made:
+        """By what versions the numbers were made, and of which docs."""
+        return Made() if self.stored.made is UNSET else self.stored.made
+
+    @property
+    def version(self) -> int:
+        """The version of how the numbers were computed (``numbers.NUMBERS``); 0 where the file does not say."""
+        return self.made.numbers or 0
+
+    @property
+    def all_docs(self) -> int | None:
+        """How many docs the benchmark has, asked or not, as the digest of the log covers it; None where the file does not say."""
+        return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
+
+    @property
+    def tst(self) -> TstDetails | None:
+        """The numbers of a text-only cross-validation; None of all other tasks."""
+        return self.stored.tst_details or None if isinstance(self.stored, Details) else None
+
+    @property
+    def magic(self) -> MagicNumbers | None:
+        """The numbers of a MAGIC task; None of all other tasks."""
+        return self.stored.magic if isinstance(self.stored, MagicDetails) else None
+
+    def better(self, metric: str) -> bool:
+        """Return whether a native metric is better when higher."""
+        return bool((self.details.get("higher_is_better") or {}).get(metric, True))
 
     @cached_property
     def analysis(self) -> Analysis | None:
@@ -481,7 +563,7 @@ def asked(run: Run, task: str) -> dict[str, Any]:
     version = about.get("versions", {}).get(task)
     return {
         **_data(config),
-        "limit": _limit(about),
+        "limit": _limit(run),
         "few-shot": about.get("n-shot", {}).get(task),
         "system instruction": about.get("system_instruction"),
         "generation": digest([config.get("generation_kwargs"), about.get("gen_kwargs") or None]),
@@ -524,10 +606,10 @@ def _judge(magic: Mapping[str, Any]) -> str:
     return f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}" if magic.get("judge") else "none"
 
 
-def _limit(about: Mapping[str, Any]) -> str:
-    limit, offset = about.get("limit"), about.get("offset") or 0
+def _limit(run: Run) -> str:
+    limit, offset = run.limit, run.offset
     said = f"{limit:g}" if isinstance(limit, (int, float)) else str(limit)
-    return f"{'all' if limit in (None, -1) else said}{f' from {offset}' if offset else ''}"
+    return f"{'all' if limit is None else said}{f' from {offset}' if offset else ''}"
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:

@@ -176,7 +176,7 @@ def _write(results: Sequence[Result], *, same: bool) -> Path:
                 hashes: list[bytes] = []
                 for batch in batches(result, packed=True, hashes=hashes):
                     out.write_batch(batch, row_group_size=batch.num_rows)
-                if same and (told := _digest_in(result)) is not None and log_digest(hashes) != told:
+                if same and (told := _digest_in(result)) is not None and log_digest(hashes, result.all_docs) != told:
                     raise _OtherRecordsError
         _seal(part)
     return path

@@ -16,7 +16,7 @@ from lmms_patch.present.report.gather import gather
 from lmms_patch.runs import run as runs
 from tests.making.finished import finish
 from tests.making.recordings import record
-from tests.making.runs import magic_doc, mc_run, write_magic, write_run
+from tests.making.runs import guess, magic_doc, mc_run, world_run, write_magic, write_run
 
 READERS = {
     "show": lambda folder, spare: api.show(folder),
@@ -71,6 +71,56 @@ def test_every_reader_opens_a_true_run_and_refuses_an_edited_one(true, tmp_path,
         assert str(folder) in str(caught.value)
 
 
+def swap(folder):
+    """Two tasks change names: entries, configs, counts and logs; no number is forged."""
+    names = {"toy_rci2": "tox_rci2", "tox_rci2": "toy_rci2"}
+    (path,) = folder.glob("*_results.json")
+    data = json.loads(path.read_text())
+    for part in ("results", "configs", "n-samples"):
+        data[part] = {names[name]: value for name, value in data[part].items()}
+    path.write_text(json.dumps(data))
+    logs = {name: next(folder.glob(f"*_samples_{name}.jsonl")) for name in names}
+    texts = {name: log.read_text() for name, log in logs.items()}
+    for name, log in logs.items():
+        log.write_text(texts[names[name]])
+
+
+def whole(folder, all_docs=60):
+    """The first 20 of 60 docs under their own count."""
+    (path,) = folder.glob("*_results.json")
+    data = json.loads(path.read_text())
+    data["config"] = {"limit": None}
+    for name, values in data["results"].items():
+        data["n-samples"][name] = {"original": 20, "effective": 20}
+        values["patch,none"]["made"]["all_docs"] = all_docs
+    path.write_text(json.dumps(data))
+
+
+EDITS = {"two tasks swapped": swap, "a part as the whole": whole, "and the count of all docs": lambda folder: whole(folder, 20)}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_holds_a_run_to_its_names_and_its_docs(tmp_path, reader, edit):
+    worlds = {}
+    for seed, name in enumerate(("toy", "tox")):
+        spec, records, plan = world_run(knows, 60, seed=seed, base=name)
+        worlds[f"{name}_rci2"] = spec, records[:20], plan
+    part = {"config": {"limit": 20}, "n-samples": {name: {"original": 60, "effective": 20} for name in worlds}}
+    write_run(tmp_path / "run", worlds, part_of_plan=True, **part)
+    write_run(tmp_path / "other", worlds, part_of_plan=True, **part)
+    READERS[reader](tmp_path / "run", tmp_path / "other")
+    EDITS[edit](tmp_path / "run")
+    with pytest.raises(RecordError) as caught:
+        READERS[reader](tmp_path / "run", tmp_path / "other")
+    assert "\n" not in str(caught.value)
+
+
+def knows(stream, gold):
+    """Knows 80 % on the full image; cells and wrong images tell nothing."""
+    return [gold if stream.random() < 0.8 else guess(stream), *(guess(stream) for _ in range(4))], None
+
+
 # --- other forms and metrics ------------------------------------------------------------------------
 
 
@@ -96,7 +146,7 @@ def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_pat
     stream = np.random.default_rng(0)
     made = [record(i, float(stream.random() < 0.7), {2: (stream.random(4) < 0.4).astype(float).tolist()}) for i in range(77)]
     path = finish(tmp_path, made, aggregate)
-    unchecked = audit.check(result_of(path))
+    unchecked = audit.check(result_of(path)).unchecked
     assert unchecked == (() if known else ("acc and what is made of it: only its own aggregation can compute it",))
     if known:
         data = json.loads(path.read_text())
@@ -115,9 +165,9 @@ def test_another_native_metric_is_checked_where_it_is_a_mean(tmp_path):
         for view in one["views"]:
             view["scores"]["em"] = view["items"]["em"] = view["scores"]["acc"] / 2
     path = finish(tmp_path, made, flat={"em": 1 / 3, "em_mpp2": 0.0})
-    assert audit.check(result_of(path)) == ()
+    assert audit.check(result_of(path)).unchecked == ()
     edit(tmp_path, lambda data, values: values.update({"em,none": 0.9}))
-    assert audit.check(result_of(path)) == ("em: no mean of its docs",)
+    assert audit.check(result_of(path)).unchecked == ("em: no mean of its docs",)
 
 
 def test_magic_numbers_are_recomputed(tmp_path):
@@ -130,7 +180,7 @@ def test_magic_numbers_are_recomputed(tmp_path):
         one["low"] = one["value"] - 1e-3
 
     result = result_of(write_magic(tmp_path / "true", {"all": made}))
-    assert audit.check(result) == ("the log as a whole (an earlier version recorded no digest of it)",)
+    assert audit.check(result).unchecked == ("the log as a whole (an earlier version recorded no digest of it)",)
     with pytest.raises(RecordError, match=r"acc_exact \(low\)"):
         audit.check(result_of(write_magic(tmp_path / "edited", {"all": made}, change=narrower)))
 

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lmms_patch.gate import outputs
-from lmms_patch.gate.judge import Judgement, Verdict
+from lmms_patch.gate.checks import Verdict
+from lmms_patch.gate.judge import Judgement
 from lmms_patch.present.findings import case, findings
 from lmms_patch.runs.run import find
 from lmms_patch.stats.resample import Estimate

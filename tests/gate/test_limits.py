@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits, sides
-from lmms_patch.gate.judge import verdict
+from lmms_patch.gate.checks import verdict
 from lmms_patch.stats.resample import Estimate
 
 TENTHS = st.integers(-20, 20).map(lambda k: k / 10)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lmms_patch.gate import outputs, sides
+from lmms_patch.gate.checks import Verdict, verdict
 from lmms_patch.gate.intervals import _over_pairs
-from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement, Verdict, verdict
+from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 from tests.making import lean

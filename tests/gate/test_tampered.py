@@ -631,3 +631,130 @@ def test_a_flat_number_that_is_changed_wherever_it_stands_is_refused(made, tmp_p
         with pytest.raises(RecordError):
             gate(tmp_path / "run", of_rules(RULES[0]))
         path.write_text(json.dumps(true))
+
+
+# --- who a run is, and how much of its benchmark it asked ----------------------------------------------
+
+
+def whole_by_its_own_word(data):
+    """No limit, and as many docs as were asked are all there are; no number is touched."""
+    data["config"]["limit"] = None
+    data["n-samples"][TASK] = {"original": DOCS // 3, "effective": DOCS // 3}
+
+
+def test_a_part_does_not_pass_for_the_whole_benchmark(tmp_path):
+    """The digest covers how many docs there are. Older runs tell by whose images their docs were shown, or it is said that nothing tells."""
+    spec, records, plan = world_run(knows, DOCS, per_cluster=2)
+
+    def honest(data):
+        of_harness(data)
+        data["config"]["limit"] = DOCS // 3
+        data["n-samples"][TASK] = {"original": DOCS, "effective": DOCS // 3}
+
+    write_run(tmp_path / "run", {TASK: (spec, records[: DOCS // 3], plan)}, part_of_plan=True)
+    edited(tmp_path / "run", honest)
+    allowed = of_rules({**RULES[0], "allow_limit": True}, CHECKED)
+    assert gate(tmp_path / "run", allowed).status == 0
+    with pytest.raises(PatchError, match="not the benchmark"):
+        gate(tmp_path / "run", of_rules(RULES[0]))
+    with pytest.raises(RecordError, match="the records tell of 60 docs or more, but the harness's count is 20"):
+        gate(edited(tmp_path / "run", whole_by_its_own_word), of_rules(RULES[0]))
+
+    def of_fewer(data):
+        patch(data)["made"]["all_docs"] = DOCS // 3
+
+    with pytest.raises(RecordError, match=r"the records tell of 2\d docs or more"):  # by whose images were shown
+        gate(edited(tmp_path / "run", of_fewer), of_rules(RULES[0]))
+
+    def on_own_images(lines):
+        for line in lines:
+            line["patch"]["wrong_image"]["from"] %= DOCS // 3
+
+    with pytest.raises(RecordError, match="not the log that the run wrote"):
+        gate(edited(tmp_path / "run", log=on_own_images), of_rules(RULES[0]))
+
+
+def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exchanged(made, tmp_path):
+    shutil.copytree(made / "before", tmp_path / "run")
+
+    def notes():
+        return [note for note in gate(tmp_path / "run", of_rules(RULES[0])).notes if note.endswith(audit.UNPROVEN)]
+
+    assert not notes()
+
+    def on_a_later_image(lines):
+        for line in lines:
+            line["patch"]["wrong_image"]["from"] += 1
+
+    edited(tmp_path / "run", log=on_a_later_image)
+    with pytest.raises(RecordError, match=f"the records tell of {DOCS + 1} docs or more, but the harness's count is {DOCS}"):
+        notes()
+
+    def on_no_other_image(lines):
+        for line in lines:
+            del line["patch"]["wrong_image"]
+
+    edited(tmp_path / "run", log=on_no_other_image)
+    assert notes() == [f"{TASK} of hf: {audit.UNPROVEN}"]
+
+
+def test_a_task_under_the_name_of_another_is_refused(tmp_path):
+    """Entries, configs and logs of two tasks change places, and no number is forged; the log of each knows its task."""
+    worlds = {name: world_run(knows, DOCS, per_cluster=2, seed=seed, base=name) for seed, name in enumerate(("toy", "tox"))}
+    path = write_run(tmp_path / "run", {f"{name}_rci2": world for name, world in worlds.items()})
+    swapped = {"toy_rci2": "tox_rci2", "tox_rci2": "toy_rci2"}
+    assert gate(tmp_path / "run", of_rules(RULES[0])).status == 0
+
+    def exchange(data):
+        for part in ("results", "configs", "n-samples"):
+            data[part] = {swapped[name]: value for name, value in data[part].items()}
+
+    edited(tmp_path / "run", exchange)
+    logs = {name: next(path.parent.glob(f"*_samples_{name}.jsonl")) for name in swapped}
+    texts = {name: log.read_text() for name, log in logs.items()}
+    for name, log in logs.items():
+        log.write_text(texts[swapped[name]])
+    with pytest.raises(RecordError, match=r"task to[xy]_rci2, but the run reported to[xy]_rci2"):
+        gate(tmp_path / "run", of_rules(RULES[0]))
+
+
+@pytest.mark.parametrize(("numbers", "said"), [(999, "of version 999"), (-1, "made.numbers must be"), ("3", "made.numbers must be")])
+def test_a_version_that_no_run_of_ours_can_have_is_refused(made, tmp_path, numbers, said):
+    def claimed(data):
+        patch(data)["made"]["numbers"] = numbers
+
+    shutil.copytree(made / "now", tmp_path / "run")
+    with pytest.raises(RecordError, match=said):
+        gate(edited(tmp_path / "run", claimed), of_rules(RULES[0]))
+
+
+def test_a_copy_under_another_date_is_named_where_it_stands_as_the_baseline(made, tmp_path):
+    shutil.copytree(made / "now", tmp_path / "run")
+    for file in (tmp_path / "run").iterdir():
+        file.rename(file.with_name(file.name.replace("2026-01-01", "2025-12-31")))
+
+    def earlier(data):
+        data["date"] = "2025-12-31T00-00-00.000000"
+
+    edited(tmp_path / "run", earlier)
+    found = gate(made / "now", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.0}), baseline=tmp_path / "run")
+    assert [one.call for one in found.verdicts] == ["pass"]
+    (note,) = [note for note in found.notes if "every score is the baseline's" in note]
+    assert "2025-12-31" in note
+    again = world_run(knows, DOCS, per_cluster=2, answers=1)
+    write_run(tmp_path / "again", {TASK: again})
+    edited(tmp_path / "again", of_harness)
+    found = gate(made / "now", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "again")
+    assert not [note for note in found.notes if "every score is the baseline's" in note]
+
+
+def test_a_rule_on_a_number_of_a_later_version_says_so(made, monkeypatch):
+    from lmms_patch.runs import catalogue
+
+    row = catalogue.Number("later{key}", "a number", lambda kind, keys: keys.sets, lambda a, key: catalogue.ABSENT, measured=True)
+    monkeypatch.setattr(catalogue, "NUMBERS", (*catalogue.NUMBERS, row))
+    rules = of_rules({"name": "later", "metric": "later*", "min": 0})
+    with pytest.raises(PatchError, match=r"matches nothing in toy_rci2 or the others; .* is of an earlier version of lmms-patch"):
+        gate(made / "before", rules)
+    with pytest.raises(PatchError, match=r"matches nothing in toy_rci2 or the others; there is"):
+        gate(made / "now", rules)

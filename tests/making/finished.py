@@ -11,9 +11,9 @@ FEW = 400
 
 def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
     """The two files of a finished run of one task; the aggregation is any function of the items."""
-    records = [{**record, "base": name, "kind": kind} for record in records]
     grids = tuple(records[0]["grids"])
     spec = WrapSpec(name, kind, grids, Options(**(options or {})))
+    records = [{**record, "task": spec.name, "base": name, "kind": kind} for record in records]
     known = [r for r in records if "acc" in r["views"][0]["items"]]
     items = [r["views"][0]["items"]["acc"] for r in known]
 

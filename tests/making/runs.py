@@ -15,7 +15,7 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.numbers import FIRST_WRITTEN, NUMBERS
+from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
@@ -238,9 +238,17 @@ def knows(full, cell, lucky=False):
     return say
 
 
+VERSIONED = (
+    *("made.numbers", "made.log", "made.all_docs", "settings.asking", "analysis.asked", "analysis.necessity"),
+    *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in ("full_pass", "adj.tests")),
+    *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
+)
+"""What no file had before the numbers had a version."""
+
+
 def unversioned(details):
     """What a task's numbers were before they had a version: without all keys that came later. In place; returns them."""
-    for path in ("made.numbers", *(path for paths in FIRST_WRITTEN.values() for path in paths)):
+    for path in VERSIONED:
         _drop(details, path.split("."))
     return details
 
@@ -326,11 +334,16 @@ def _scored(views, said, gold):
     return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
 
 
-def write_run(folder, runs, groups=None, aggregate=None, date=DATE, **about):
-    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean."""
+def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan=False, **about):
+    """The results file and sample logs of some tasks: ``{name: (spec, records, plan)}``; the aggregation is the mean.
+
+    The benchmark has as many docs as there are records; with ``part_of_plan`` as many as the plan has.
+    """
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
+        if made is not None:
+            made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
         orders = KINDS[spec.kind].every_order
         part = orders or any("asked" in r for r in records)  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]

@@ -63,7 +63,7 @@ def test_numbers_are_those_of_the_native_run_bit_for_bit(tmp_path, ending, name,
     best = sum(max(view["scores"]["acc"] for view in record["views"][1:]) for record in records) / 60
     assert theirs["fip"]["value"] == pytest.approx(full)
     assert theirs["grids"]["2"]["index"]["value"] == pytest.approx(1 - best / full)
-    assert audit.check(found) == ()
+    assert audit.check(found).unchecked == ()
 
 
 def test_cells_are_where_their_names_say(tmp_path):
@@ -98,7 +98,7 @@ def test_full_images_alone_are_a_run_without_an_index(tmp_path, capsys):
     (found,), (done,) = imported(tmp_path / "m", tmp_path)
     assert (found.task, done.grids, found.measures["score"].value) == ("Toy", (), 0.75)
     assert found.measures["score"].low < 0.75 < found.measures["score"].high
-    assert audit.check(found) == ()
+    assert audit.check(found).unchecked == ()
     out = str(done.path.parent)
     assert main(["show", out]) == 0
     assert "Cannot be read: Toy (only full images were asked)" in " ".join(capsys.readouterr().out.split())
@@ -162,7 +162,7 @@ def test_failed_calls_and_empty_cells(tmp_path):
     assert [record.views[0].failed is not None for record in found.records()] == [False, True, False, False, False]
     assert found.metrics["acc"] == pytest.approx(3 / 5)
     assert found.measures["fip"].value == pytest.approx(3 / 4)
-    assert audit.check(found) == ()
+    assert audit.check(found).unchecked == ()
     assert any("1 docs with a failed call" in note for note in done.notes)
     assert any("1 failed calls have a score above 0" in note for note in done.notes), "VLMEvalKit drew a letter for it"
 
@@ -200,7 +200,7 @@ def test_a_full_image_without_a_score_leaves_no_score(tmp_path, capsys):
     """A mean over the docs that were judged so far is not the benchmark's number, and would be read as it."""
     table(tmp_path, [kit.question(i, hit=None if i < 3 else 1) for i in range(30)])
     (found,), (done,) = imported(tmp_path, tmp_path)
-    assert (found.metrics["acc"], found.measures["score"].value, audit.check(found)) == (None, None, ())
+    assert (found.metrics["acc"], found.measures["score"].value, audit.check(found).unchecked) == (None, None, ())
     assert "3 answers without a score: neither score nor index, until VLMEvalKit has judged all of them" in done.notes
     assert main(["show", str(done.path.parent)]) == 0
     assert "nothing was scored" in capsys.readouterr().out
@@ -219,7 +219,7 @@ def test_docs_that_a_cell_lacks_are_left_out_of_the_grid(tmp_path):
     assert found.details["analysis"]["fip"]["value"] == pytest.approx(sum(full) / 60)
     assert grid["mpp"]["value"] == 1.0
     assert any("2x2: 6 of 60 docs are not in all cells' files" in note for note in done.notes)
-    assert audit.check(found) == ()
+    assert audit.check(found).unchecked == ()
 
 
 def test_scores_on_another_scale(tmp_path):
@@ -421,7 +421,7 @@ def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
     assert (found.docs, found.details["analysis"]["clusters"], found.measures["score"].value) == (100, 25, 0.8)
     width, alone = (one.measures["score"].high - one.measures["score"].low for one in (found, few))
     assert width > 0.8 * alone, "of 100 docs it would be half as wide"
-    assert audit.check(found) == ()
+    assert audit.check(found).unchecked == ()
     assert any("the 100 rows are 25 questions with their options turned" in note for note in done.notes)
     rows = [{**kit.question(i + turn * 10**6), "question": f"Which? {i} {turn}"} for i in range(5) for turn in range(2)]
     table(tmp_path / "other", rows)

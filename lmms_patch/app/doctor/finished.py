@@ -49,7 +49,7 @@ def _files(newest: Sequence[Result]) -> Iterator[Line]:
             yield Line("run", "wrong", said, "put it back beside the results file")
             continue
         try:
-            unchecked = audit.check(one)
+            unchecked = audit.check(one).unchecked
         except PatchError as error:
             yield Line("run", "wrong", line(error), _again([one]))
             continue

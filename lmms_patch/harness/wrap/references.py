@@ -8,6 +8,7 @@ statistics need.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import json
 import threading
@@ -101,7 +102,7 @@ class References:
         """Make the plan from the evaluated docs."""
         options, kind = self._spec.options, KINDS[self._spec.kind]
         self.docs = self.read(self._ids)
-        return plan(
+        made = plan(
             self.docs,
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
@@ -109,6 +110,7 @@ class References:
             exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
             seed=options.seed,
         )
+        return dataclasses.replace(made, all_docs=len(self._rows()))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
         """Read the docs as a plan needs them.

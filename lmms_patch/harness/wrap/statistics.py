@@ -165,11 +165,13 @@ def details(
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = columns(found, KINDS[spec.kind])
     planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
+    all_docs = None if plan is None else plan.all_docs
     about = {
         "made": {
             **compat.versions(),
             "numbers": NUMBERS,
-            "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
+            "log": log_digest((hashed(msgspec.to_builtins(record)) for record in records), all_docs),
+            **({} if all_docs is None else {"all_docs": all_docs}),
             **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
             **(shown(records) if all(record.is_asked for record in records) else {}),  # what was not asked was not looked at

@@ -1,0 +1,526 @@
+"""What a rule can ask of a result: each check says which results it is about, and gives the verdict. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.gate import limits
+from lmms_patch.gate.intervals import Judged, bounds_of, difference_bounds_of, difference_of, number_of
+from lmms_patch.gate.limits import Call
+from lmms_patch.gate.rules import Rule
+from lmms_patch.gate.sides import Baseline, Subject
+from lmms_patch.runs import reading
+from lmms_patch.runs.measures import matching
+from lmms_patch.stats.resample import Estimate
+
+UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
+Ends = tuple[float | None, float | None]
+"""A lower and an upper limit; None: there is no such limit."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of one rule on one number of one result.
+
+    Attributes:
+        rule: the rule's name.
+        task, model: the result's.
+        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``checked``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
+        limit: in words, with the margin.
+        value: the number, with its interval at ``level``.
+        baseline: the baseline's number; None without a baseline or where not defined.
+        baseline_model: the model of the baseline.
+        difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
+        primary: whether it is the primary number of its comparison, which carries the claim; None where the number itself is judged.
+        level: of this one interval, after the correction; None where the number alone decides.
+        detectable: how far beyond limit and margin the truth must be to fail in 80 % of runs; None where nothing varies, or no interval decides.
+        basis: ``paired``, ``unpaired``, ``interval`` (the number's own) or ``number`` (no interval decides).
+        call: pass, fail or inconclusive.
+        warned: whether it is inconclusive and its rule says that this does not block.
+        reason: why, in one line; may be empty.
+        base: the benchmark.
+        kind: of the task (``spec.KINDS``).
+        measure: the number as people know it: the benchmark's own metric in place of ``fip`` and ``score``.
+        least, most: the ends of what is allowed, limit and margin together; None: there is no such end.
+    """
+
+    rule: str
+    task: str
+    model: str
+    metric: str
+    limit: str
+    value: Estimate
+    baseline: float | None = None
+    baseline_model: str = ""
+    difference: Estimate | None = None
+    primary: bool | None = None
+    level: float | None = None
+    detectable: float | None = None
+    basis: str = "number"
+    call: Call = "fail"
+    warned: bool = False
+    reason: str = ""
+    base: str = ""
+    kind: str = "rci"
+    measure: str = ""
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one rule asks of one result.
+
+    Attributes:
+        rule: the rule.
+        one: the result.
+        metric: what is judged, as ``Verdict.metric`` has it, without the marks of a distance from 0.
+        before: the baseline; None without.
+    """
+
+    rule: Rule
+    one: Subject
+    metric: str
+    before: Baseline | None
+
+    @property
+    def ends(self) -> Ends:
+        """The limits of what is judged, without the margin."""
+        return None, None
+
+    def verdict(self, level: float, primary: bool | None) -> Verdict:
+        """Return the verdict.
+
+        Args:
+            level: of the interval, where an interval decides (``judge.verdicts``).
+            primary: as ``Verdict.primary``.
+        """
+        raise NotImplementedError
+
+    @property
+    def limit(self) -> str:
+        """The limits as people write them, without the margin."""
+        least, most = self.ends
+        return " and ".join(f"{sign} {limits.plain(end)}" for sign, end in ((">=", least), ("<=", most)) if end is not None)
+
+
+# --- limits of numbers ------------------------------------------------------------------------------
+
+
+class Limited(Check):
+    """A limit of a number, or of its difference to the baseline's, on which the number's interval decides."""
+
+    def number(self, level: float) -> Judged:
+        """Return what is judged, with its interval at a level."""
+        raise NotImplementedError
+
+    def bounds(self, level: float) -> tuple[Judged, Judged] | None:
+        """Return the bounds of a number by a judge that lacks verdicts; None for all others."""
+        return None
+
+    @property
+    def named(self) -> str:
+        """What is judged: "|rci3|" is a distance from 0."""
+        return f"|{self.metric}|" if self.rule.absolute else self.metric
+
+    @property
+    def measure(self) -> str:
+        """The number's name for people: ``fip`` and ``score`` are the benchmark's own metric, with what was shown if not the full image."""
+        if self.metric not in ("fip", "score") or self.rule.absolute:
+            return self.named
+        result = self.one.result
+        return result.metric + (f" {result.kind.where}" if result.kind.view != "full" and not result.kind.full else "")
+
+    @property
+    def compared(self) -> list[Subject]:
+        """The results that the number is made of."""
+        return [self.one]
+
+    def may_pass(self, null: str | None) -> bool:
+        """Return whether an index may pass that is contradicted by the luck-corrected index, which rests on a null."""
+        return True
+
+    def check_whole(self, source: str) -> None:
+        """Check that limits of a number itself are applied to a whole benchmark.
+
+        Raises:
+            OptionError: the run is of a part of it, and the rule does not allow that.
+        """
+        if self.one.partial and not self.rule.allow_limit:
+            raise OptionError(
+                f"{source}: rule {self.rule.name!r}: {self.one.task} was run with {self.one.partial}, and the first docs of a benchmark are not the "
+                "benchmark; run it whole, or say 'allow_limit: true' in the rule"
+            )
+
+    def verdict(self, level: float, primary: bool | None) -> Verdict:
+        rule, (least, most) = self.rule, self.ends
+        number, bounds = self.number(level), self.bounds(level)
+        if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
+            call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
+            number = number if bounds is None else bounds[0]  # of all docs, also those without a verdict
+        elif bounds is not None:
+            number, call, reason = self._worse(bounds)
+        else:
+            call, reason = verdict(number.judged, least, most, rule.margin, rule.interval)
+        call, reason = self._marked(call, reason)
+        if lost := self._lost(number):
+            call, reason = "fail", "; ".join(filter(None, [lost, reason]))
+        compares = self.before is not None and primary is not None
+        return Verdict(
+            rule=rule.name,
+            task=self.one.task,
+            model=self.one.model,
+            metric=self.named,
+            limit=f"{self.limit}, margin {limits.plain(rule.margin)}" if rule.margin else self.limit,
+            value=number.value,
+            baseline=number.baseline,
+            baseline_model=self.compared[-1].model if compares else "",
+            difference=number.judged if compares else None,
+            primary=primary,
+            level=level if rule.interval else None,
+            detectable=limits.smallest(number.judged, level) if rule.interval else None,
+            basis=number.basis if rule.interval else "number",
+            call=call,
+            warned=call == "inconclusive" and not rule.blocks,
+            reason=reason,
+            base=self.one.result.base,
+            measure=self.measure,
+            least=None if least is None else least - rule.margin,
+            most=None if most is None else most + rule.margin,
+        )
+
+    def told(self, number: Judged, word: str, other: Judged, opposite: str) -> str:
+        """Say what docs without a verdict count as, and what the number would be the other way round."""
+        value, instead = (_shown(one.value, ".3f") for one in (number, other))
+        return f"docs without a verdict count as {word} here ({value}; were they {opposite}, {instead})"
+
+    def _worse(self, bounds: tuple[Judged, Judged]) -> tuple[Judged, Call, str]:
+        """Return the worse end of a number by a judge that lacks verdicts, and the verdict on that end.
+
+        A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that refuses the wrong answers
+        would make a model pass. In the baseline of a difference they count the other way round.
+        """
+        (low, high), (least, most), rule = bounds, self.ends, self.rule
+        ends = [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
+        ends += [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
+        number, word, (call, reason) = max(ends, key=lambda end: limits.CALLS.index(end[2][0]))
+        other, opposite = (low, "wrong") if number is high else (high, "right")
+        return number, call, "; ".join(filter(None, [self.told(number, word, other, opposite), reason]))
+
+    def _marked(self, call: Call, reason: str) -> tuple[Call, str]:
+        """Return the verdict on an index that the luck-corrected index contradicts, and why; other verdicts as they are.
+
+        Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
+        """
+        grid = self.one.grid(self.metric) if reading.contradicted(self.one.measures.get(self.metric)) else None
+        if grid is None:
+            return call, reason
+        null = reading.null_of(grid)
+        if call == "pass" and not self.may_pass(null):
+            call = "inconclusive"
+        return call, "; ".join(filter(None, [reading.explained(grid.mark, null), reason]))
+
+    def _lost(self, number: Judged) -> str:
+        """Say that a number lost more docs than the rule allows; empty where it did not.
+
+        A doc is lost to a failed call, or in a comparison when only one run has it. Without this check a model would get better by failing
+        on the docs that it answers wrong.
+        """
+        counts = [_docs_of(one, self.metric) for one in self.compared]
+        if any(reading.is_sampled(one.result.analysis) for one in self.compared):  # a doc that one run did not ask is not lost
+            left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
+            whole = left + lost
+        else:
+            left = number.judged.n if number.basis == "paired" else min(docs for docs, _ in counts)
+            whole = max(docs + lost for docs, lost in counts)
+        most = self.rule.max_lost
+        if whole <= left or (whole - left) / whole <= most + 1e-12:
+            return ""
+        return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {most:.1%})"
+
+
+class Value(Limited):
+    """A limit of a number itself."""
+
+    @property
+    def ends(self) -> Ends:
+        return self.rule.min, self.rule.max
+
+    def number(self, level: float) -> Judged:
+        return number_of(self.one, self.metric, level, self.rule.absolute)
+
+    def bounds(self, level: float) -> tuple[Judged, Judged] | None:
+        return bounds_of(self.one, self.metric, level)
+
+    def may_pass(self, null: str | None) -> bool:
+        return null != reading.MEASURED
+
+
+class Difference(Limited):
+    """A limit of a number less the baseline's."""
+
+    @property
+    def ends(self) -> Ends:
+        return (None if self.rule.max_drop is None else -self.rule.max_drop), self.rule.max_rise
+
+    @property
+    def limit(self) -> str:
+        known = (("drop <=", self.rule.max_drop), ("rise <=", self.rule.max_rise))
+        return " and ".join(f"{sign} {limits.plain(limit)}" for sign, limit in known if limit is not None)
+
+    @property
+    def partner(self) -> Subject:
+        """The baseline's result."""
+        assert self.before is not None  # a rule that compares without a baseline is refused
+        return self.before.partner(self.one)
+
+    @property
+    def compared(self) -> list[Subject]:
+        return [self.one, self.partner]
+
+    def number(self, level: float) -> Judged:
+        assert self.before is not None
+        return difference_of(self.one, self.metric, self.before, level, self.rule.absolute)
+
+    def bounds(self, level: float) -> tuple[Judged, Judged] | None:
+        assert self.before is not None
+        return difference_bounds_of(self.one, self.metric, self.before, level)
+
+    def check_whole(self, source: str) -> None:
+        """Pass: a difference is of the docs that both runs have."""
+
+    def told(self, number: Judged, word: str, other: Judged, opposite: str) -> str:
+        value, instead = (_shown(one.judged, "+.3f") for one in (number, other))
+        return f"docs without a verdict count as {word} here and as {opposite} in the baseline ({value}; the other way round {instead})"
+
+
+class OfRequirement(Check):
+    """A check that a key of a rule asks for, whatever the metric of the rule.
+
+    Attributes:
+        METRIC: what is judged.
+        ASKED: the property of a rule that asks for the check.
+        OF: the flag of the kinds whose results have what is judged; empty where all have.
+        LEAVES_OUT: why results of other kinds are left out.
+    """
+
+    METRIC: ClassVar[str]
+    ASKED: ClassVar[str]
+    OF: ClassVar[str] = "index"
+    LEAVES_OUT: ClassVar[str] = ""
+
+    @classmethod
+    def asked(cls, rule: Rule) -> bool:
+        """Return whether a rule asks for the check."""
+        found = getattr(rule, cls.ASKED)
+        return found is not None and found is not False
+
+    @classmethod
+    def fits(cls, one: Subject) -> bool:
+        """Return whether the check is about a result."""
+        return not cls.OF or bool(getattr(one.result.kind, cls.OF))
+
+
+class TextOnly(OfRequirement, Limited):
+    """A limit of what text alone answers beyond chance."""
+
+    METRIC, ASKED = "tst_over_chance", "max_tst_over_chance"
+    OF, LEAVES_OUT = "folds", "is no text-only cross-validation (_tst)"
+
+    @property
+    def ends(self) -> Ends:
+        return None, self.rule.max_tst_over_chance
+
+    @property
+    def named(self) -> str:
+        return self.metric
+
+    def number(self, level: float) -> Judged:
+        return number_of(self.one, self.metric, level, False)
+
+
+# --- what is kept or not ----------------------------------------------------------------------------
+
+
+class Kept(OfRequirement):
+    """A check that is kept or not, without an interval."""
+
+    UNKNOWN: ClassVar[Call] = "fail"
+    """The verdict where what is judged is unknown."""
+
+    def found(self) -> tuple[float | None, str]:
+        """Return what is judged, None where it is unknown, and why; without limits 1 is asked for."""
+        raise NotImplementedError
+
+    def verdict(self, level: float, primary: bool | None) -> Verdict:
+        (value, reason), (least, most), one = self.found(), self.ends, self.one
+        if value is None:
+            call = self.UNKNOWN
+        elif self.ends == (None, None):
+            call = "pass" if value == 1 else "fail"
+        else:
+            call = limits.call(value, value, least=least, most=most)
+        docs = one.result.docs
+        return Verdict(
+            rule=self.rule.name,
+            task=one.task,
+            model=one.model,
+            metric=self.metric,
+            limit=self.limit,
+            value=Estimate(value, None, None, None, docs, docs, 0, reason=reason),
+            call=call,
+            warned=call == "inconclusive" and not self.rule.blocks,
+            reason=reason,
+            base=one.result.base,
+            kind=one.kind,
+            measure=self.metric,
+            least=least,
+            most=most,
+        )
+
+
+class ValidGate(Kept):
+    """The full image must beat chance, and a wrong image where docs were asked on one."""
+
+    METRIC, ASKED, limit = "gate", "valid_gate", "valid"
+    LEAVES_OUT = "has no chance gate, as it has no index"
+
+    def found(self) -> tuple[int | None, str]:
+        analysis = self.one.result.analysis
+        if analysis is None or analysis.gate.valid is None:
+            return None, (analysis.gate.reason if analysis else "") or "unknown"
+        said = analysis.gate.reason
+        return (1, said or reading.why_unchecked(analysis, self.one.result.kind.words)) if analysis.gate.valid else (0, said or "near chance")
+
+
+class Looks(Kept):
+    """It must be shown that the answers depend on the image."""
+
+    METRIC, ASKED, limit = "looks", "looks", "shown"
+    LEAVES_OUT = "asks nothing on another doc's image, as it has no index"
+    UNKNOWN = "inconclusive"
+
+    def found(self) -> tuple[int | None, str]:
+        analysis = self.one.result.analysis
+        looks = reading.looks(analysis.gate) if analysis else None
+        if looks:
+            return 1, ""
+        told = [shown.reason for shown in analysis.gate.looks if shown.value is looks] if analysis else []
+        unknown = self.one.result.kind.words.say(f"{reading.NOT_CHECKED}; {reading.MEASURE_IT}")
+        return None if looks is None else 0, next(filter(None, told), unknown)
+
+
+class Excluded(Kept):
+    """No grid may leave out more than a share of the docs."""
+
+    METRIC, ASKED, LEAVES_OUT = "excluded", "max_excluded", "has no grid"
+
+    @property
+    def ends(self) -> Ends:
+        return None, self.rule.max_excluded
+
+    def found(self) -> tuple[float | None, str]:
+        """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
+        result = self.one.result
+        counts = {n: grid.excluded for n in result.grids if (grid := result.grid(n))}
+        docs = result.analysis.n_docs if result.analysis else 0
+        if not docs or not counts or len(counts) < len(result.grids):
+            return None, "the run does not say how many docs it left out"
+        worst = max(counts, key=counts.__getitem__)
+        return counts[worst] / docs, f"{counts[worst]} of {docs} docs at {result.kind.words.grid(worst)}"
+
+
+class Docs(Kept):
+    """There must be enough docs with the primary metric."""
+
+    METRIC, ASKED, OF = "n_docs", "min_docs", ""
+
+    @property
+    def ends(self) -> Ends:
+        return self.rule.min_docs, None
+
+    def found(self) -> tuple[int | None, str]:
+        result = self.one.result
+        asked = result.analysis.asked if result.analysis else None
+        if result.kind.name == "magic":
+            return result.docs, ""
+        if result.analysis is None:
+            return None, "the run does not say"
+        return asked.docs if asked and asked.estimated else result.analysis.n_docs, ""
+
+
+class Checked(Kept):
+    """Every number must be one that the sample log gives."""
+
+    METRIC, ASKED, OF, limit = "checked", "checked", "", "every number"
+
+    def found(self) -> tuple[int, str]:
+        """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
+        missing = list(self.one.unchecked)
+        with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
+            missing += [] if self.before is None else [f"the baseline: {what}" for what in self.before.partner(self.one).unchecked]
+        aside = ", ".join(self.one.audit.aside)
+        return int(not missing), "; ".join(missing) or (aside and f"but for what no rule goes by and only the run could compute: {aside}")
+
+
+REQUIREMENTS: tuple[type[OfRequirement], ...] = (ValidGate, Looks, TextOnly, Excluded, Docs, Checked)
+
+
+# --- shared -----------------------------------------------------------------------------------------
+
+
+def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
+    """Return the verdict on a number with limits, and why.
+
+    Args:
+        judged: the number, or the difference, with its interval at the verdict's level.
+        least: the lower limit; None: there is none.
+        most: the upper limit; None: there is none.
+        margin: see ``Rule``.
+        interval: whether the interval decides; else the number alone.
+
+    Returns:
+        As ``limits.call``; the reason says where the limit is missed for certain, but by less than the margin.
+        Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
+    """
+    if judged.value is None:
+        return "fail", f"not defined: {judged.reason}" if judged.reason else "not defined"
+    alone = limits.call(judged.value, judged.value, least=least, most=most, margin=margin)
+    if not interval:
+        return alone, "by the number alone, as the rule says"
+    if judged.low is None or judged.high is None:
+        why = f"no interval ({judged.reason or 'not computed'})"
+        return ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
+    call = limits.call(judged.low, judged.high, least=least, most=most, margin=margin)
+    if call == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
+        return call, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
+    return call, judged.reason
+
+
+def _shown(number: Estimate, form: str) -> str:
+    return "not defined" if number.value is None else format(number.value, form)
+
+
+def _docs_of(one: Subject, name: str) -> tuple[int, int]:
+    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict.
+
+    Docs without a verdict are not lost: they count as wrong, or as right (``Limited._worse``).
+    """
+    raw = name.partition("_adj")[0]  # the luck-corrected index asks only some docs on a wrong image
+    match = next(iter(matching(one.measures, raw)), None)
+    docs = one.measures[match].n if match is not None else one.result.docs
+    if one.kind == "magic":
+        bounds, magic = one.bounds(name), one.result.magic
+        return docs if bounds is None else bounds.low.n, magic.failed if magic else 0
+    if name.startswith("tst"):
+        return docs, one.result.tst.unscored if one.result.tst else 0
+    analysis = one.result.analysis
+    failed = analysis.failed if analysis else None
+    without_first = failed.first if failed else 0
+    lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
+    if analysis and analysis.asked and analysis.asked.estimated:  # the number is of all docs, but a doc that was not asked cannot be lost
+        docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
+    return docs, lost
