@@ -16,8 +16,8 @@ from importlib import resources
 
 import yaml
 
-from lmms_patch.magic.score.mention_patterns import WORDS
 from lmms_patch.magic.score.mentions import groups
+from lmms_patch.magic.score.vocabulary import ENGLISH
 
 _ARTICLES = ("a", "an", "the")
 _YES_NO = ("yes", "no")
@@ -67,7 +67,7 @@ def normalise(text: str) -> str:
     plain = re.sub(r"\bcan't\b|\bcan not\b", "cannot", re.sub(r"\bwon't\b", "will not", plain))
     plain = re.sub(r"n't\b", " not", plain)
     words = re.findall(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|\d", re.sub(r"'s\b|'", "", plain))
-    return " ".join(str(WORDS.index(word)) if word in WORDS else word for word in words if word not in _ARTICLES)
+    return " ".join(str(ENGLISH.index(word)) if word in ENGLISH else word for word in words if word not in _ARTICLES)
 
 
 def exact(answer: str, gold: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.mentions import written_out
+from lmms_patch.magic.score.containers import written_out
 
 MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
 """How an answer was marked, best first: ``<answer>``, "Answer: X", a JSON key, \\boxed{X}, "the answer is X", a short text after ``</think>``."""

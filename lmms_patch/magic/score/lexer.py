@@ -1,0 +1,143 @@
+"""The words of a text as ``mentions`` reads them: region words, numbers, ordinals, joints and brackets. Pure text work.
+
+Texts have any length and any author, so the time to read one must grow at most in proportion to the text. Here each place is looked at once, and a
+repeated part of a pattern is followed by ``(?!...)`` of the same characters where the next part could match them too
+(``tests/magic/score/test_cost.py``).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lmms_patch.magic.score.vocabulary import ENGLISH, LETTER, numbered, pieces, words
+
+SAME = str.maketrans(
+    "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃",
+    '-------—""""""\'\'\'\'     01234567890123456789R()[],;:#',
+)
+"""Replacements of one character by one, so that places in the text stay the same."""
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufe0f\ufeff]")
+"""Characters without width, which some models write between a letter and its number."""
+HAN = "零一二三四五六七八九十"
+"""Chinese numerals; their place is their value."""
+CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓"
+LEFT, RIGHT = rf"(?<![{LETTER}0-9])", rf"(?![{LETTER}0-9²³])"
+NOUN = words("box", "boxes", "area", "areas", "frame", "frames")
+UNIT = (
+    r"(?:feet|foot|ft|inch(?:es)?|met(?:er|re)s?|cm|mm|m|km|miles?|pixels?|px|times|years?|days?|weeks?|hours?|minutes?|seconds?|pounds|lbs?|kg|"
+    r"percent|dollars|o'clock|[ap]\.?m\.?|degrees|ohms?|grams?|g|ml|rows|metern?|zentimetern?|sekunden|jahren?|mal|m[eè]tres|metros|secondes|segundos|"
+    r"ans|años|fois|veces|euros?|anos|vezes|metri|anni|volte)"
+)
+_COUNTER = r"(?![ ]?[个個名人只隻張张把條条辆輛岁歳米点點次种種位件块塊本台棵匹頭头つ枚冊月年日時分円步歩开개명대년월살권잔]|[ ]?마리|[ ]?사람)"
+"""No number of a box stands before these counting words of Chinese, Japanese and Korean."""
+_NO_BOX = (
+    r"(?!\.\d)(?!\^)(?![- ]D2)(?!-(?!R?\d)[A-Za-z]+\d)(?![ ]*[=≈~][ ]*\d*\.\d)(?![ ]*=[ ]*\d+[ ]?[kM]?(?:Ω|Ω|ohm))"
+    r"(?![ ](?:scores?|coefficients?|statistics?|buttons?|triggers?|shoulder)\b)"
+)
+_TIGHT = rf"\}}?[_#-]?\d{{1,3}}(?:{RIGHT}|(?=(?:(?-i:R)\d{{1,2}}){{1,9}}{RIGHT}))"
+_INSIDE = rf"(?<=(?-i:R))(?:(?:\.|_?\()\d{{1,2}}(?:(?<=\.\d)|(?<=\.\d\d)|\)){RIGHT}|[ ]?\([ ]?\d{{1,2}}[ ]?\){RIGHT}|[ ]\d{{1,2}}{RIGHT}"
+_INSIDE += rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b))"
+_BEHIND = rf"(?<=\((?-i:R))(?<![A-Za-z0-9]\(R)\)\d{{1,2}}{RIGHT}(?![ ]?[%°]|[ ]{UNIT}\b)"
+_NAME = rf"(?:{LEFT}|(?<=R\d)|(?<=R\d\d))R(?:\}}?_?\{{\d{{1,3}}\}}|{_TIGHT}|{_INSIDE}|{_BEHIND}){_NO_BOX}"
+_NUMBER = rf"\d{{1,3}}{RIGHT}(?!\.\d)(?![ ]?[%°ΩΩ]|'{{2}})(?![ ]?[x×][ ]?\d)(?![ -]?{UNIT}\b){_COUNTER}|[{CIRCLED}]"
+_AFTER_HAN = r"(?=\s|[是中里裡内內有和与與或、,。;:的为為在显顯包也都则則]|$)"
+_SPELT = rf"{LEFT}{pieces('numbers')}{RIGHT}(?!-[a-z])|(?<=[框域盒])[一二三四五六七八九十]{_AFTER_HAN}"
+_N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
+
+
+def _ordinals(spelt: str, last: str, with_number: str) -> str:
+    return rf"(?<![\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
+
+
+_KINDS = {
+    "letter": rf"{LEFT}R_?[\[{{(](?=\d{{1,2}}(?:[ ]?(?:[,;&-]|\.{{2,3}})[ ]?\d{{1,2}}){{1,20}}[ ]?[\]}})])",
+    "name": _NAME,
+    "nth": _ordinals("nth", "last", "nth_of"),
+    "behind": _ordinals("nth_behind", "last_behind", "nth_of_behind"),
+    "noun": rf"(?<![{LETTER}]){pieces('box', 'boxes', 'area', 'areas', 'frame', 'frames')}(?:(?![{LETTER}])|(?=(?-i:R)[_ ]?\d))",
+    "number": rf"{_NUMBER}|{_SPELT}",
+    "thing": words("things"),
+    "to": rf"{words('to')}(?!-)",
+    "both": words("both"),
+    "all": words("all"),
+    "labelled": words("labelled"),
+    "sign": words("signs"),
+    "and": rf"{words('joins')}|[/&+∪∩]|\\c[ua]p(?![a-z])",
+    "verb": words("verbs"),
+    "from": words("from"),
+    "adjective": words("adjectives"),
+    "the": words("the"),
+    "used": r"(?:I (?:have )?)?used\b|of interest\b",
+    "dots": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
+    "dash": "[-—]",
+    "comma": "[,;、]",
+    "colon": "[:=]",
+    "mark": "[*_`\"'$\\\\]",
+    "open": r"[({\[<]",
+    "close": r"[)}\]>]",
+    "line": r"\n",
+    "other": rf"\d+(?:[.,:]\d+)*|[{LETTER}]+|[^ \t]",
+}
+"""How each kind of token is written. The first that fits counts."""
+_LEXER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
+_NTH = [(re.compile(piece.replace("{n}", _N), re.I), place) for piece, place in numbered("nth", "nth_behind")]
+_LAST = re.compile(pieces("last", "last_behind"), re.I)
+
+
+class Token(NamedTuple):
+    """A word or mark of a text.
+
+    Attributes:
+        kind: one of ``_KINDS``.
+        start: where it begins.
+        end: where it ends.
+        text: as written.
+    """
+
+    kind: str
+    start: int
+    end: int
+    text: str
+
+
+END = Token("end", -1, -1, "")
+"""What stands behind the last token."""
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text; spaces are none."""
+    for match in _LEXER.finditer(text):
+        yield Token(match.lastgroup or "", match.start(), match.end(), match[0])
+
+
+def digits(token: Token) -> tuple[int, int]:
+    """Return where the digits of a token stand: of an R-form or an ordinal with a number; the whole token where it has none."""
+    found = re.search(rf"\d+|[{HAN[1:]}](?!号框)", token.text) if token.kind != "number" else None
+    return (token.start + found.start(), token.start + found.end()) if found else (token.start, token.end)
+
+
+def value(written: str) -> int:
+    """Return the value of digits, a circled digit, a Chinese numeral or a number word."""
+    if written.isdecimal():
+        return int(written)
+    word = written.lower()
+    if word in CIRCLED:
+        return int(unicodedata.numeric(word))
+    return HAN.index(word) if word in HAN else ENGLISH.index(word) if word in ENGLISH else _SPELT_VALUES[word]
+
+
+_SPELT_VALUES = {
+    word: place for piece, place in numbered("numbers") for word in ([piece.lower()] if piece.isalpha() else re.sub(r"[(?:)]", "", piece).split("|"))
+}
+
+
+def place(token: Token, count: int) -> int:
+    """Return which box an ordinal stands for, from 1; of ``last`` the number of boxes."""
+    start, end = (at - token.start for at in digits(token))
+    written = token.text[start:end]
+    if written.isdecimal() or written in HAN:
+        return value(written)
+    return count if _LAST.fullmatch(token.text) else next((number for pattern, number in _NTH if pattern.fullmatch(token.text)), 0)

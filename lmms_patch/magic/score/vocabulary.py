@@ -1,0 +1,31 @@
+"""The words that name, number and dismiss boxes, in fourteen languages: ``regions.yaml`` as pieces of regular expressions."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import msgspec
+
+_FILE = resources.files("lmms_patch.magic.score").joinpath("regions.yaml")
+LANGUAGES = msgspec.yaml.decode(_FILE.read_bytes(), type=dict[str, dict[str, list[str]]])
+"""By language, the pieces of each entry; the file says what the entries are."""
+LETTER = "A-Za-zÀ-ɏḀ-ỿЀ-ӿ"
+"""Letters of scripts that write a space between words: only there a word ends where no letter follows."""
+ENGLISH = ("zero", *LANGUAGES["english"]["numbers"])
+ENGLISH_NTH = ("zeroth", *LANGUAGES["english"]["nth"])
+
+
+def pieces(*entries: str) -> str:
+    """Return the pieces of some entries in all languages, as alternatives, long ones first."""
+    found = {piece for language in LANGUAGES.values() for entry in entries for piece in language.get(entry, ())}
+    return f"(?:{'|'.join(sorted(found, key=lambda piece: (-len(piece), piece)))})"
+
+
+def words(*entries: str) -> str:
+    """Return the pieces of some entries as whole words."""
+    return rf"(?<![{LETTER}]){pieces(*entries)}(?![{LETTER}])"
+
+
+def numbered(*entries: str) -> list[tuple[str, int]]:
+    """Return each piece of some entries with its place in its list, from 1."""
+    return [(piece, place) for language in LANGUAGES.values() for entry in entries for place, piece in enumerate(language.get(entry, ()), 1)]
