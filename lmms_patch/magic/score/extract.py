@@ -149,7 +149,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     """
     out, done, plain = [], 0, text
     listed = max(numbers, default=0) if count is None else count
-    text = written_out(text)  # else the numbers of a table or list would stay
+    text = written_out(INVISIBLE.sub("", text))  # else the numbers of a table or list would stay
     for group in groups(text, listed):
         if all(numbers.get(number) == number for number in group.numbers) and not (group.of_how_many and len(numbers) != listed):
             continue

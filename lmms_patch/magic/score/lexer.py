@@ -25,7 +25,8 @@ HAN = "零一二三四五六七八九十"
 """Chinese numerals; their place is their value."""
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓"
 LEFT, RIGHT = rf"(?<![{LETTER}0-9])", rf"(?![{LETTER}0-9²³])"
-NOUN = words("box", "boxes", "area", "areas", "frame", "frames")
+_NOUNS = pieces("box", "boxes", "area", "areas", "frame", "frames")
+NOUN = rf"(?<![{LETTER}]){_NOUNS}(?![{LETTER}])"
 UNIT = (
     r"(?:feet|foot|ft|inch(?:es)?|met(?:er|re)s?|cm|mm|m|km|miles?|pixels?|px|times|years?|days?|weeks?|hours?|minutes?|seconds?|pounds|lbs?|kg|"
     r"percent|dollars|o'clock|[ap]\.?m\.?|degrees|ohms?|grams?|g|ml|rows|metern?|zentimetern?|sekunden|jahren?|mal|m[eè]tres|metros|secondes|segundos|"
@@ -45,6 +46,8 @@ _NAME = rf"(?:{LEFT}|(?<=R\d)|(?<=R\d\d))R(?:\}}?_?\{{\d{{1,3}}\}}|{_TIGHT}|{_IN
 _NUMBER = rf"\d{{1,3}}{RIGHT}(?!\.\d)(?![ ]?[%°ΩΩ]|'{{2}})(?![ ]?[x×][ ]?\d)(?![ -]?{UNIT}\b){_COUNTER}|[{CIRCLED}]"
 _AFTER_HAN = r"(?=\s|[是中里裡内內有和与與或、,。;:的为為在显顯包也都则則]|$)"
 _SPELT = rf"{LEFT}{pieces('numbers')}{RIGHT}(?!-[a-z])|(?<=[框域盒])[一二三四五六七八九十]{_AFTER_HAN}"
+_IDS = r"\d{1,2}(?:[ ]*(?:[,;&-]|and|\.{2,3})[ ]*[#R]?\d{1,2})"
+"""An id of several in brackets or a tag."""
 _N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
 
 
@@ -53,36 +56,38 @@ def _ordinals(spelt: str, last: str, with_number: str) -> str:
 
 
 _KINDS = {
-    "letter": rf"{LEFT}R_?[\[{{(](?=\d{{1,2}}(?:[ ]?(?:[,;&-]|\.{{2,3}})[ ]?\d{{1,2}}){{1,20}}[ ]?[\]}})])",
-    "name": _NAME,
-    "nth": _ordinals("nth", "last", "nth_of"),
-    "behind": _ordinals("nth_behind", "last_behind", "nth_of_behind"),
-    "noun": rf"(?<![{LETTER}]){pieces('box', 'boxes', 'area', 'areas', 'frame', 'frames')}(?:(?![{LETTER}])|(?=(?-i:R)[_ ]?\d))",
-    "number": rf"{_NUMBER}|{_SPELT}",
-    "thing": words("things"),
-    "to": rf"{words('to')}(?!-)",
-    "both": words("both"),
-    "all": words("all"),
-    "labelled": words("labelled"),
-    "sign": words("signs"),
-    "and": rf"{words('joins')}|[/&+∪∩]|\\c[ua]p(?![a-z])",
-    "verb": words("verbs"),
-    "from": words("from"),
-    "adjective": words("adjectives"),
-    "the": words("the"),
-    "used": r"(?:I (?:have )?)?used\b|of interest\b",
-    "dots": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
-    "dash": "[-—]",
-    "comma": "[,;、]",
-    "colon": "[:=]",
-    "mark": "[*_`\"'$\\\\]",
-    "open": r"[({\[<]",
-    "close": r"[)}\]>]",
-    "line": r"\n",
-    "other": rf"\d+(?:[.,:]\d+)*|[{LETTER}]+|[^ \t]",
+    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])|<{NOUN}(?:[ ][^<>]{{0,40}})?>[ ]*#?(?=R?{_IDS}{{0,20}}[ ]*</)",
+    "R": _NAME,
+    "N": _ordinals("nth", "last", "nth_of"),
+    "B": _ordinals("nth_behind", "last_behind", "nth_of_behind"),
+    "n": rf"(?<![{LETTER}]){_NOUNS}(?:(?![{LETTER}])|(?=(?-i:R)[_ ]?\d))",
+    "#": rf"{_NUMBER}|{_SPELT}",
+    "g": words("things"),
+    "t": rf"{words('to')}(?!-)",
+    "b": words("both"),
+    "a": words("all"),
+    "l": words("labelled"),
+    "s": words("signs"),
+    "&": rf"{words('joins')}|[/&+∪∩]|\\c[ua]p(?![a-z])",
+    "v": words("verbs"),
+    "f": words("from"),
+    "j": words("adjectives"),
+    "h": words("the"),
+    "u": r"(?:I (?:have )?)?used\b|of interest\b",
+    ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
+    "-": "[-—]",
+    ",": "[,;、]",
+    ":": "[:=]",
+    "m": "[*_`\"'$\\\\]+",
+    "o": r"[(\[]",
+    "O": r"[{<]",
+    "c": r"[)}\]>]",
+    "/": r"\n",
+    "x": rf"\d+(?:[.,:]\d+)*|[{LETTER}]+|[^ \t]",
 }
-"""How each kind of token is written. The first that fits counts."""
-_LEXER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
+"""How each kind of token is written. The first that fits counts. The kinds of a text's tokens, one letter each, are what ``mentions`` reads."""
+_LEXER = re.compile("|".join(f"({pattern})" for pattern in _KINDS.values()), re.I)
+_LETTERS = "".join(_KINDS)
 _NTH = [(re.compile(piece.replace("{n}", _N), re.I), place) for piece, place in numbered("nth", "nth_behind")]
 _LAST = re.compile(pieces("last", "last_behind"), re.I)
 
@@ -103,19 +108,16 @@ class Token(NamedTuple):
     text: str
 
 
-END = Token("end", -1, -1, "")
-"""What stands behind the last token."""
-
-
 def tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a text; spaces are none."""
     for match in _LEXER.finditer(text):
-        yield Token(match.lastgroup or "", match.start(), match.end(), match[0])
+        yield Token(_LETTERS[(match.lastindex or 0) - 1], match.start(), match.end(), match[0])
 
 
 def digits(token: Token) -> tuple[int, int]:
     """Return where the digits of a token stand: of an R-form or an ordinal with a number; the whole token where it has none."""
-    found = re.search(rf"\d+|[{HAN[1:]}](?!号框)", token.text) if token.kind != "number" else None
+    whole = token.kind == "#" or _LAST.fullmatch(token.text)
+    found = None if whole else re.search(rf"\d+|[{HAN[1:]}]", token.text)
     return (token.start + found.start(), token.start + found.end()) if found else (token.start, token.end)
 
 
