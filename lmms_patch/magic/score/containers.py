@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lmms_patch.magic.score.lexer import LEFT, NOUN
 from lmms_patch.magic.score.vocabulary import LETTER, pieces, words
 
 _NEAR = 100
-_ONE, _MANY, _IGNORED = "region", "regions", "ignored region"
-"""What is written before ids: of one box, of several, and of boxes that their container dismisses."""
+_ONE, _IGNORED = "region", "ignored region"
+"""What is written before an id, and before the id of a box that the container dismisses."""
 _BOXES = pieces("boxes", "areas")
 _DISMISSES = re.compile(words("ignored_kinds"), re.I)
 _USED = r"(?:relevant|useful|used|key|needed|selected|chosen|important)"
@@ -30,30 +29,30 @@ _NO_BOXES = re.compile(
     re.I,
 )
 """What else stands in the heading of a table whose first column numbers no boxes."""
-_CELL = re.compile(r"[ ]*[*_`#]{0,3}(?=\d)\d{1,2}((?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20})[*_`]{0,3}[ ]*", re.I)
+_CELL = re.compile(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)", re.I)
 _LIST_HEAD = re.compile(
     rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')})(?:[ _](?!\d)[^\W_]+){{0,5}}"
     r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
     re.I,
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
-_LIST_ROW = re.compile(r"[ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(\d{1,2})[*_`\"']{0,3}(?=[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
+_LIST_ROW = re.compile(r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3})(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
-_NAMED_ROW = re.compile(rf"[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))", re.I)
-_IN_LINE = re.compile(rf"{LEFT}{_BOXES}[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?(?::|[ ]-)[ ](?=\d)|{LEFT}{_BOXES}(?::|[ ]-)[ ](?=\d)", re.I)
-_IN_LINE_ROW = re.compile(r"(?:^|[,;][ ](?:and[ ])?)(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])", re.I)
+_NAMED_ROW = re.compile(rf"^[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))", re.I)
+_HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-)[ ]"
+_IN_LINE = re.compile(rf"{_HEAD}(?=\d)", re.I)
+_IN_LINE_ROW = re.compile(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])", re.I)
 """``The boxes show: 1 - a fork; 2 - a knife``."""
-_IN_LINE_IDS = re.compile(rf"\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$)", re.I)
-"""``Boxes that matter: 2 and 5.``"""
-_AMONG = re.compile(
-    rf"\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
+_IDS_FOLLOW = re.compile(
+    rf"{_HEAD}(?=\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$))"
+    rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
     r"(?=\d{1,2}(?:, \d{1,2}){0,20},? and \d{1,2} (?:are|show|contain|have|both|depict|look|cover|seem|appear)\b)",
     re.I,
 )
-"""``Among the marked regions, 1 and 3 are chairs``."""
+"""``Boxes that matter: 2 and 5.``, ``Among the marked regions, 1 and 3 are chairs``."""
 _OBJECT = re.compile(r"\{[^{}]{1,800}\}")
 _KEY = r"[\"']?\b(?:\w{1,20}_)?"
-_ID = re.compile(rf"{_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?(\d{{1,2}})[\"']?\s*(?=[,}}\n])", re.I)
+_ID = re.compile(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])", re.I)
 _OF_BOX = re.compile(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:", re.I)
 _NOT_USED = re.compile(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b", re.I)
 _IN_LIST = re.compile(rf"{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$", re.I)
@@ -70,59 +69,42 @@ def written_out(text: str) -> str:
     """
     out: list[str] = []
     column: tuple[int, str] | None = None
-    listed = ""
-    for line in _inserted(text, _objects(text)).split("\n"):
+    listed, was_head = "", False
+    for line in _objects(text).split("\n"):
         separator = "|" if "|" in line else "\t" if "\t" in line.strip() else ""
-        if separator:
-            column, line = _row(line, separator, column)
-        else:
-            column = None
-        heading = _LIST_HEAD.fullmatch(line)
-        row = (_LIST_ROW.match(line) or (_NAMED_ROW.match(line) if listed == _IGNORED else None)) if listed else None
-        if heading:
+        cells = line.split(separator) if separator else []
+        column = (column or _column(cells)) if cells else None
+        head = _LIST_HEAD.fullmatch(line)
+        if cells and column and column[1] and cells != out[-1:] and len(cells) > column[0]:
+            place, word = column
+            cells[place] = _CELL.sub(rf"\g<1>{word} ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
+            line = separator.join(cells)
+        if head:
             listed = _IGNORED if _DISMISSES.search(line) else _ONE
-        elif row:
-            line = _inserted(line, [(row.start(1), listed)] if row.re is _LIST_ROW else [(row.end(), "ignored")])
-        elif line.strip() or not _LIST_HEAD.fullmatch(out[-1] if out else ""):
+        elif listed and _LIST_ROW.match(line):
+            line = _LIST_ROW.sub(rf"\g<1>{listed} ", line)
+        elif listed == _IGNORED and _NAMED_ROW.match(line):
+            line = _NAMED_ROW.sub(r"\g<0>ignored ", line)
+        elif line.strip() or not was_head:
             listed = ""
-        out.append(line if separator or heading or listed else _inserted(line, _in_line(line)))
+        was_head = bool(head)
+        out.append(line if cells or listed else _in_line(line))
     return "\n".join(out)
 
 
-def _inserted(text: str, places: Sequence[tuple[int, str]]) -> str:
-    """Return a text with a word and a space inserted at some places."""
-    out, done = [], 0
-    for place, word in sorted(places):
-        out += [text[done:place], word, " "]
-        done = place
-    return "".join([*out, text[done:]]) if out else text
-
-
-def _objects(text: str) -> list[tuple[int, str]]:
-    """Return where the ids of boxes stand in JSON objects, each with what to write there."""
-    found: list[tuple[int, str]] = []
+def _objects(text: str) -> str:
+    """Return the text with a region word before the ids of boxes in JSON objects."""
     last = -1
-    for match in _OBJECT.finditer(text):
-        number = _ID.search(match[0])
-        before = text[max(0, match.start() - _NEAR) : match.start()]
+
+    def written(match: re.Match[str]) -> str:
+        nonlocal last
         follows = last >= 0 and not text[last : match.start()].strip(" \t\n,")
-        if number and (follows or _OF_BOX.search(match[0]) or _IN_LIST.search(before)):
-            last = match.end()
-            found.append((match.start() + number.start(1), _IGNORED if _NOT_USED.search(match[0]) else _ONE))
-    return found
+        if not (follows or _OF_BOX.search(match[0]) or _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])):
+            return match[0]
+        last = match.end()
+        return _ID.sub(rf"\g<1>{_IGNORED if _NOT_USED.search(match[0]) else _ONE} ", match[0], count=1)
 
-
-def _row(line: str, separator: str, column: tuple[int, str] | None) -> tuple[tuple[int, str], str]:
-    """Read a row of a table: the column of box numbers (its place, and what to write there; "" where there is none), and the row written out."""
-    cells = line.split(separator)
-    if column is None:
-        return _column(cells), line
-    place, word = column
-    number = _CELL.fullmatch(cells[place]) if word and place < len(cells) and len(cells[place]) < 2 * _NEAR else None
-    if number:
-        start = len(number[0]) - len(number[0].lstrip(" *_`#"))
-        cells[place] = _inserted(cells[place], [(start, _MANY if number[1] and word == _ONE else word)])
-    return column, separator.join(cells)
+    return _OBJECT.sub(written, text)
 
 
 def _column(cells: Sequence[str]) -> tuple[int, str]:
@@ -132,18 +114,18 @@ def _column(cells: Sequence[str]) -> tuple[int, str]:
     for place, cell in enumerate(short):
         if _HEADING.fullmatch(cell) and (place == filled or _SURE.match(cell)):
             return place, _IGNORED if _DISMISSES.search(cell) else _ONE
-    bare = _BARE.fullmatch(short[filled]) and not any(map(_NO_BOXES.search, short)) and len(cells) > 1
+    bare = _BARE.fullmatch(short[filled]) and not any(map(_NO_BOXES.search, short))
     return filled, _ONE if bare else ""
 
 
-def _in_line(line: str) -> Iterator[tuple[int, str]] | list[tuple[int, str]]:
-    """Return where the ids of a list within a line stand, each with what to write there."""
-    places: dict[int, str] = {}
-    for heading in _IN_LINE.finditer(line):
-        rest = re.split(r"[.!?]", line[heading.end() : heading.end() + 5 * _NEAR], maxsplit=1)[0]
-        rows = list(_IN_LINE_ROW.finditer(rest))
-        if len(rows) > 1 and rows[0].start() == 0 and all(int(a[1]) < int(b[1]) for a, b in itertools.pairwise(rows)):
-            places |= {heading.end() + row.start(1): _ONE for row in rows}
-        elif _IN_LINE_IDS.match(line, heading.end(), heading.end() + 2 * _NEAR):
-            places |= {heading.end(): _MANY}
-    return [*places.items(), *((found.end(), _MANY) for found in _AMONG.finditer(line))]
+def _in_line(line: str) -> str:
+    """Return a line with a region word before the ids of a list within it."""
+    line = _IDS_FOLLOW.sub(r"\g<0>regions ", line)
+    heading = _IN_LINE.search(line)
+    if heading is None:
+        return line
+    rest, stop, more = line[heading.end() : heading.end() + 5 * _NEAR].partition(".")
+    numbers = [int(row[1]) for row in _IN_LINE_ROW.finditer(rest)]
+    if len(numbers) > 1 and _IN_LINE_ROW.match(rest) and numbers == sorted(set(numbers)):
+        rest = _IN_LINE_ROW.sub(r"region \1", rest)
+    return line[: heading.end()] + rest + stop + more + line[heading.end() + 5 * _NEAR :]

@@ -27,7 +27,7 @@ _OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|w
 _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
 _BEFORE = re.compile(rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))\s*{_OF}{_GLUE}$", re.I)
 _KIND = re.compile(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$", re.I)
-_NAMED = rf"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{{1,40}}?(?:,|(?=\s))"
+_NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
 _AFTER = re.compile(
     rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:-\s*)?[(\[]?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}",
@@ -64,6 +64,7 @@ _THEY = re.compile(
 )
 _CROSS, _CHECK = "❌✗✘🚫❎✖", "✅✓✔☑"
 _MARK = re.compile(f"[{_CROSS}{_CHECK}]")
+_MARKED = re.compile(rf"[ \t>|*•–\-]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
 _ALL = re.compile(rf"{words('every')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every')}(?:thing)?\s+\S+$", re.I)
 _NONE = re.compile(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}", re.I)
 _STOP = re.compile(r"[.!?;\n。！？；]")
@@ -139,13 +140,12 @@ def _skipped(between: str) -> bool:
 
 
 def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
-    """Return whether a cross stands at a group: behind it, or before it where the line begins with a mark."""
-    group = groups[place]
-    start, end = text.rfind("\n", 0, group.start) + 1, (text.find("\n", group.end) + 1 or len(text) + 1) - 1
-    first = next(one for one in groups if one.start >= start)
-    if _MARK.search(text, max(start, first.start - _NEAR), first.start):
-        marks = _MARK.findall(text, max(start, group.start - _NEAR), group.start)
-        return bool(marks) and marks[-1] in _CROSS
-    until = groups[place + 1].start if place + 1 < len(groups) else end
-    mark = _MARK.search(text, group.end, min(end, until, group.end + _NEAR))
+    """Return whether a cross stands at a group: before it where the line begins with a mark, else behind it."""
+    group, last = groups[place], groups[place - 1].end if place else 0
+    following = groups[place + 1].start if place + 1 < len(groups) else len(text)
+    line = text.rfind("\n", 0, group.start) + 1
+    if _MARKED.match(text, line):
+        mark = _MARK.search(text, max(line, last), group.start)
+    else:
+        mark = _MARK.search(text[group.end : min(following, group.end + _NEAR)].split("\n")[0])
     return mark is not None and mark[0] in _CROSS

@@ -151,38 +151,33 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     listed = max(numbers, default=0) if count is None else count
     text = written_out(INVISIBLE.sub("", text))  # else the numbers of a table or list would stay
     for group in groups(text, listed):
-        if all(numbers.get(number) == number for number in group.numbers) and not (group.of_how_many and len(numbers) != listed):
-            continue
-        start, new = _renumbered(text, group, numbers)
-        out += [text[done : max(done, start)], new]
-        done = group.end
-    return "".join([*out, text[done:]]) if done else plain
+        if not all(numbers.get(number) == number for number in group.numbers) or (group.of_how_many and len(numbers) != listed):
+            out += [text[done : group.start], _renumbered(text, group, numbers)]
+            done = group.end
+    return _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]]))) if done else plain
 
 
-def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> tuple[int, str]:
-    """Return where the new text of a group begins, and the text."""
+_ARTICLE = re.compile(rf"\b(?:the|that|this)\s+{ANOTHER}", re.I)
+_CAPITAL = re.compile(rf"(^[*_`\"'\-# \t]*|[.!?:]\s+|\n[\s*_#-]*){ANOTHER}")
+
+
+def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
+    """Return the new text of a group."""
     if (not group.rigid or group.of_how_many) and all(number in numbers for number in group.numbers):
         new = _exchanged(text, group, numbers)
-        return group.start, re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new  # "box 2 of 5"
+        return re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new  # "box 2 of 5"
     kept = [f"R{numbers[number]}" for number in group.numbers if number in numbers]
-    start, alone = group.start, not kept
+    if not kept:
+        return ANOTHER
     if len(kept) < len(group.numbers):
         kept.append(ANOTHER)
     joint = " or " if re.search(r"\bor\b", text[group.start : group.end]) else " and "
     new = joint.join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
     ordinal = group.items[0].kind in ("ordinal", "sign")
-    head = (
-        re.search(rf"{NOUN}$", text[group.start : group.end], re.I)
-        if ordinal
-        else re.match(r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.items[0].start])
+    head = (re.search if ordinal else re.match)(
+        rf"{NOUN}$" if ordinal else r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.end if ordinal else group.items[0].start], re.I
     )
-    if not alone and head and head[0]:
-        return start, f"{head[0].rstrip(' -')} {new}"  # keep the head, as in "regions R2 and R1"
-    if article := re.search(r"\b(?:the|that|this)\s+$" if alone else r"\bthe\s+$", text[max(0, start - 20) : start], re.I):
-        start = max(0, start - 20) + article.start()  # not "the another region"
-    before = text[max(0, start - 20) : start]
-    begins = not before.strip("*_`\"'-# \t\n") or re.search(r"[.!?:]\s+$|\n[\s*_#-]*$", before)
-    return start, new[0].upper() + new[1:] if alone and begins else new
+    return f"{head[0].rstrip(' -')} {new}" if head and head[0] else new  # keep the head, as in "regions R2 and R1"
 
 
 def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lmms_patch.magic.score.vocabulary import ENGLISH, LETTER, numbered, pieces, words
+from lmms_patch.magic.score.vocabulary import LETTER, numbered, pieces, words
 
 SAME = str.maketrans(
     "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃",
@@ -48,6 +48,7 @@ _AFTER_HAN = r"(?=\s|[是中里裡内內有和与與或、,。;:的为為在显�
 _SPELT = rf"{LEFT}{pieces('numbers')}{RIGHT}(?!-[a-z])|(?<=[框域盒])[一二三四五六七八九十]{_AFTER_HAN}"
 _IDS = r"\d{1,2}(?:[ ]*(?:[,;&-]|and|\.{2,3})[ ]*[#R]?\d{1,2})"
 """An id of several in brackets or a tag."""
+_TAG = rf"(?:[ ][^<>]{{0,40}})?>[ ]*#?(?=R?{_IDS}"
 _N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
 
 
@@ -56,7 +57,7 @@ def _ordinals(spelt: str, last: str, with_number: str) -> str:
 
 
 _KINDS = {
-    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])|<{NOUN}(?:[ ][^<>]{{0,40}})?>[ ]*#?(?=R?{_IDS}{{0,20}}[ ]*</)",
+    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])|<(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
     "R": _NAME,
     "N": _ordinals("nth", "last", "nth_of"),
     "B": _ordinals("nth_behind", "last_behind", "nth_of_behind"),
@@ -88,7 +89,6 @@ _KINDS = {
 """How each kind of token is written. The first that fits counts. The kinds of a text's tokens, one letter each, are what ``mentions`` reads."""
 _LEXER = re.compile("|".join(f"({pattern})" for pattern in _KINDS.values()), re.I)
 _LETTERS = "".join(_KINDS)
-_NTH = [(re.compile(piece.replace("{n}", _N), re.I), place) for piece, place in numbered("nth", "nth_behind")]
 _LAST = re.compile(pieces("last", "last_behind"), re.I)
 
 
@@ -123,23 +123,25 @@ def digits(token: Token) -> tuple[int, int]:
 
 def value(written: str) -> int:
     """Return the value of digits, a circled digit, a Chinese numeral or a number word."""
-    if written.isdecimal():
-        return int(written)
-    word = written.lower()
-    if word in CIRCLED:
-        return int(unicodedata.numeric(word))
-    return HAN.index(word) if word in HAN else ENGLISH.index(word) if word in ENGLISH else _SPELT_VALUES[word]
-
-
-_SPELT_VALUES = {
-    word: place for piece, place in numbered("numbers") for word in ([piece.lower()] if piece.isalpha() else re.sub(r"[(?:)]", "", piece).split("|"))
-}
+    if written in CIRCLED:
+        return int(unicodedata.numeric(written))
+    return int(written) if written.isdecimal() else HAN.index(written) if written in HAN else _spelt(_NUMBERS, written)
 
 
 def place(token: Token, count: int) -> int:
     """Return which box an ordinal stands for, from 1; of ``last`` the number of boxes."""
-    start, end = (at - token.start for at in digits(token))
-    written = token.text[start:end]
-    if written.isdecimal() or written in HAN:
-        return value(written)
-    return count if _LAST.fullmatch(token.text) else next((number for pattern, number in _NTH if pattern.fullmatch(token.text)), 0)
+    start, end = digits(token)
+    number = token.text[start - token.start : end - token.start]
+    return value(number) if number.isdecimal() or number in HAN else count if _LAST.fullmatch(number) else _spelt(_NTH, number)
+
+
+def _spelt(known: Sequence[tuple[re.Pattern[str], int]], word: str) -> int:
+    """Return the value of a word; 0 where there is none."""
+    return next((number for pattern, number in known if pattern.fullmatch(word)), 0)
+
+
+def _patterns(*entries: str) -> list[tuple[re.Pattern[str], int]]:
+    return [(re.compile(piece, re.I), place) for piece, place in numbered(*entries)]
+
+
+_NUMBERS, _NTH = _patterns("numbers"), _patterns("nth", "nth_behind")

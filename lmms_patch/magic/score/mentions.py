@@ -55,7 +55,6 @@ _STOP = re.compile(r"[.!?;\n]")
 _LIST_NUMBER = re.compile(r"\s*\d+[.)](?:\s|$)")
 _ANOTHER = re.compile(r"(?:\banother|\bp\.?[ ]?o\.?|\bnumber of(?: the)?)\s+$", re.I)
 _NO_NAME = re.compile(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$|[A-Za-z0-9]-$", re.I)
-_NEXT_WORD = re.compile(r"[*_`\"']*[ ]([A-Za-z'-]+)")
 _BUS = re.compile(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b")
 _SIDES = re.compile(r"\(L\)|\b[A-QS-Z] ?\(\d")
 """What stands beside ``(R)2`` and ``R (2)`` where the letter is one of several: left and right, the tiles of a game."""
@@ -65,7 +64,6 @@ _OTHER_FRAME = re.compile(
     re.I,
 )
 """What stands before a frame, label or square that is no region."""
-_PLURAL_TAG = re.compile(rf"<{pieces('boxes', 'areas', 'frames')}\b", re.I)
 _KNOWN = re.compile(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$", re.I)
 _ENDS_THERE = re.compile(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)")
 _SHOWS = (
@@ -139,13 +137,13 @@ _LOOKED_AT = re.compile(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|on
 _INSIDE = re.compile(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$", re.I)
 _NO_NTH_BEFORE = re.compile(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$", re.I)
 _AND_THE = re.compile(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
-_COUNTED = re.compile(
+_COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
     r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
     r"red|blue|green|yellow|black|white|brown|gray|grey|orange|pink|purple|wooden|metal|glass|empty|open|round|"
     r"main|adult|smaller|larger|whole|full|half|half-full|of"
 )
-_NOT_COUNTED = re.compile(
+_NOT_COUNTED = (
     r"is|was|has|does|this|its|as|us|thus|plus|less|versus|vs|across|towards|besides|perhaps|always|sometimes|"
     r"afterwards|regards|alas|yes|shows|contains|appears|seems|looks|depicts|includes|holds|features|covers|overlaps|"
     r"reveals|displays|captures|lies|sits|stands|focuses|highlights|matches|represents|corresponds|provides|gives|"
@@ -155,6 +153,7 @@ _NOT_COUNTED = re.compile(
     r"comes|gets|takes|deals|serves|points|leads|falls|rests|hangs|leans|faces|fits|wins|counts|matters|alors|puis|nos|nas|dos|das|os|às|após|depois|"
     r"apenas|entonces|tras|unas|unos|dies|diese?s|etwas|nichts|bereits|jedoch|mostrams|is|los|also|lies|rules|answers|contrasts|resembles|features"
 )
+_COUNTS = re.compile(rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])", re.I)
 _PRONOUN = re.compile(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b", re.I)
 _FROM = re.compile(rf"{words('from')}\s+(?:{pieces('the')}\s+)?$", re.I)
 _ALL_FROM = re.compile(
@@ -269,20 +268,15 @@ class _Reader:
 
     # --- what stands around
 
-
     def _after(self, end: int) -> str:
         return self.text[end : end + _NEAR]
-
 
     def _kept(self, number: int, strong: bool) -> bool:
         return 1 <= number <= self.count or (strong and number < 100)
 
     def _counts(self, end: int) -> bool:
         """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
-        counted = _NEXT_WORD.match(self._after(end))
-        word = counted[1].lower() if counted else ""
-        plural = len(word) > 2 and word.endswith("s") and not word.endswith("'s") and not _NOT_COUNTED.fullmatch(word)
-        return plural or bool(_COUNTED.fullmatch(word))
+        return _COUNTS.match(self._after(end)) is not None
 
     def _item(self, at: int) -> Item:
         """Return the number at a place as an item."""
@@ -341,7 +335,6 @@ class _Reader:
             return None  # boxes also stand on shelves: "box 2 of 6"
         return Group(group.start, group.end + total.end(), group.items, True)
 
-
     def _is_name(self, number: Token, certain: object) -> bool:
         """Return whether a number behind a region word names it, and counts nothing else.
 
@@ -359,17 +352,14 @@ class _Reader:
     def _coordinates(self, start: int, many: bool) -> bool:
         """Return whether the bracket that opens before ``start`` holds coordinates, not box numbers."""
         inside = re.split(r"[()\[\]{}<>]", self.text[start : start + 2 * _NEAR], maxsplit=1)[0]
-        numbers = [float(number) for number in re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)]
-        beyond = max(numbers, default=0) > self.count
-        far = any(number > max(self.count, 99) or "." in inside and number % 1 for number in numbers)
-        return far or (len(numbers) == 4 and not many) or (beyond and len(numbers) in ((4,) if many else (2, 3, 4)))
+        numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)
+        far = [number for number in numbers if "." in number or int(number) > max(self.count, 99)]
+        beyond = [number for number in numbers if not far and int(number) > self.count]
+        return bool(far) or (len(numbers) == 4 and not many) or (bool(beyond) and len(numbers) in ((4,) if many else (2, 3, 4)))
 
     def _bracketed(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read ``R[1-3]``, ``R_{1,2}`` and ``<regions>1, 3</regions>``."""
-        start = self._item(at + 1).start
-        many = token.text[0] != "<" or bool(_PLURAL_TAG.match(token.text))
-        weak = not self._kept(self._item(at + 1).numbers[0], False) or self._coordinates(start, many)
-        return None if weak else self._list(token.start, at + 1, "many", False)
+        return self._list(token.start, at + 1, "many", False) if self._kept(self._item(at + 1).numbers[0], False) else None
 
     def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group such as ``second box`` or ``first two boxes``."""

@@ -55,30 +55,8 @@ _LIST_MARK = re.compile(
 )
 _LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?", re.I)
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
-_NEVER = frozenset(
-    [
-        "e.g.",
-        "i.e.",
-        "cf.",
-        "vs.",
-        "approx.",
-        "ca.",
-        "fig.",
-        "no.",
-        "nos.",
-        "mr.",
-        "mrs.",
-        "ms.",
-        "dr.",
-        "st.",
-        "prof.",
-        "resp.",
-        "incl.",
-        "eg.",
-        "ie.",
-    ]
-)
-_PERHAPS = frozenset(["etc.", "a.m.", "p.m.", "u.s.", "u.k.", "jr.", "sr.", "al.", "inc.", "co."])
+_NEVER = frozenset("e.g. i.e. cf. vs. approx. ca. fig. no. nos. mr. mrs. ms. dr. st. prof. resp. incl. eg. ie. nr.".split())
+_PERHAPS = frozenset("etc. a.m. p.m. u.s. u.k. jr. sr. al. inc. co.".split())
 
 
 @dataclass(frozen=True)
