@@ -53,6 +53,7 @@ _IDS_FOLLOW = re.compile(
 _OBJECT = re.compile(r"\{[^{}]{1,800}\}")
 _KEY = r"[\"']?\b(?:\w{1,20}_)?"
 _ID = re.compile(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])", re.I)
+_NUMBER_KEY = re.compile(r"([\"'])(?=\d{1,2}\1\s*:)")
 _OF_BOX = re.compile(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:", re.I)
 _NOT_USED = re.compile(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b", re.I)
 _IN_LIST = re.compile(rf"{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$", re.I)
@@ -102,6 +103,8 @@ def _objects(text: str) -> str:
         if not (follows or _OF_BOX.search(match[0]) or _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])):
             return match[0]
         last = match.end()
+        if not _ID.search(match[0]):
+            return _NUMBER_KEY.sub(r"\1region ", match[0])
         return _ID.sub(rf"\g<1>{_IGNORED if _NOT_USED.search(match[0]) else _ONE} ", match[0], count=1)
 
     return _OBJECT.sub(written, text)

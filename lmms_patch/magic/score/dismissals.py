@@ -25,11 +25,12 @@ def _filled(*entries: str) -> str:
 _GLUE = rf"\s*(?:(?:{pieces('the', 'adjectives', 'both')}|either|any of)\s*)*[*_`\"'(\[]*"
 _OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?"
 _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
-_BEFORE = re.compile(rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))\s*{_OF}{_GLUE}$", re.I)
+_BEFORE = re.compile(rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$", re.I)
 _KIND = re.compile(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$", re.I)
+_KIND_OF = re.compile(words("ignored_kinds"), re.I)
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
 _AFTER = re.compile(
-    rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:-\s*)?[(\[]?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
+    rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[]?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}",
     re.I,
 )
@@ -41,7 +42,7 @@ _STILL_NEEDED = re.compile(_HARDLY, re.I)
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
 _NOT_AT_ALL = re.compile(rf"{_HARDLY}(?:\s+\w+)?\s*$", re.I)
 """The same right before a verb: ``I cannot ignore R4``."""
-_NOT = re.compile(rf"{_STARTS}{pieces('not')}{_GLUE}$", re.I)
+_NOT = re.compile(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$", re.I)
 _COMMA_NOT = re.compile(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$", re.I)
 _BUT = re.compile(rf"[*_`\"')\]中里]*,?\s*{pieces('but')}(?![{LETTER}])", re.I)
 _PUT = re.compile(
@@ -58,14 +59,14 @@ _INSTEAD = re.compile(
 )
 _THOUGHT = re.compile(rf"{words('thought')}[^.!?\n]*$", re.I)
 _TURNED = re.compile(words("turned"), re.I)
-_SKIP_IT = re.compile(rf"{pieces('skip_it')}(?![{LETTER}])", re.I)
+_SKIP_IT = re.compile(rf"{_filled('skip_it')}(?![{LETTER}])", re.I)
 _THEY = re.compile(
     rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})(?! (?:whether|if|how|that|to)\b)", re.I
 )
 _CROSS, _CHECK = "❌✗✘🚫❎✖", "✅✓✔☑"
 _MARK = re.compile(f"[{_CROSS}{_CHECK}]")
 _MARKED = re.compile(rf"[ \t>|*•–\-]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
-_ALL = re.compile(rf"{words('every')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every')}(?:thing)?\s+\S+$", re.I)
+_ALL = re.compile(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$", re.I)
 _NONE = re.compile(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}", re.I)
 _STOP = re.compile(r"[.!?;\n。！？；]")
 
@@ -112,7 +113,7 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
         if before["apart"] and _all_dismissed(text, group, clause):
             return False
         return not (before["without"] and _STILL_NEEDED.search(clause + after))
-    if _COMMA_NOT.search(clause) or _KIND.search(clause):
+    if _COMMA_NOT.search(clause) or _KIND.search(clause) or _KIND_OF.search(text[group.start : group.items[0].start]):
         return True
     if denied := _NOT.search(clause):
         return bool(_BUT.match(after)) or (denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,"))

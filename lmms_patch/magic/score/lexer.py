@@ -74,7 +74,7 @@ _KINDS = {
     "f": words("from"),
     "j": words("adjectives"),
     "h": words("the"),
-    "u": r"(?:I (?:have )?)?used\b|of interest\b",
+    "u": rf"(?:I (?:have )?)?(?:used|needed|considered|chosen|chose|selected|involved|relevant|{pieces('ignored_kinds')})(?![{LETTER}])|of interest\b",
     ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
     "-": "[-—]",
     ",": "[,;、]",
@@ -132,7 +132,7 @@ def place(token: Token, count: int) -> int:
     """Return which box an ordinal stands for, from 1; of ``last`` the number of boxes."""
     start, end = digits(token)
     number = token.text[start - token.start : end - token.start]
-    return value(number) if number.isdecimal() or number in HAN else count if _LAST.fullmatch(number) else _spelt(_NTH, number)
+    return value(number) if number.isdecimal() or number in HAN else _spelt(_NTH, number) or count
 
 
 def _spelt(known: Sequence[tuple[re.Pattern[str], int]], word: str) -> int:

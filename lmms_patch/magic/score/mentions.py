@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lmms_patch.magic.score.lexer import CIRCLED, HAN, INVISIBLE, NOUN, SAME, Token, digits, place, tokens, value
-from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, pieces, words
+from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pieces, words
 
 _BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/?[msoOl]{0,4}[-f]?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
@@ -40,8 +40,9 @@ _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
 _NTH_NOUN = re.compile(rf"({_CHAIN.pattern})(#?)[jl]{{0,4}}(?:n|(?<=N)#)")
 """Ordinals, how many, and their noun."""
 _ALL_OF = re.compile(r"(?:b|ah?(#))[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
-_GLOSS = re.compile(r"[mc]{0,2}o[^RoOL/]{1,15}?c")
-"""A gloss in brackets behind an id: ``(plate)``."""
+_GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
+"""A gloss behind an id: ``(plate)``, ``: plate,``."""
+_GLOSSED = re.compile(r"[mc]{0,2}[o:]")
 _STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
 _MANY = re.compile(pieces("boxes", "areas", "frames"), re.I)
@@ -141,7 +142,7 @@ _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
     r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
     r"red|blue|green|yellow|black|white|brown|gray|grey|orange|pink|purple|wooden|metal|glass|empty|open|round|"
-    r"main|adult|smaller|larger|whole|full|half|half-full|of"
+    r"main|adult|smaller|larger|whole|full|half|half-full|of|in (?:the )?(?:box|region|R)[ _]?\d?"
 )
 _NOT_COUNTED = (
     r"is|was|has|does|this|its|as|us|thus|plus|less|versus|vs|across|towards|besides|perhaps|always|sometimes|"
@@ -164,7 +165,7 @@ _PAIRS = re.compile(
     r"return\w*|jump\w*|shift\w*|go|going|turn\w*)\s+(?:the\s+)?$",
     re.I,
 )
-_RELEVANT = re.compile(r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected)[ _]+(?:bounding )?$", re.I)
+_RELEVANT = re.compile(r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$", re.I)
 _DISMISSED_KIND = re.compile(rf"{pieces('ignored_kinds')}[ _]+$", re.I)
 _MORE = re.compile(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b", re.I)
 _LIST_ENDS = re.compile(r"\s*(?:[.;:)\]]\s*(?!\d)|$)")
@@ -474,12 +475,12 @@ class _Reader:
             return "" if spaced else self._range(start, before, item, self.tokens[step.start(2)].text.lower(), again)
         if not comma:
             return "list" if kind == "R" and self.tokens[step.end() - 2].end == token.start else ""
-        last = "end" if "&" in comma and re.search(r"[^\W\d_]", joint) else "list"
+        last = "end" if "&" in comma and re.search(rf"[{LETTER}]", joint) else "list"
         numbered = "/" in comma and _LIST_NUMBER.match(self.text, item.start)
         if not bare or numbered or (_GERMAN.search(joint) and re.match(r" [A-ZÄÖÜ]", after)):
             return "" if bare else last
-        sure = last == "end" or again == "many" or "," not in comma or (again == "name" and re.fullmatch(r",\d", joint + token.text))
-        return last if sure or (gloss and _GLOSS.match(self.kinds, step.end())) or self._goes_on(item.end) else ""
+        sure = last == "end" or (again == "many" and ":" not in gloss) or "," not in comma or (again == "name" and re.fullmatch(r",\d", joint + token.text))
+        return last if sure or (gloss and _GLOSSED.match(self.kinds, step.end())) or self._goes_on(item.end) else ""
 
     def _range(self, start: int, low: Item, high: Item, word: str, again: str) -> str:
         """Return whether "R2 to R4" is a range, two boxes of a list, or a pair."""
