@@ -44,7 +44,7 @@ _NOT_AT_ALL = re.compile(rf"{_HARDLY}(?:\s+\w+)?\s*$", re.I)
 """The same right before a verb: ``I cannot ignore R4``."""
 _NOT = re.compile(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$", re.I)
 _COMMA_NOT = re.compile(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$", re.I)
-_BUT = re.compile(rf"[*_`\"')\]中里]*,?\s*{pieces('but')}(?![{LETTER}])", re.I)
+_BUT = re.compile(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])", re.I)
 _PUT = re.compile(
     r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$", re.I
 )
@@ -90,7 +90,7 @@ def _clause_before(text: str, group: Group) -> str:
 
 def _all_dismissed(text: str, group: Group, clause: str) -> bool:
     """Return whether the boxes besides the excepted ones are what is dismissed: "none of the boxes matters except R2"."""
-    return bool(_NONE.search(clause[: max(0, len(clause) - 6)]))
+    return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER.match(text, group.end))
 
 
 def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[tuple[int, int]]) -> bool:

@@ -468,6 +468,8 @@ class _Reader:
         spelt = kind == "#" and item.kind != "digits" and token.text not in CIRCLED
         if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
             return ""
+        if gloss and not bare:
+            return ""  # a group of its own, which the words in between may dismiss
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""
         if to:
