@@ -59,7 +59,7 @@ _INSTEAD = re.compile(
 )
 _THOUGHT = re.compile(rf"{words('thought')}[^.!?\n]*$", re.I)
 _TURNED = re.compile(words("turned"), re.I)
-_SKIP_IT = re.compile(rf"{_filled('skip_it')}(?![{LETTER}])", re.I)
+_SKIP_IT = re.compile(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])", re.I)
 _THEY = re.compile(
     rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})(?! (?:whether|if|how|that|to)\b)", re.I
 )
