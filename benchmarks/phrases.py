@@ -19,12 +19,12 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import parse
 from lmms_patch.magic.score.extract import regions
 
+ROOT = Path(__file__).resolve().parents[1]
 TARGETS = {"precision": 0.99, "recall": 0.97, "exact": 0.95, "dismissals": 0.85}
 
 
@@ -76,7 +76,9 @@ def figures(phrases: Iterable[Phrase], misses: bool = False) -> dict[str, float]
         dismissed, told = dismissed + len(row.dismissed), told + len(row.dismissed & found.negated)
         claimed += len(found.negated)
         if misses and (said != row.named or found.negated != row.dismissed):
-            print(f"{row.text!r} of {row.boxes}: {sorted(said)} for {sorted(row.named)}, dismissed {sorted(found.negated)} for {sorted(row.dismissed)}")
+            print(
+                f"{row.text!r} of {row.boxes}: {sorted(said)} for {sorted(row.named)}, dismissed {sorted(found.negated)} for {sorted(row.dismissed)}"
+            )
     shares = {"precision": (both, read), "recall": (both, named), "exact": (exact, len(rows)), "dismissals": (told, dismissed)}
     shares["dismissed rightly"] = (told, claimed)
     return {"phrases": len(rows), "boxes": named, "dismissed": dismissed, **{name: part / of if of else 1.0 for name, (part, of) in shares.items()}}

@@ -6,57 +6,54 @@ import re
 from collections.abc import Sequence
 
 from lmms_patch.magic.score.lexer import LEFT, NOUN
-from lmms_patch.magic.score.vocabulary import LETTER, pieces, words
+from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
 
 _NEAR = 100
 _ONE, _IGNORED = "region", "ignored region"
 """What is written before an id, and before the id of a box that the container dismisses."""
 _BOXES = pieces("boxes", "areas")
-_DISMISSES = re.compile(words("ignored_kinds"), re.I)
+_DISMISSES = pattern(words("ignored_kinds"))
 _USED = r"(?:relevant|useful|used|key|needed|selected|chosen|important)"
 _SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
 _PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
-_HEADING = re.compile(
-    rf"[*_` ]*(?:(?:{_USED}|{pieces('ignored_kinds')})[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?(?:[ ]used)?[*_` ]*",
-    re.I,
+_HEADING = pattern(
+    rf"[*_` ]*(?:(?:{_USED}|{pieces('ignored_kinds')})[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
+    r"(?:[ ]used)?[*_` ]*"
 )
 """The heading of a column of box numbers."""
-_SURE = re.compile(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$", re.I)
+_SURE = pattern(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$")
 """A heading that names a box in whichever column; another one ("Boxes") may count, unless the column is the first."""
-_BARE = re.compile(rf"[*_` ]*{_SIGN}[*_` ]*", re.I)
-_NO_BOXES = re.compile(
+_BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
+_NO_BOXES = pattern(
     r"\b(?:steps?|questions?|options?|rank|scores?|players?|teams?|counts?|quantity|prices?|years?|stages?|actions?|thoughts?|reasoning|reasons?|facts?)\b",
-    re.I,
 )
 """What else stands in the heading of a table whose first column numbers no boxes."""
-_CELL = re.compile(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)", re.I)
-_LIST_HEAD = re.compile(
+_CELL = pattern(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)")
+_LIST_HEAD = pattern(
     rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')})(?:[ _](?!\d)[^\W_]+){{0,5}}"
     r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
-    re.I,
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
-_LIST_ROW = re.compile(r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3})(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
+_LIST_ROW = pattern(r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3})(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
-_NAMED_ROW = re.compile(rf"^[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))", re.I)
+_NAMED_ROW = pattern(rf"^[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))")
 _HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-)[ ]"
-_IN_LINE = re.compile(rf"{_HEAD}(?=\d)", re.I)
-_IN_LINE_ROW = re.compile(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])", re.I)
+_IN_LINE = pattern(rf"{_HEAD}(?=\d)")
+_IN_LINE_ROW = pattern(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])")
 """``The boxes show: 1 - a fork; 2 - a knife``."""
-_IDS_FOLLOW = re.compile(
+_IDS_FOLLOW = pattern(
     rf"{_HEAD}(?=\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$))"
     rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
     r"(?=\d{1,2}(?:, \d{1,2}){0,20},? and \d{1,2} (?:are|show|contain|have|both|depict|look|cover|seem|appear)\b)",
-    re.I,
 )
 """``Boxes that matter: 2 and 5.``, ``Among the marked regions, 1 and 3 are chairs``."""
-_OBJECT = re.compile(r"\{[^{}]{1,800}\}")
+_OBJECT = pattern(r"\{[^{}]{1,800}\}")
 _KEY = r"[\"']?\b(?:\w{1,20}_)?"
-_ID = re.compile(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])", re.I)
-_NUMBER_KEY = re.compile(r"([\"'])(?=\d{1,2}\1\s*:)")
-_OF_BOX = re.compile(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:", re.I)
-_NOT_USED = re.compile(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b", re.I)
-_IN_LIST = re.compile(rf"{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$", re.I)
+_ID = pattern(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])")
+_NUMBER_KEY = pattern(r"([\"'])(?=\d{1,2}\1\s*:)")
+_OF_BOX = pattern(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:")
+_NOT_USED = pattern(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b")
+_IN_LIST = pattern(rf"{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$")
 
 
 def written_out(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lmms_patch.magic.score.lexer import NOUN
 from lmms_patch.magic.score.mentions import Group
-from lmms_patch.magic.score.vocabulary import LETTER, pieces, words
+from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
 
 _NEAR = 120
 """How many characters around a mention can dismiss it."""
@@ -25,50 +25,51 @@ def _filled(*entries: str) -> str:
 _GLUE = rf"\s*(?:(?:{pieces('the', 'adjectives', 'both')}|either|any of)\s*)*[*_`\"'(\[]*"
 _OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?"
 _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
-_BEFORE = re.compile(rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$", re.I)
-_KIND = re.compile(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$", re.I)
-_KIND_OF = re.compile(words("ignored_kinds"), re.I)
+_BEFORE = pattern(
+    rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
+)
+_KIND = pattern(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$")
+_KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
-_AFTER = re.compile(
+_AFTER = pattern(
     rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[]?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}",
-    re.I,
 )
 _HARDLY = (
     r"\b(?:can(?:no|')t|can not|could(?: not|n't)|(?:should|must|would|do|did|does)(?: not|n't)|never|impossible|hard to|unable|unclear|difficult|"
     r"not possible|won't|will not)\b"
 )
-_STILL_NEEDED = re.compile(_HARDLY, re.I)
+_STILL_NEEDED = pattern(_HARDLY)
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
-_NOT_AT_ALL = re.compile(rf"{_HARDLY}(?:\s+\w+)?\s*$", re.I)
+_NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
 """The same right before a verb: ``I cannot ignore R4``."""
-_NOT = re.compile(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$", re.I)
-_COMMA_NOT = re.compile(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$", re.I)
-_BUT = re.compile(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])", re.I)
-_PUT = re.compile(
-    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$", re.I
+_NOT = pattern(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$")
+_COMMA_NOT = pattern(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$")
+_BUT = pattern(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])")
+_PUT = pattern(
+    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$",
 )
-_ASIDE = re.compile(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b", re.I)
-_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}", re.I)
+_ASIDE = pattern(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b")
+_STRUCK = pattern(r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}")
 _FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*){{0,4}}[*_`\"'(\[]*"
 _BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
-_INSTEAD = re.compile(
+_INSTEAD = pattern(
     rf"(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
     rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
-    re.I,
 )
-_THOUGHT = re.compile(rf"{words('thought')}[^.!?\n]*$", re.I)
-_TURNED = re.compile(words("turned"), re.I)
-_SKIP_IT = re.compile(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])", re.I)
-_THEY = re.compile(
-    rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})(?! (?:whether|if|how|that|to)\b)", re.I
+_THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
+_TURNED = pattern(words("turned"))
+_SKIP_IT = pattern(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])")
+_THEY = pattern(
+    rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})"
+    r"(?! (?:whether|if|how|that|to)\b)"
 )
 _CROSS, _CHECK = "❌✗✘🚫❎✖", "✅✓✔☑"
-_MARK = re.compile(f"[{_CROSS}{_CHECK}]")
-_MARKED = re.compile(rf"[ \t>|*•–\-]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
-_ALL = re.compile(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$", re.I)
-_NONE = re.compile(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}", re.I)
-_STOP = re.compile(r"[.!?;\n。！？；]")
+_MARK = pattern(f"[{_CROSS}{_CHECK}]")
+_MARKED = pattern(rf"[ \t>|*•–\-]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
+_ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
+_NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
+_STOP = pattern(r"[.!?;\n。！？；]")
 
 
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:

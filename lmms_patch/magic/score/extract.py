@@ -22,6 +22,7 @@ from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH
 ANOTHER = "another region"
 """The words for a box that is not shown."""
 
+
 @dataclass(frozen=True)
 class Mentions:
     """The boxes that a text refers to.

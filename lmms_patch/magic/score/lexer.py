@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lmms_patch.magic.score.vocabulary import LETTER, numbered, pieces, words
+from lmms_patch.magic.score.vocabulary import LETTER, numbered, pattern, pieces, words
 
 SAME = str.maketrans(
     "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃",
@@ -57,7 +57,8 @@ def _ordinals(spelt: str, last: str, with_number: str) -> str:
 
 
 _KINDS = {
-    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])|<(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
+    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])"  # R[1-3]
+    rf"|<(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
     "R": _NAME,
     "N": _ordinals("nth", "last", "nth_of"),
     "B": _ordinals("nth_behind", "last_behind", "nth_of_behind"),
@@ -74,7 +75,8 @@ _KINDS = {
     "f": words("from"),
     "j": words("adjectives"),
     "h": words("the"),
-    "u": rf"(?:I (?:have )?)?(?:used|needed|considered|chosen|chose|selected|involved|relevant|{pieces('ignored_kinds')})(?![{LETTER}])|of interest\b",
+    "u": rf"(?:I (?:have )?)?(?:used|needed|considered|chosen|chose|selected|involved|relevant|{pieces('ignored_kinds')})(?![{LETTER}])"
+    r"|of interest\b",
     ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
     "-": "[-—]",
     ",": "[,;、]",
@@ -87,9 +89,9 @@ _KINDS = {
     "x": rf"\d+(?:[.,:]\d+)*|[{LETTER}]+|[^ \t]",
 }
 """How each kind of token is written. The first that fits counts. The kinds of a text's tokens, one letter each, are what ``mentions`` reads."""
-_LEXER = re.compile("|".join(f"({pattern})" for pattern in _KINDS.values()), re.I)
+_LEXER = pattern("|".join(f"({pattern})" for pattern in _KINDS.values()))
 _LETTERS = "".join(_KINDS)
-_LAST = re.compile(pieces("last", "last_behind"), re.I)
+_LAST = pattern(pieces("last", "last_behind"))
 
 
 class Token(NamedTuple):
@@ -141,7 +143,7 @@ def _spelt(known: Sequence[tuple[re.Pattern[str], int]], word: str) -> int:
 
 
 def _patterns(*entries: str) -> list[tuple[re.Pattern[str], int]]:
-    return [(re.compile(piece, re.I), place) for piece, place in numbered(*entries)]
+    return [(pattern(piece), place) for piece, place in numbered(*entries)]
 
 
 _NUMBERS, _NTH = _patterns("numbers"), _patterns("nth", "nth_behind")

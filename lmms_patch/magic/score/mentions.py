@@ -28,12 +28,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.lexer import CIRCLED, HAN, INVISIBLE, NOUN, SAME, Token, digits, place, tokens, value
-from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pieces, words
+from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
+from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
 _BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/?[msoOl]{0,4}[-f]?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
-_NO_BRIDGE = re.compile(r"-\s|[)\]>]")
+_NO_BRIDGE = pattern(r"-\s|[)\]>]")
 _LABELLED = re.compile("[msc]*l[ms]*")
 _CHAIN = re.compile(r"N(?:[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
@@ -45,99 +45,100 @@ _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
 _GLOSSED = re.compile(r"[mc]{0,2}[o:]")
 _STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
-_MANY = re.compile(pieces("boxes", "areas", "frames"), re.I)
-_PLURAL = re.compile(r".*(?:s|\))", re.I)
+_MANY = pattern(pieces("boxes", "areas", "frames"))
+_PLURAL = pattern(r".*(?:s|\))")
 """A region word that is certainly not of one box."""
-_STRONG = re.compile(pieces("box", "boxes"), re.I)
-_FRAME = re.compile(pieces("frame", "frames"), re.I)
-_NO_NTH = re.compile(r"(?:frame|label|outline|marker|crop|square)s?", re.I)
+_STRONG = pattern(pieces("box", "boxes"))
+_FRAME = pattern(pieces("frame", "frames"))
+_NO_NTH = pattern(r"(?:frame|label|outline|marker|crop|square)s?")
 """What is no box behind an ordinal: "the first label"."""
-_STOP = re.compile(r"[.!?;\n]")
-_LIST_NUMBER = re.compile(r"\s*\d+[.)](?:\s|$)")
-_ANOTHER = re.compile(r"(?:\banother|\bp\.?[ ]?o\.?|\bnumber of(?: the)?)\s+$", re.I)
-_NO_NAME = re.compile(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$|[A-Za-z0-9]-$", re.I)
-_BUS = re.compile(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b")
+_STOP = pattern(r"[.!?;\n]")
+_LIST_NUMBER = pattern(r"\s*\d+[.)](?:\s|$)")
+_ANOTHER = pattern(r"(?:\banother|\bp\.?[ ]?o\.?|\bnumber of(?: the)?)\s+$")
+_NO_NAME = pattern(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$|[A-Za-z0-9]-$")
+_BUS = pattern(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b")
 _SIDES = re.compile(r"\(L\)|\b[A-QS-Z] ?\(\d")
 """What stands beside ``(R)2`` and ``R (2)`` where the letter is one of several: left and right, the tiles of a game."""
-_OTHER_FRAME = re.compile(
+_OTHER_FRAME = pattern(
     r"\b(?:picture|photo|window|door|video|time|key|bed|bike|wooden|glasses|price|name|shipping|food|warning|wine|address|black|war|comfort|town|"
     r"city|market|magic)[ -]+$|\bA-$",
-    re.I,
 )
 """What stands before a frame, label or square that is no region."""
-_KNOWN = re.compile(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$", re.I)
-_ENDS_THERE = re.compile(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)")
+_KNOWN = pattern(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$")
+_ENDS_THERE = pattern(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)")
 _SHOWS = (
     r"(?:shows?|contains?|depicts?|highlights?|encloses?|covers?|marks?|outlines?|surrounds?|displays?|captures?|features?|holds?|includes?|"
     r"focuses|encompasses)"
 )
 _SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks|seems|appears|lies|sits|does|can|could|might|may|gives)"
-_AFTER_SPELT = re.compile(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})", re.I)
+_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})")
 _LABELS = [
     (
-        re.compile(r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|\(|^|[.!?:;\n][ ]|\n)[*_`]{0,3}#$", re.I),
-        re.compile(rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)", re.I),
+        pattern(
+            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|\(|^|"
+            r"[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
+        ),
+        pattern(
+            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+        ),
     ),
-    (re.compile(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $", re.I), re.compile(rf"[ ]{_SHOWS}\b", re.I)),
+    (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
 ]
 """What stands before and behind a number that is a box's label: "in #2", "Number 2 shows"."""
-_NO_HASH = re.compile(
+_NO_HASH = pattern(
     r"\b(?:player|runner|rank\w*|jersey|shirt|uniform|racer|rider|horse|driver|car|seed\w*|number|wear\w*|team|bib|best\w*|question|option|step|choice|"
     r"answer|issue|episode|chapter|page|image|figure|example|route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
-    re.I,
 )
 _CIRCLE = [
     (
-        re.compile(r"(?:\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、]|^|[.!?:;,。]\s|[\n。,;])[*_`]{0,3}$", re.I),
-        re.compile(rf"[*_`]{{0,3}}(?:[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|$)", re.I),
+        pattern(
+            r"(?:\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、]|^|[.!?:;,。]\s|[\n。,;])[*_`]{0,3}$",
+        ),
+        pattern(rf"[*_`]{{0,3}}(?:[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|$)"),
     )
 ]
 """What stands before and behind a circled digit that is said to show something; before other text it numbers a list."""
 _NO_FRACTION = r"(?!\.\d|[ ]?[%°x×]|/\d)"
 _BEHIND_CLAUSE = [
-    (re.compile(r"[ ]\((?:#|no\.[ ]?|number[ ])?[*_`\"'#]{0,3}$", re.I), re.compile(r"\)")),
-    (re.compile(r",[ ](?:number[ ]|no\.[ ]?|#)?[*_`\"'#]{0,3}$", re.I), re.compile(r",[ ]\D")),
+    (pattern(r"[ ]\((?:#|no\.[ ]?|number[ ])?[*_`\"'#]{0,3}$"), pattern(r"\)")),
+    (pattern(r",[ ](?:number[ ]|no\.[ ]?|#)?[*_`\"'#]{0,3}$"), pattern(r",[ ]\D")),
     (
-        re.compile(
+        pattern(
             r"(?:(?:,|[ ]and|[ ]is|[ ]are|[ ]\()[ ]?(?:labell?ed|marked|numbered|tagged)[ ](?:(?:as|by|with)[ ])?(?:(?:an?|the)[ ])?(?:number[ ])?"
             r"|[ ]is[ ](?:(?:box|region)[ ])?number[ ])[*_`\"'#]{0,3}$",
-            re.I,
         ),
-        re.compile(_NO_FRACTION),
+        pattern(_NO_FRACTION),
     ),
 ]
 """What stands before and behind a number behind a clause on a region: ``(3)``, ``, 4,``, ``, labeled 2``, ``is number 1``."""
-_AROUND = re.compile(
+_AROUND = pattern(
     rf"{NOUN}[ ](around|on|at|in|near|over|along|by|beside|behind|above|below|under|between|next[ ]to|to[ ]the|of|with|for|from|containing|covering|"
     r"surrounding|enclosing|outlining|highlighting|marking|(?:that|which)[ ](?:surrounds?|encloses?|covers?|outlines?|marks?|highlights?|is|are)|"
     r"outlined|highlighted|drawn|marked|is|are|was|placed|located)\b"
     r"(?:(?!\b(?:has|have|had|contains?|holds?|shows?|displays?|depicts?|features?|includes?|reads?|says?|reveals?|see|sees|wears?|counts?|there|"
     r"numbers?|about|total(?:s|ling)?)\b)[^.;:!?\n]){0,60}$",
-    re.I,
 )
 """A region word and what tells where the region is: ``the box around the dog``."""
-_HOLDS = re.compile(r"\b(?:with|of|containing|for)\b[^,]*s$", re.I)
+_HOLDS = pattern(r"\b(?:with|of|containing|for)\b[^,]*s$")
 """A clause whose bracketed number counts what stands before it: ``the box with cups (3)``."""
-_CONTRAST = re.compile(
-    rf"[\s,;:()—–*-]*(?:but |and )?(?:{pieces('not')}|{pieces('instead')}|{pieces('ignoring')})[\s,;:—-]*(?:{pieces('filler')}[\s,]*){{0,2}}[*`]*", re.I
+_CONTRAST = pattern(
+    rf"[\s,;:()—–*-]*(?:but |and )?(?:{pieces('not')}|{pieces('instead')}|{pieces('ignoring')})[\s,;:—-]*(?:{pieces('filler')}[\s,]*){{0,2}}[*`]*",
 )
 """What stands between a box and the bare number of another, of which only one counts: ``box 3, not 4``."""
-_MOVES = re.compile(
+_MOVES = pattern(
     r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
     r"reach|compar|pan|proceed|step|line|arrow|transition)\w*\b",
-    re.I,
 )
 """Words of a gaze or thing that goes from one box to another, and does not dwell on those between."""
-_NO_NTH_AFTER = re.compile(
+_NO_NTH_AFTER = pattern(
     r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:(?:#|number\s)\s*)?\d"
     r"|\s*(?:[,(:—-]\s*)?(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?"
     r"(?:R[ _#-]?\d|(?:(?:bounding[ -]?|b)?box|region|area|rectangle)[ _-]?[#R]?\d|another region\b)",
-    re.I,
 )
-_LOOKED_AT = re.compile(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b", re.I)
-_INSIDE = re.compile(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$", re.I)
-_NO_NTH_BEFORE = re.compile(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$", re.I)
-_AND_THE = re.compile(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
+_LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b")
+_INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
+_NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
+_AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
     r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
@@ -154,26 +155,27 @@ _NOT_COUNTED = (
     r"comes|gets|takes|deals|serves|points|leads|falls|rests|hangs|leans|faces|fits|wins|counts|matters|alors|puis|nos|nas|dos|das|os|às|após|depois|"
     r"apenas|entonces|tras|unas|unos|dies|diese?s|etwas|nichts|bereits|jedoch|mostrams|is|los|also|lies|rules|answers|contrasts|resembles|features"
 )
-_COUNTS = re.compile(rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])", re.I)
-_PRONOUN = re.compile(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b", re.I)
-_FROM = re.compile(rf"{words('from')}\s+(?:{pieces('the')}\s+)?$", re.I)
-_ALL_FROM = re.compile(
-    r"\b(?:boxes|regions|areas|rectangles|all|everything|numbered|labell?ed|marked|rang(?:e|es|ing)|sequentially)\W+(?:[a-z]+\W+){0,2}from\s+$", re.I
+_COUNTS = pattern(rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])")
+_PRONOUN = pattern(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b")
+_FROM = pattern(rf"{words('from')}\s+(?:{pieces('the')}\s+)?$")
+_ALL_FROM = pattern(
+    r"\b(?:boxes|regions|areas|rectangles|all|everything|numbered|labell?ed|marked|rang(?:e|es|ing)|sequentially)\W+(?:[a-z]+\W+){0,2}from\s+$",
 )
-_PAIRS = re.compile(
+_PAIRS = pattern(
     r"\b(?:compar\w*|connect\w*|link\w*|relat\w*|match\w*|prefer\w*|clos(?:e|er|est)|next|adjacent|near(?:er|est)?|equal|similar|mov\w*|switch\w*|"
     r"return\w*|jump\w*|shift\w*|go|going|turn\w*)\s+(?:the\s+)?$",
-    re.I,
 )
-_RELEVANT = re.compile(r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$", re.I)
-_DISMISSED_KIND = re.compile(rf"{pieces('ignored_kinds')}[ _]+$", re.I)
-_MORE = re.compile(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b", re.I)
-_LIST_ENDS = re.compile(r"\s*(?:[.;:)\]]\s*(?!\d)|$)")
-_GERMAN = re.compile(r"\b(?:und|oder|sowie)\b", re.I)
-_FRAME_JOINT = re.compile(rf"(?:\s+|(?<=[^!-~]))(?:{pieces('signs', 'labelled')}\s*){{0,2}}[#'\"*_`\[]*", re.I)
+_RELEVANT = pattern(
+    r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$",
+)
+_DISMISSED_KIND = pattern(rf"{pieces('ignored_kinds')}[ _]+$")
+_MORE = pattern(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b")
+_LIST_ENDS = pattern(r"\s*(?:[.;:)\]]\s*(?!\d)|$)")
+_GERMAN = pattern(r"\b(?:und|oder|sowie)\b")
+_FRAME_JOINT = pattern(rf"(?:\s+|(?<=[^!-~]))(?:{pieces('signs', 'labelled')}\s*){{0,2}}[#'\"*_`\[]*")
 """What stands between a word such as frame or label and its number; ``label: 3 g`` and ``frame_2.png`` name no box."""
-_OF_TOTAL = re.compile(r"[ ](?:out[ ])?of[ ](\d{1,3})\b")
-_OPENED = re.compile(r"([*_`\"'$]{1,8})(?:R[ _{#-]{0,4})?\n?$", re.I)
+_OF_TOTAL = pattern(r"[ ](?:out[ ])?of[ ](\d{1,3})\b")
+_OPENED = pattern(r"([*_`\"'$]{1,8})(?:R[ _{#-]{0,4})?\n?$")
 """The stars and quotes before the last number of a group, or before its ``R``."""
 _NEAR = 100
 """How many characters around a mention can count for or against it."""
@@ -369,7 +371,8 @@ class _Reader:
             return None
         noun = self.tokens[match.end() - 1]
         if noun.kind == "#":  # "the third one" behind "the first box"
-            read = noun.text.lower() == "one" and self.last is not None and _AND_THE.fullmatch(self.text[self.last.end : token.start][-2 * _NEAR :])
+            between = self.text[self.last.end : token.start][-2 * _NEAR :] if self.last else ""
+            read = noun.text.lower() == "one" and _AND_THE.fullmatch(between) is not None
         else:
             read = not (noun.text.isascii() and _NO_NTH.fullmatch(noun.text))
         behind = self._after(noun.end)
@@ -481,7 +484,12 @@ class _Reader:
         numbered = "/" in comma and _LIST_NUMBER.match(self.text, item.start)
         if not bare or numbered or (_GERMAN.search(joint) and re.match(r" [A-ZÄÖÜ]", after)):
             return "" if bare else last
-        sure = last == "end" or (again == "many" and ":" not in gloss) or "," not in comma or (again == "name" and re.fullmatch(r",\d", joint + token.text))
+        sure = (
+            last == "end"
+            or (again == "many" and ":" not in gloss)
+            or "," not in comma
+            or (again == "name" and re.fullmatch(r",\d", joint + token.text))
+        )
         return last if sure or (gloss and _GLOSSED.match(self.kinds, step.end())) or self._goes_on(item.end) else ""
 
     def _range(self, start: int, low: Item, high: Item, word: str, again: str) -> str:
@@ -515,7 +523,6 @@ class _Reader:
             if text.count(left, start, end) > text.count(right, start, end) and text.startswith(right, end):
                 end += 1
         return end
-
 
 
 def _nth_item(token: Token, number: int) -> Item:

@@ -55,8 +55,9 @@ _LIST_MARK = re.compile(
 )
 _LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?", re.I)
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
-_NEVER = frozenset("e.g. i.e. cf. vs. approx. ca. fig. no. nos. mr. mrs. ms. dr. st. prof. resp. incl. eg. ie. nr.".split())
-_PERHAPS = frozenset("etc. a.m. p.m. u.s. u.k. jr. sr. al. inc. co.".split())
+_NEVER = re.compile(r"(?:e\.g|i\.e|cf|vs|approx|ca|fig|nos?|nr|mrs?|ms|dr|st|prof|resp|incl|eg|ie)\.")
+"""An abbreviation that never ends a sentence."""
+_PERHAPS = re.compile(r"(?:etc|[ap]\.m|u\.[sk]|[js]r|al|inc|co)\.")
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,9 @@ def _ends(block: str, match: re.Match[str]) -> bool:
     before = block[max(0, match.start() - 60) : match.start()].split(" ")
     token = (before[-1] + mark.rstrip("\"'”’)]*_`")).lower().lstrip("(*_`\"'[")
     lower = rest.lstrip("\"'“‘(*_`[")[:1].islower()
-    if token in _NEVER:
+    if _NEVER.fullmatch(token):
         return False
-    if token in _PERHAPS or mark.startswith(("..", "…")):
+    if _PERHAPS.fullmatch(token) or mark.startswith(("..", "…")):
         return not lower
     if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
         return len(before) > 1 and before[-2].islower() and not lower

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 
 import msgspec
@@ -19,6 +20,11 @@ def pieces(*entries: str) -> str:
     """Return the pieces of some entries in all languages, as alternatives, long ones first."""
     found = {piece for language in LANGUAGES.values() for entry in entries for piece in language.get(entry, ())}
     return f"(?:{'|'.join(sorted(found, key=lambda piece: (-len(piece), piece)))})"
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression to which case does not matter."""
+    return re.compile(text, re.IGNORECASE)
 
 
 def words(*entries: str) -> str:
