@@ -59,11 +59,8 @@ def regions(text: str, count: int) -> Mentions:
 
 
 def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
-    """Return the union of φ over the steps of a chain (paper, 4.1, R̂); a box is negated where the last step that names it dismisses it."""
-    mentions = [regions(step, count) for step in steps]
-    said = {number: number in one.negated for one in mentions for number in sorted(one.used)}
-    invented = frozenset(number for one in mentions for number in one.invented)
-    return Mentions(frozenset(said), invented, frozenset(number for number, negated in said.items() if negated))
+    """Return φ of a chain (paper, 4.1, R̂): the union over its steps. A box is negated where the last statement about the box dismisses it."""
+    return regions("\n".join(steps), count)
 
 
 def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
@@ -182,21 +179,18 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
 
 
 def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:
+    """Return the text of a group with new numbers, each in the form of the old one: digits, word or ordinal."""
     out, done = [], group.start
     for item in group.items:
-        out += [text[done : item.start], _written(text[item.start : item.end], item, numbers[item.numbers[0]])]
+        old, new = text[item.start : item.end], numbers[item.numbers[0]]
+        words = {"word": ENGLISH, "ordinal": ENGLISH_NTH}.get(item.kind, ())
+        if not old[0].isdecimal() and new < len(words):
+            written = words[new].capitalize() if old[0].isupper() else words[new]
+        else:
+            written = f"{new}{_suffix(new)}" if item.kind == "ordinal" else str(new)
+        out += [text[done : item.start], written]
         done = item.end
     return "".join([*out, text[done : group.end]])
-
-
-def _written(old: str, item: Item, number: int) -> str:
-    """Write a number in the form of the old one: digits, word or ordinal."""
-    if item.kind == "digits":
-        return str(number)
-    words = ENGLISH if item.kind == "word" else ENGLISH_NTH
-    if old[0].isdigit() or number >= len(words):
-        return str(number) if item.kind == "word" else f"{number}{_suffix(number)}"
-    return words[number].capitalize() if old[0].isupper() else words[number]
 
 
 def _suffix(number: int) -> str:

@@ -115,6 +115,19 @@ def test_union_over_steps():
     assert regions_of_steps([], 4) == Mentions(frozenset(), frozenset(), frozenset())
 
 
+@pytest.mark.parametrize(
+    ("steps", "negated"),
+    [
+        (["The cup is in R1.", "Scratch that, I meant R2."], {1}),
+        (["R1 shows a lamp.", "It is irrelevant.", "R2 shows the cup."], {1}),
+        (["R1 is irrelevant.", "R2 shows a lamp.", "R1 shows the cup, after all."], set()),
+        (["R1 shows the cup.", "R2 shows a lamp.", "So R1, not R2."], {2}),
+    ],
+)
+def test_the_last_statement_about_a_box_counts_whichever_step_it_is_in(steps, negated):
+    assert regions_of_steps(steps, 4) == Mentions(frozenset({1, 2}), frozenset(), frozenset(negated))
+
+
 def test_same_length_keeps_every_place():
     text = "R1–R3, “R2” − Ｒ２ R₂"
     assert len(same_length(text)) == len(text)
