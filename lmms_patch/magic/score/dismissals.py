@@ -69,7 +69,7 @@ _MARK = pattern(f"[{_CROSS}{_CHECK}]")
 _MARKED = pattern(rf"[ \t>|*•–\-]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
 _ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
-_STOP = pattern(r"[.!?;\n。！？；]")
+_STOP = pattern(r"[.!?;\n。！？；।؟]")
 
 
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from lmms_patch.magic.score.vocabulary import LETTER, numbered, pattern, pieces, words
 
 SAME = str.maketrans(
-    "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃",
-    '-------—""""""\'\'\'\'     01234567890123456789R()[],;:#',
+    "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃،؛",
+    '-------—""""""\'\'\'\'     01234567890123456789R()[],;:#,;',
 )
 """Replacements of one character by one, so that places in the text stay the same."""
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufe0f\ufeff]")
@@ -32,7 +32,7 @@ UNIT = (
     r"percent|dollars|o'clock|[ap]\.?m\.?|degrees|ohms?|grams?|g|ml|rows|metern?|zentimetern?|sekunden|jahren?|mal|m[eè]tres|metros|secondes|segundos|"
     r"ans|años|fois|veces|euros?|anos|vezes|metri|anni|volte)"
 )
-_COUNTER = r"(?![ ]?[个個名人只隻張张把條条辆輛岁歳米点點次种種位件块塊本台棵匹頭头つ枚冊月年日時分円步歩开개명대년월살권잔]|[ ]?마리|[ ]?사람)"
+_COUNTER = r"(?![ ]?(?:只(?![有是显能看])|[个個名人隻張张把條条辆輛岁歳米点點次种種位件块塊本台棵匹頭头つ枚冊月年日時分円步歩开개명대년월살권잔])|[ ]?마리|[ ]?사람)"
 """No number of a box stands before these counting words of Chinese, Japanese and Korean."""
 _NO_BOX = (
     r"(?!\.\d)(?!\^)(?![- ]D2)(?!-(?!R?\d)[A-Za-z]+\d)(?![ ]*[=≈~][ ]*\d*\.\d)(?![ ]*=[ ]*\d+[ ]?[kM]?(?:Ω|Ω|ohm))"
@@ -74,7 +74,7 @@ _KINDS = {
     "v": words("verbs"),
     "f": words("from"),
     "j": words("adjectives"),
-    "h": words("the"),
+    "h": rf"{words('the')}|\bl'",
     "u": rf"(?:I (?:have )?)?(?:used|needed|considered|chosen|chose|selected|involved|relevant|{pieces('ignored_kinds')})(?![{LETTER}])"
     r"|of interest\b",
     ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",

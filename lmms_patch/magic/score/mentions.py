@@ -52,7 +52,7 @@ _STRONG = pattern(pieces("box", "boxes"))
 _FRAME = pattern(pieces("frame", "frames"))
 _NO_NTH = pattern(r"(?:frame|label|outline|marker|crop|square)s?")
 """What is no box behind an ordinal: "the first label"."""
-_STOP = pattern(r"[.!?;\n]")
+_STOP = pattern(r"[.!?;\n。！？।؟]")
 _LIST_NUMBER = pattern(r"\s*\d+[.)](?:\s|$)")
 _ANOTHER = pattern(r"(?:\banother|\bp\.?[ ]?o\.?|\bnumber of(?: the)?)\s+$")
 _NO_NAME = pattern(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$|[A-Za-z0-9]-$")
@@ -172,7 +172,7 @@ _DISMISSED_KIND = pattern(rf"{pieces('ignored_kinds')}[ _]+$")
 _MORE = pattern(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b")
 _LIST_ENDS = pattern(r"\s*(?:[.;:)\]]\s*(?!\d)|$)")
 _GERMAN = pattern(r"\b(?:und|oder|sowie)\b")
-_FRAME_JOINT = pattern(rf"(?:\s+|(?<=[^!-~]))(?:{pieces('signs', 'labelled')}\s*){{0,2}}[#'\"*_`\[]*")
+_FRAME_JOINT = pattern(rf"(?:\s+|(?<=[^!-~]))(?:{pieces('signs', 'labelled', 'from')}\s*){{0,2}}[#'\"*_`\[]*")
 """What stands between a word such as frame or label and its number; ``label: 3 g`` and ``frame_2.png`` name no box."""
 _OF_TOTAL = pattern(r"[ ](?:out[ ])?of[ ](\d{1,3})\b")
 _OPENED = pattern(r"([*_`\"'$]{1,8})(?:R[ _{#-]{0,4})?\n?$")
@@ -394,7 +394,7 @@ class _Reader:
     def _all(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read "both boxes" and "all four boxes", where there are as many boxes."""
         match = _ALL_OF.match(self.kinds, at)
-        if match is None or not _MANY.fullmatch(self.tokens[match.end() - 1].text):
+        if match is None:
             return None
         how_many = value(self.tokens[match.start(1)].text) if match[1] else 2
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
