@@ -34,7 +34,10 @@ _LIST_HEAD = pattern(
     r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
-_LIST_ROW = pattern(r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3})(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))")
+_LIST_ROW = pattern(
+    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
+)
+
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
 _NAMED_ROW = pattern(rf"^[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))")
 _HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-)[ ]"
@@ -53,7 +56,7 @@ _ID = pattern(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[
 _NUMBER_KEY = pattern(r"([\"'])(?=\d{1,2}\1\s*:)")
 _OF_BOX = pattern(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:")
 _NOT_USED = pattern(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b")
-_IN_LIST = pattern(rf"{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$")
+_IN_LIST = pattern(rf"[a-z_-]{{0,30}}{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$")
 
 
 def written_out(text: str) -> str:
@@ -92,17 +95,19 @@ def written_out(text: str) -> str:
 
 def _objects(text: str) -> str:
     """Return the text with a region word before the ids of boxes in JSON objects."""
-    last = -1
+    last, word = -1, _ONE
 
     def written(match: re.Match[str]) -> str:
-        nonlocal last
-        follows = last >= 0 and not text[last : match.start()].strip(" \t\n,")
-        if not (follows or _OF_BOX.search(match[0]) or _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])):
-            return match[0]
+        nonlocal last, word
+        listed = _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])
+        if last < 0 or text[last : match.start()].strip(" \t\n,"):
+            if not (listed or _OF_BOX.search(match[0])):
+                return match[0]
+            word = _IGNORED if listed and _DISMISSES.search(listed[0]) else _ONE
         last = match.end()
         if not _ID.search(match[0]):
             return _NUMBER_KEY.sub(r"\1region ", match[0])
-        return _ID.sub(rf"\g<1>{_IGNORED if _NOT_USED.search(match[0]) else _ONE} ", match[0], count=1)
+        return _ID.sub(rf"\g<1>{_IGNORED if _NOT_USED.search(match[0]) else word} ", match[0], count=1)
 
     return _OBJECT.sub(written, text)
 

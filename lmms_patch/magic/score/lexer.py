@@ -32,7 +32,10 @@ UNIT = (
     r"percent|dollars|o'clock|[ap]\.?m\.?|degrees|ohms?|grams?|g|ml|rows|metern?|zentimetern?|sekunden|jahren?|mal|m[eè]tres|metros|secondes|segundos|"
     r"ans|años|fois|veces|euros?|anos|vezes|metri|anni|volte)"
 )
-_COUNTER = r"(?![ ]?(?:只(?![有是显能看])|[个個名人隻張张把條条辆輛岁歳米点點次种種位件块塊本台棵匹頭头つ枚冊月年日時分円步歩开개명대년월살권잔])|[ ]?마리|[ ]?사람)"
+_COUNTER = (
+    r"(?![ ]?(?:只(?![有是显能看])|[个個名人隻张張把條条辆輛岁歳米点點次种種位件块塊本台棵匹頭头つ枚冊月年日時分円步歩开개명대년월살권잔])|"
+    r"[ ]?마리|[ ]?사람)"
+)
 """No number of a box stands before these counting words of Chinese, Japanese and Korean."""
 _NO_BOX = (
     r"(?!\.\d)(?!\^)(?![- ]D2)(?!-(?!R?\d)[A-Za-z]+\d)(?![ ]*[=≈~][ ]*\d*\.\d)(?![ ]*=[ ]*\d+[ ]?[kM]?(?:Ω|Ω|ohm))"
@@ -53,12 +56,12 @@ _N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
 
 
 def _ordinals(spelt: str, last: str, with_number: str) -> str:
-    return rf"(?<![\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
+    return rf"(?<![-\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
 
 
 _KINDS = {
     "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])"  # R[1-3]
-    rf"|<(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
+    rf"|<(?:[a-z]{{1,20}}_)?(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
     "R": _NAME,
     "N": _ordinals("nth", "last", "nth_of"),
     "B": _ordinals("nth_behind", "last_behind", "nth_of_behind"),

@@ -476,7 +476,7 @@ class _Reader:
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""
         if to:
-            spaced = bare and again != "many" and re.search(r"\s-|-\s", joint)
+            spaced = re.search(r"\s—|—\s", joint) or (bare and again != "many" and re.search(r"\s-|-\s", joint))
             return "" if spaced else self._range(start, before, item, self.tokens[step.start(2)].text.lower(), again)
         if not comma:
             return "list" if kind == "R" and self.tokens[step.end() - 2].end == token.start else ""
