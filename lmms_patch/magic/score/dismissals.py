@@ -12,6 +12,8 @@ from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
 
 _NEAR = 120
 """How many characters around a mention can dismiss it."""
+_LINE = 2000
+"""How far before a mention the start of its line is looked for."""
 
 
 def _filled(*entries: str) -> str:
@@ -145,7 +147,7 @@ def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
     """Return whether a cross stands at a group: before it where the line begins with a mark, else behind it."""
     group, last = groups[place], groups[place - 1].end if place else 0
     following = groups[place + 1].start if place + 1 < len(groups) else len(text)
-    line = text.rfind("\n", 0, group.start) + 1
+    line = text.rfind("\n", max(0, group.start - _LINE), group.start) + 1
     if _MARKED.match(text, line):
         mark = _MARK.search(text, max(line, last), group.start)
     else:

@@ -17,7 +17,7 @@ from lmms_patch.magic.score.dismissals import dismissed, excepted
 from lmms_patch.magic.score.lexer import INVISIBLE, NOUN
 from lmms_patch.magic.score.mentions import Group, groups, same_length
 from lmms_patch.magic.score.response import sentences
-from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH
+from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, pattern
 
 ANOTHER = "another region"
 """The words for a box that is not shown."""
@@ -80,12 +80,12 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
         (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented
     ]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
-    out = []
-    for step in steps:
+
+    def repeated(step: str) -> bool:
         words = _word_list(step) if len(step) < _LONG_STEP else []
-        if not (_FEW_WORDS <= len(words) <= longest and any(_repeats(step, words, *one, count) for one in said)):
-            out.append(step)
-    return out
+        return _FEW_WORDS <= len(words) <= longest and any(_repeats(step, words, *one, count) for one in said)
+
+    return [step for step in steps if not repeated(step)]
 
 
 _MARK = re.compile(r"\*\*\w[\w ]{0,20}\*\*:")
@@ -155,7 +155,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     return _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]]))) if done else plain
 
 
-_ARTICLE = re.compile(rf"\b(?:the|that|this)\s+{ANOTHER}", re.I)
+_ARTICLE = pattern(rf"\b(?:the|that|this)\s+{ANOTHER}")
 _CAPITAL = re.compile(rf"(^[*_`\"'\-# \t]*|[.!?:]\s+|\n[\s*_#-]*){ANOTHER}")
 
 
