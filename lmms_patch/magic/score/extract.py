@@ -155,6 +155,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     return _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]]))) if done else plain
 
 
+_HEAD = pattern(NOUN)
 _ARTICLE = pattern(rf"\b(?:the|that|this)\s+{ANOTHER}")
 _CAPITAL = re.compile(rf"(^[*_`\"'\-# \t]*|[.!?:]\s+|\n[\s*_#-]*){ANOTHER}")
 
@@ -171,11 +172,8 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
         kept.append(ANOTHER)
     joint = " or " if re.search(r"\bor\b", text[group.start : group.end]) else " and "
     new = joint.join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-    ordinal = group.items[0].kind in ("ordinal", "sign")
-    head = (re.search if ordinal else re.match)(
-        rf"{NOUN}$" if ordinal else r"(?:[A-Za-z]{3,}[ -]?)*", text[group.start : group.end if ordinal else group.items[0].start], re.I
-    )
-    return f"{head[0].rstrip(' -')} {new}" if head and head[0] else new  # keep the head, as in "regions R2 and R1"
+    head = _HEAD.search(text, group.start, group.end)
+    return f"{head[0]} {new}" if head else new  # keep the head, as in "regions R2 and R1"
 
 
 def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:

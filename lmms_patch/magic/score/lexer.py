@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lmms_patch.magic.score.vocabulary import LETTER, numbered, pattern, pieces, words
+from lmms_patch.magic.score.vocabulary import LANGUAGES, LETTER, pattern, pieces, words
 
 SAME = str.maketrans(
     "‐‑‒–−﹣－―“”„‟«»‘’‚′\u00a0\u2007\u2009\u202f\u3000₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９Ｒ（）［］，；：＃،؛",
@@ -145,8 +145,10 @@ def _spelt(known: Sequence[tuple[re.Pattern[str], int]], word: str) -> int:
     return next((number for pattern, number in known if pattern.fullmatch(word)), 0)
 
 
-def _patterns(*entries: str) -> list[tuple[re.Pattern[str], int]]:
-    return [(pattern(piece), place) for piece, place in numbered(*entries)]
+def _numbered(*entries: str) -> list[tuple[re.Pattern[str], int]]:
+    """Return each piece of some entries as a pattern, with its place in its list, from 1."""
+    found = (language.get(entry, ()) for language in LANGUAGES.values() for entry in entries)
+    return [(pattern(piece), number) for listed in found for number, piece in enumerate(listed, 1)]
 
 
-_NUMBERS, _NTH = _patterns("numbers"), _patterns("nth", "nth_behind")
+_NUMBERS, _NTH = _numbered("numbers"), _numbered("nth", "nth_behind")

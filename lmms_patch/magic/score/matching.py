@@ -21,7 +21,7 @@ from lmms_patch.magic.score.vocabulary import ENGLISH
 
 _ARTICLES = ("a", "an", "the")
 _YES_NO = ("yes", "no")
-_NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "nothing", "than")
+_NEGATION = re.compile(r"not|no|never|without|neither|nor|cannot|nothing|than")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
 _BOX = re.compile(r"(?<![a-z])(?:R(?=[\W_]*\d)|(?:bounding[ _-]?|b-?)?box|r[ée]gi[oó]n|areas?\b|rectangle)", re.I)
 _REACH = 3
@@ -206,7 +206,7 @@ def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
     """
     at = bisect.bisect_left(words, (place, ""))
     before = [word for _, word in words[max(0, at - _REACH) : at]]
-    return any(word in _NEGATIONS for word in before) or bool(_INSTEAD.search(" ".join(before)))
+    return any(map(_NEGATION.fullmatch, before)) or bool(_INSTEAD.search(" ".join(before)))
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:

@@ -356,9 +356,9 @@ class _Reader:
         """Return whether the bracket that opens before ``start`` holds coordinates, not box numbers."""
         inside = re.split(r"[()\[\]{}<>]", self.text[start : start + 2 * _NEAR], maxsplit=1)[0]
         numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)
-        far = [number for number in numbers if "." in number or int(number) > max(self.count, 99)]
-        beyond = [number for number in numbers if not far and int(number) > self.count]
-        return bool(far) or (len(numbers) == 4 and not many) or (bool(beyond) and len(numbers) in ((4,) if many else (2, 3, 4)))
+        far = any("." in number or int(number) > max(self.count, 99) for number in numbers)
+        beyond = far or any(int(number) > self.count for number in numbers)
+        return far or (len(numbers) == 4 and not many) or (beyond and len(numbers) in ((4,) if many else (2, 3, 4)))
 
     def _bracketed(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read ``R[1-3]``, ``R_{1,2}`` and ``<regions>1, 3</regions>``."""

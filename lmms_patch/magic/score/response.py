@@ -196,8 +196,7 @@ def _blocks(text: str) -> list[str]:
 
 def _closes(lines: Sequence[str]) -> bool:
     """Return whether a block of lines ends with a mark after which no sentence continues."""
-    end = " ".join(line[-20:] for line in lines[-20:])[-20:]
-    return re.search(r"[.!?:;]\W*$", end) is not None
+    return re.search(r"[.!?:;]\W*$", " ".join(lines[-2:])[-20:]) is not None
 
 
 def _pieces(block: str) -> list[str]:

@@ -30,8 +30,3 @@ def pattern(text: str) -> re.Pattern[str]:
 def words(*entries: str) -> str:
     """Return the pieces of some entries as whole words."""
     return rf"(?<![{LETTER}]){pieces(*entries)}(?![{LETTER}])"
-
-
-def numbered(*entries: str) -> list[tuple[str, int]]:
-    """Return each piece of some entries with its place in its list, from 1."""
-    return [(piece, place) for language in LANGUAGES.values() for entry in entries for place, piece in enumerate(language.get(entry, ()), 1)]
