@@ -16,12 +16,12 @@ from importlib import resources
 
 import yaml
 
-from lmms_patch.magic.score.mention_patterns import WORDS
 from lmms_patch.magic.score.mentions import groups
+from lmms_patch.magic.score.vocabulary import ENGLISH
 
 _ARTICLES = ("a", "an", "the")
 _YES_NO = ("yes", "no")
-_NEGATIONS = ("not", "no", "never", "without", "neither", "nor", "cannot", "nothing", "than")
+_NEGATION = re.compile(r"not|no|never|without|neither|nor|cannot|nothing|than")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|unlike|apart from|except)\b")
 _BOX = re.compile(r"(?<![a-z])(?:R(?=[\W_]*\d)|(?:bounding[ _-]?|b-?)?box|r[ée]gi[oó]n|areas?\b|rectangle)", re.I)
 _REACH = 3
@@ -67,7 +67,7 @@ def normalise(text: str) -> str:
     plain = re.sub(r"\bcan't\b|\bcan not\b", "cannot", re.sub(r"\bwon't\b", "will not", plain))
     plain = re.sub(r"n't\b", " not", plain)
     words = re.findall(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|\d", re.sub(r"'s\b|'", "", plain))
-    return " ".join(str(WORDS.index(word)) if word in WORDS else word for word in words if word not in _ARTICLES)
+    return " ".join(str(ENGLISH.index(word)) if word in ENGLISH else word for word in words if word not in _ARTICLES)
 
 
 def exact(answer: str, gold: str) -> bool:
@@ -206,7 +206,7 @@ def _negated(words: Sequence[tuple[int, str]], place: int) -> bool:
     """
     at = bisect.bisect_left(words, (place, ""))
     before = [word for _, word in words[max(0, at - _REACH) : at]]
-    return any(word in _NEGATIONS for word in before) or bool(_INSTEAD.search(" ".join(before)))
+    return any(map(_NEGATION.fullmatch, before)) or bool(_INSTEAD.search(" ".join(before)))
 
 
 def _either_or(clause: str, forms: frozenset[str]) -> bool:

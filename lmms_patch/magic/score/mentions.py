@@ -1,90 +1,182 @@
 """The grammar of named boxes, under ``extract``: where a text names numbered boxes. Pure text work.
 
-A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second box``. It is read from its first
-word on: a head (``R`` with a number, a region word, an ordinal before a region word), then further numbers as long as they are joined by commas,
-"and", dashes and the like. Each rule says what is no group, and why.
+A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second box``. It is a *head* and a
+*list of ids*. A head is an R with a number, a region word before a number (``box no. 2``) or behind an ordinal (``the last box``), or a sign
+(``#2``); the words are those of fourteen languages (``regions.yaml``). A list goes on through commas, "and", dashes, and glosses in brackets
+("boxes 1 (plate), 3 (cup)"). ``containers`` writes a region word before ids that a table, list or JSON object numbers.
 
 Rules:
 
-* Region words: box, bounding box, bbox, region, RoI and the Chinese, Japanese and Korean words for region are strong; area, rectangle, frame, label,
-outline and the words of other languages are weak. ``R2`` and ``R(2)`` are strong; ``R 2``, ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case
-``r2``, circled digits, tags, ``R[1-3]`` and a number behind a clause ("the box around the dog (3)") are weak.
+* Region words are strong (box, region), weak (area), or often another thing (frame). A number beyond the count is kept (the caller calls it
+  invented) only behind a strong word or ``R``, and only with one or two digits: "room R101", "Area 51" and "box 360" name no box. ``R 2``,
+  ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case ``r2``, circled digits, tags, ``R[1-3]`` and a number behind a clause are weak.
 * ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
 * A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)" counts cups.
-* Numbers in a column or list under a heading of regions are read by ``written_out``; ``1.`` and ``1)`` number the list itself.
-* A number beyond the count is kept (the caller calls it invented) only from a strong form, and only with one or two digits: "room R101", "Area 51"
-and "box 360" name no box.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
 * A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze or path that moves, and "compare R1 to R3". Without a word of
-moving, "from R2 to R4" is a range.
-* Ordinals need a region word immediately or after a colour word ("the first red box"). They are not read where they stand for an order of looking or
-a thing on a shelf ("the first region I look at", "the second box of cereal", "a second box").
+  moving, "from R2 to R4" is a range.
+* Ordinals are not read where they stand for an order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal",
+  "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* Not read: roman numerals ("Region II"), "the last box", "both boxes", "all regions" or "the one labelled 2" by itself; coordinates, fractions,
-years, option letters, "(R) 4", "Pentium(R)4", "(L)1 and (R)2".
+* Not read: roman numerals ("Region II"), "all regions" without their number; coordinates, fractions, years, option letters, "(R) 4",
+  "Pentium(R)4", "(L)1 and (R)2".
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.mention_patterns import (
-    AFTER_CLAUSE,
-    ALL_FROM,
-    AMBIGUOUS,
-    AMONG,
-    BARE_R,
-    BRACKETED,
-    CELL,
-    CIRCLE,
-    CIRCLED,
-    CLAUSE,
-    COLUMN,
-    COUNTED,
-    COUNTS_IN,
-    FOREIGN_NTH,
-    FOREIGN_ORDINAL,
-    FROM,
-    HAN,
-    HASHED,
-    HEAD,
-    IN_LINE,
-    IN_LINE_ROW,
-    INSIDE,
-    INVISIBLE,
-    ITEM_N,
-    ITEM_R,
-    LIST,
-    LIST_HEAD,
-    LIST_ROW,
-    LOOKED_AT,
-    MOVES,
-    NO_HASH,
-    NO_LETTER,
-    NO_NOUN,
-    NOT_ORDINAL_AFTER,
-    NOT_ORDINAL_BEFORE,
-    NTH,
-    NUMBERED,
-    ORDINAL,
-    ORDINALS,
-    OTHER_FRAME,
-    PAIRS,
-    PLURAL,
-    PRONOUN,
-    RANGE,
-    RELEVANT,
-    SAME,
-    STRONG,
-    TAGGED,
-    WORD,
-    WORDS,
-)
+from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
+from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
+_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/?[msoOl]{0,4}[-f]?[msoO]{0,4}")
+"""The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
+_NO_BRIDGE = pattern(r"-\s|[)\]>]")
+_LABELLED = re.compile("[msc]*l[ms]*")
+_CHAIN = re.compile(r"N(?:[,&][,&ht]{0,2}N){0,40}")
+_BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
+_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})(#?)[jl]{{0,4}}(?:n|(?<=N)#)")
+"""Ordinals, how many, and their noun."""
+_ALL_OF = re.compile(r"(?:b|ah?(#))[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
+_GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
+"""A gloss behind an id: ``(plate)``, ``: plate,``."""
+_GLOSSED = re.compile(r"[mc]{0,2}[o:]")
+_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
+"""A gloss, a joint (of a range, or of a list), a head once more, and a number."""
+_MANY = pattern(pieces("boxes", "areas", "frames"))
+_PLURAL = pattern(r".*(?:s|\))")
+"""A region word that is certainly not of one box."""
+_STRONG = pattern(pieces("box", "boxes"))
+_FRAME = pattern(pieces("frame", "frames"))
+_NO_NTH = pattern(r"(?:frame|label|outline|marker|crop|square)s?")
+"""What is no box behind an ordinal: "the first label"."""
+_STOP = pattern(r"[.!?;\n。！？।؟]")
+_LIST_NUMBER = pattern(r"\s*\d+[.)](?:\s|$)")
+_ANOTHER = pattern(r"(?:\banother|\bp\.?[ ]?o\.?|\bnumber of(?: the)?)\s+$")
+_NO_NAME = pattern(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$|[A-Za-z0-9]-$")
+_BUS = pattern(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b")
+_SIDES = re.compile(r"\(L\)|\b[A-QS-Z] ?\(\d")
+"""What stands beside ``(R)2`` and ``R (2)`` where the letter is one of several: left and right, the tiles of a game."""
+_OTHER_FRAME = pattern(
+    r"\b(?:picture|photo|window|door|video|time|key|bed|bike|wooden|glasses|price|name|shipping|food|warning|wine|address|black|war|comfort|town|"
+    r"city|market|magic)[ -]+$|\bA-$",
+)
+"""What stands before a frame, label or square that is no region."""
+_KNOWN = pattern(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$")
+_ENDS_THERE = pattern(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)")
+_SHOWS = (
+    r"(?:shows?|contains?|depicts?|highlights?|encloses?|covers?|marks?|outlines?|surrounds?|displays?|captures?|features?|holds?|includes?|"
+    r"focuses|encompasses)"
+)
+_SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks|seems|appears|lies|sits|does|can|could|might|may|gives)"
+_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})")
+_LABELS = [
+    (
+        pattern(
+            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|\(|^|"
+            r"[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
+        ),
+        pattern(
+            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+        ),
+    ),
+    (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
+]
+"""What stands before and behind a number that is a box's label: "in #2", "Number 2 shows"."""
+_NO_HASH = pattern(
+    r"\b(?:player|runner|rank\w*|jersey|shirt|uniform|racer|rider|horse|driver|car|seed\w*|number|wear\w*|team|bib|best\w*|question|option|step|choice|"
+    r"answer|issue|episode|chapter|page|image|figure|example|route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
+)
+_CIRCLE = [
+    (
+        pattern(
+            r"(?:\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、]|^|[.!?:;,。]\s|[\n。,;])[*_`]{0,3}$",
+        ),
+        pattern(rf"[*_`]{{0,3}}(?:[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|$)"),
+    )
+]
+"""What stands before and behind a circled digit that is said to show something; before other text it numbers a list."""
+_NO_FRACTION = r"(?!\.\d|[ ]?[%°x×]|/\d)"
+_BEHIND_CLAUSE = [
+    (pattern(r"[ ]\((?:#|no\.[ ]?|number[ ])?[*_`\"'#]{0,3}$"), pattern(r"\)")),
+    (pattern(r",[ ](?:number[ ]|no\.[ ]?|#)?[*_`\"'#]{0,3}$"), pattern(r",[ ]\D")),
+    (
+        pattern(
+            r"(?:(?:,|[ ]and|[ ]is|[ ]are|[ ]\()[ ]?(?:labell?ed|marked|numbered|tagged)[ ](?:(?:as|by|with)[ ])?(?:(?:an?|the)[ ])?(?:number[ ])?"
+            r"|[ ]is[ ](?:(?:box|region)[ ])?number[ ])[*_`\"'#]{0,3}$",
+        ),
+        pattern(_NO_FRACTION),
+    ),
+]
+"""What stands before and behind a number behind a clause on a region: ``(3)``, ``, 4,``, ``, labeled 2``, ``is number 1``."""
+_AROUND = pattern(
+    rf"{NOUN}[ ](around|on|at|in|near|over|along|by|beside|behind|above|below|under|between|next[ ]to|to[ ]the|of|with|for|from|containing|covering|"
+    r"surrounding|enclosing|outlining|highlighting|marking|(?:that|which)[ ](?:surrounds?|encloses?|covers?|outlines?|marks?|highlights?|is|are)|"
+    r"outlined|highlighted|drawn|marked|is|are|was|placed|located)\b"
+    r"(?:(?!\b(?:has|have|had|contains?|holds?|shows?|displays?|depicts?|features?|includes?|reads?|says?|reveals?|see|sees|wears?|counts?|there|"
+    r"numbers?|about|total(?:s|ling)?)\b)[^.;:!?\n]){0,60}$",
+)
+"""A region word and what tells where the region is: ``the box around the dog``."""
+_HOLDS = pattern(r"\b(?:with|of|containing|for)\b[^,]*s$")
+"""A clause whose bracketed number counts what stands before it: ``the box with cups (3)``."""
+_CONTRAST = pattern(
+    rf"[\s,;:()—–*-]*(?:but |and )?(?:{pieces('not')}|{pieces('instead')}|{pieces('ignoring')})[\s,;:—-]*(?:{pieces('filler')}[\s,]*){{0,2}}[*`]*",
+)
+"""What stands between a box and the bare number of another, of which only one counts: ``box 3, not 4``."""
+_MOVES = pattern(
+    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
+    r"reach|compar|pan|proceed|step|line|arrow|transition)\w*\b",
+)
+"""Words of a gaze or thing that goes from one box to another, and does not dwell on those between."""
+_NO_NTH_AFTER = pattern(
+    r"\s+(?:to|from|on)\b|\s+of\b(?! the (?:image|picture|photo))|\s+(?:(?:#|number\s)\s*)?\d"
+    r"|\s*(?:[,(:—-]\s*)?(?:(?:is|was|labell?ed|marked|namely|called|i\.e\.,?|being|as)\s+)*[*_`\"'(\[]*(?:the\s+)?"
+    r"(?:R[ _#-]?\d|(?:(?:bounding[ -]?|b)?box|region|area|rectangle)[ _-]?[#R]?\d|another region\b)",
+)
+_LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b")
+_INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
+_NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
+_AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
+_COUNTED = (
+    r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
+    r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
+    r"red|blue|green|yellow|black|white|brown|gray|grey|orange|pink|purple|wooden|metal|glass|empty|open|round|"
+    r"main|adult|smaller|larger|whole|full|half|half-full|of|in (?:the )?(?:box|region|R)[ _]?\d?"
+)
+_NOT_COUNTED = (
+    r"is|was|has|does|this|its|as|us|thus|plus|less|versus|vs|across|towards|besides|perhaps|always|sometimes|"
+    r"afterwards|regards|alas|yes|shows|contains|appears|seems|looks|depicts|includes|holds|features|covers|overlaps|"
+    r"reveals|displays|captures|lies|sits|stands|focuses|highlights|matches|represents|corresponds|provides|gives|"
+    r"helps|makes|needs|encloses|surrounds|marks|outlines|frames|encompasses|indicates|suggests|confirms|remains|"
+    r"belongs|dans|sous|sans|vers|tous|nous|ils|mais|las|los|es|más|además|entonces|aus|bis|als|das|des|les|depicts|encloses|highlights|"
+    r"hosts|houses|presents|catches|touches|reads|says|sees|excels|results|looks|zeigt|muestras?|respectives?|plays|has|tells|goes|adds|offers|"
+    r"comes|gets|takes|deals|serves|points|leads|falls|rests|hangs|leans|faces|fits|wins|counts|matters|alors|puis|nos|nas|dos|das|os|às|após|depois|"
+    r"apenas|entonces|tras|unas|unos|dies|diese?s|etwas|nichts|bereits|jedoch|mostrams|is|los|also|lies|rules|answers|contrasts|resembles|features"
+)
+_COUNTS = pattern(rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])")
+_PRONOUN = pattern(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b")
+_FROM = pattern(rf"{words('from')}\s+(?:{pieces('the')}\s+)?$")
+_ALL_FROM = pattern(
+    r"\b(?:boxes|regions|areas|rectangles|all|everything|numbered|labell?ed|marked|rang(?:e|es|ing)|sequentially)\W+(?:[a-z]+\W+){0,2}from\s+$",
+)
+_PAIRS = pattern(
+    r"\b(?:compar\w*|connect\w*|link\w*|relat\w*|match\w*|prefer\w*|clos(?:e|er|est)|next|adjacent|near(?:er|est)?|equal|similar|mov\w*|switch\w*|"
+    r"return\w*|jump\w*|shift\w*|go|going|turn\w*)\s+(?:the\s+)?$",
+)
+_RELEVANT = pattern(
+    r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$",
+)
+_DISMISSED_KIND = pattern(rf"{pieces('ignored_kinds')}[ _]+$")
+_MORE = pattern(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b")
+_LIST_ENDS = pattern(r"\s*(?:[.;:)\]]\s*(?!\d)|$)")
+_GERMAN = pattern(r"\b(?:und|oder|sowie)\b")
+_FRAME_JOINT = pattern(rf"(?:\s+|(?<=[^!-~]))(?:{pieces('signs', 'labelled', 'from')}\s*){{0,2}}[#'\"*_`\[]*")
+"""What stands between a word such as frame or label and its number; ``label: 3 g`` and ``frame_2.png`` name no box."""
+_OF_TOTAL = pattern(r"[ ](?:out[ ])?of[ ](\d{1,3})\b")
+_OPENED = pattern(r"([*_`\"'$]{1,8})(?:R[ _{#-]{0,4})?\n?$")
+"""The stars and quotes before the last number of a group, or before its ``R``."""
 _NEAR = 100
 """How many characters around a mention can count for or against it."""
 
@@ -97,7 +189,7 @@ class Item:
         start: where its digits or word begin (those of a range's first number): the part that a new number replaces.
         end: where they end.
         numbers: the boxes, from 1; more than one for a range.
-        kind: digits, word, ordinal, or sign (a circled digit, an ordinal of another language): how the number is written.
+        kind: digits, word, ordinal, or sign (a circled digit, a word of another language): how the number is written.
     """
 
     start: int
@@ -130,7 +222,7 @@ class Group:
     @property
     def of_how_many(self) -> bool:
         """Whether it ends with the number of boxes: ``box 2 of 5``."""
-        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind != "sign"
+        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind == "digits"
 
 
 def same_length(text: str) -> str:
@@ -142,460 +234,300 @@ def groups(text: str, count: int) -> list[Group]:
     """Return the groups of a text, from left to right; they do not overlap.
 
     Args:
-        text: what a model or an annotator wrote.
+        text: what a model or an annotator wrote, without invisible characters (``lexer.INVISIBLE``).
         count: number of boxes: beyond it only strong forms name a box (module docstring).
     """
-    plain = same_length(text)
-    if not INVISIBLE.search(plain):
-        return list(_scan(plain, count))
-    kept = [place for place, char in enumerate(plain) if not INVISIBLE.match(char)]
-    return [_moved(group, kept) for group in _scan("".join(plain[place] for place in kept), count)]
+    return list(_Reader(same_length(text), count).groups())
 
 
-def _moved(group: Group, places: Sequence[int]) -> Group:
-    """Return a group of the text without invisible characters, with its places in the whole text."""
-
-    def span(start: int, end: int) -> tuple[int, int]:
-        return places[start], places[end - 1] + 1
-
-    items = tuple(Item(*span(item.start, item.end), item.numbers, item.kind) for item in group.items)
-    return Group(*span(group.start, group.end), items, group.rigid)
-
-
-def written_out(text: str) -> str:
-    r"""Return the text with a region word before every number that stands for a box by its heading alone.
-
-    These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", and in a line such as "The boxes show: 1 - a fork;
-    2 - a knife". Their heading is not in the same sentence, so a step would not tell what they number.
-
-    >>> written_out("Relevant regions:\n- 2")
-    'Relevant regions:\n- region 2'
-    """
-    out: list[str] = []
-    column: tuple[int, str, bool] | None = None
-    listed = ""
-    for line in text.split("\n"):
-        separator = "|" if "|" in line else "\t" if "\t" in line.strip() else ""
-        if separator:
-            column, line = _row(line, separator, column)
-        else:
-            column = None
-        heading = LIST_HEAD.fullmatch(line)
-        if heading:
-            listed = heading["word"]
-        elif listed and (row := LIST_ROW.match(line)):
-            line = f"{line[: row.start('first')]}{_one(listed)} {line[row.start('first') :]}"
-        elif line.strip() or not LIST_HEAD.fullmatch(out[-1] if out else ""):
-            listed = ""
-        out.append(line if separator or heading or listed else _in_line(line))
-    return "\n".join(out)
-
-
-def _row(line: str, separator: str, column: tuple[int, str, bool] | None) -> tuple[tuple[int, str, bool], str]:
-    """Read a row of a table: the column of box numbers (place, heading's word, or "" where there is none), and the row written out."""
-    cells = line.split(separator)
-    if column is None:
-        filled = next((place for place, cell in enumerate(cells) if cell.strip()), 0)
-        for place, cell in enumerate(cells):
-            heading = COLUMN.fullmatch(cell) if len(cell) < _NEAR else None
-            plain = heading and not PLURAL.fullmatch(heading["word"]) and not heading["word"].lower().startswith("area")
-            if heading and (heading["sure"] or heading["number"] or plain or place == filled):
-                return (place, _one(heading["word"]), bool(heading["sure"])), line
-        return (0, "", False), line
-    place, word, _ = column
-    number = CELL.fullmatch(cells[place]) if word and place < len(cells) and len(cells[place]) < 2 * _NEAR else None
-    if number:
-        at = number.start("first")
-        cells[place] = f"{cells[place][:at]}{'regions' if number['more'] else word} {cells[place][at:]}"
-    return column, separator.join(cells)
-
-
-def _in_line(line: str) -> str:
-    """Write out the numbers of a list within a line."""
-    places: dict[int, str] = {}
-    for heading in IN_LINE.finditer(line):
-        rest = re.split(r"[.!?]", line[heading.end() : heading.end() + 5 * _NEAR], maxsplit=1)[0]
-        rows = list(IN_LINE_ROW.finditer(rest))
-        numbers = [int(row["first"]) for row in rows]
-        if len(rows) > 1 and rows[0].start() == 0 and all(a < b for a, b in itertools.pairwise(numbers)):
-            places |= {heading.end() + row.start("first"): _one(heading["word"]) for row in rows}
-    places |= {found.end(): found["word"] for found in AMONG.finditer(line)}
-    out, done = [], 0
-    for place, word in sorted(places.items()):
-        out += [line[done:place], word, " "]
-        done = place
-    return "".join([*out, line[done:]])
-
-
-def _one(word: str) -> str:
-    """Return an English region word in the singular."""
-    return re.sub(r"(?<=x)(?:es|\(es\))$|\(s\)$|(?<!e)s$|(?<=[ae])s$", "", word, flags=re.I)
-
-
-def _scan(text: str, count: int) -> Iterator[Group]:
-    heads = [
-        (HEAD, _from_word),
-        (BARE_R, _from_r),
-        (ORDINAL, _from_ordinal),
-        (TAGGED, _from_brackets),
-        (BRACKETED, _from_brackets),
-        (FOREIGN_ORDINAL, _from_foreign_ordinal),
-        (HASHED, _from_hash),
-        (NUMBERED, _from_label),
-        (CIRCLE, _from_label),
-        (AFTER_CLAUSE, _from_clause),
-    ]
-    matches = sorted(
-        ((m.start(), place, m) for place, (pattern, _) in enumerate(heads) for m in _overlapping(pattern, text)), key=lambda one: one[:2]
-    )
-    done = 0
-    for start, place, match in matches:
-        if start < done:
-            continue
-        group = heads[place][1](text, match, count)
-        if group is not None:
-            done = group.end
-            yield group
-
-
-def _overlapping(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield all matches, also those that begin inside another match."""
-    place = 0
-    while (match := pattern.search(text, place)) is not None:
-        yield match
-        place = match.start() + 1
-
-
-def _before(text: str, place: int) -> str:
-    return text[max(0, place - _NEAR) : place]
-
-
-def _value(digits: str) -> int:
-    """Return the value of digits, a circled digit, a Chinese numeral or an English number word."""
-    word = digits.lower()
-    return (
-        WORDS.index(word) if word in WORDS else HAN.index(word) if word in HAN else int(unicodedata.numeric(word)) if word in CIRCLED else int(word)
-    )
-
-
-def _digits(match: re.Match[str]) -> Item:
-    """Return the group ``number`` of a match as an item."""
-    return Item(match.start("number"), match.end("number"), (_value(match["number"]),), "digits")
-
-
-def _allowed(number: int, count: int, strong: bool) -> bool:
-    return 1 <= number <= count or (strong and number < 100)
-
-
-def _r_number(match: re.Match[str]) -> tuple[int, int, int]:
-    """Return start, end and value of the digits of an R-form."""
-    name = next(name for name in ("braced", "tight", "dotted", "loose", "inside", "behind") if match[name] is not None)
-    return match.start(name), match.end(name), int(match[name])
-
-
-def _from_r(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read a group that begins with ``R2``."""
-    start, end, number = _r_number(match)
-    bracketed = match["inside"] is not None or match["behind"] is not None
-    if bracketed and NO_LETTER.search(_before(text, match.start()) + text[match.end() : match.end() + _NEAR]):
-        return None
-    strong = match["loose"] is None and not bracketed and (match["letter"] == "R" or text[max(0, match.start() - 1) : match.start()] in ("`", "*"))
-    if number > count and re.match(r"[ ](?:bus|train|tram|line|route|road|engine|model)\b", text[match.end() : match.end() + _NEAR]):
-        return None
-    joined = re.match(r"R\d", text[match.end() : match.end() + 2])
-    if joined and any(int(digits) > count for digits in re.findall(r"\d+", text[match.start() : match.end() + 30].split(" ")[0])):
-        return None  # "R1R2", but no licence plate
-    if re.search(r"\b(?:room|route|highway|suite|vitamin|toys)\s+$", _before(text, match.start()), re.I) or not _allowed(number, count, strong):
-        return None
-    return _collect(text, match.start(), match.end(), Item(start, end, (number,), "digits"), count, head="R")
-
-
-def _from_word(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read a group that begins with a region word."""
-    word, before = match["word"].lower(), _before(text, match.start())
-    plural, strong = bool(PLURAL.fullmatch(word)), bool(STRONG.match(word))
-    relevant = bool(match["used"] or RELEVANT.search(before))
-    if re.search(r"(?:\banother|\bp\.?[ ]?o\.?)\s+$", before, re.I) or (match["verb"] and not relevant):
-        return None
-    if re.search(r"\bnumber of (?:the )?$", before, re.I) or (AMBIGUOUS.match(word) and _another_frame(text, match)):
-        return None
-    if match["from"]:
-        plural = True
-    if "[" in match["open"] or "(" in match["open"]:
-        if _coordinates(text, match.end("open"), plural, count):
-            return None
-        plural = True
-    if match["plain"] is None and match["spelt"] is None:
-        inner = ITEM_R.match(text, match.end("open"))
-        if inner is None:
-            return None
-        start, end, number = _r_number(inner)
-        first, stop, again = Item(start, end, (number,), "digits"), inner.end(), "R"
-    else:
-        item = _first_number(text, match)
-        if item is None:
-            return None
-        first, stop, again = item, match.end(), "plural" if plural else "singular"
-    if not _allowed(first.numbers[0], count, strong):
-        return None
-    group = _collect(text, match.start(), stop, first, count, head=again, strong=strong)
-    alone = len(group.numbers) == 1 and match["plain"] is not None
-    if alone and match["colon"] and PLURAL.fullmatch(word) and not relevant and "[" not in match["open"]:
-        return None  # "Bounding boxes: 4" says how many there are
-    return _of_how_many(text, group, word, count) if again == "singular" and alone else group
-
-
-def _another_frame(text: str, match: re.Match[str]) -> bool:
-    """Return whether a word such as frame or label, with a number, names something else than a box: ``label: 3 g``, ``frame_2.png``."""
-    joint = text[match.end("word") : match.end("open")]
-    if match["colon"] or match["verb"] or "(" in match["open"] or OTHER_FRAME.search(_before(text, match.start())):
-        return True
-    counts = match["plain"] is not None and (_counts(text, match.end()) or re.match(r"-[a-z]", text[match.end() : match.end() + 2]))
-    return bool(counts) or (match["word"][0].isascii() and not re.search(r"\s", joint))
-
-
-def _first_number(text: str, match: re.Match[str]) -> Item | None:
-    """Return the number after a region word, or None where it counts something else."""
-    name = "plain" if match["plain"] is not None else "spelt"
-    end = match.end(name)
-    spelt = name == "spelt"
-    if (spelt or match["open"].strip("*_`\"'$") or match["colon"] or match["verb"]) and _counts(text, end):
-        return None
-    if spelt:
-        if PRONOUN.match(text, end):
-            return None
-        known = re.search(r"\b(?:the|this|that|each|every|an?|same|which)\s+(?:\w+\s+)?$", _before(text, match.start()), re.I)
-        if known and not re.match(r"\s*(?:[.,;:)]|$|(?:is|shows|contains|has|and)\b)", text[end : end + _NEAR]):
-            return None
-    return Item(match.start(name), end, (_value(match[name]),), "word" if spelt and match[name].isascii() else "digits")
-
-
-def _coordinates(text: str, place: int, plural: bool, count: int) -> bool:
-    """Return whether the bracket that ends before ``place`` holds coordinates, not box numbers."""
-    inside = re.match(r"[^()\[\]{}<>]*", text[place : place + 2 * _NEAR])
-    content = inside[0] if inside else ""
-    numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", content)
-    if any("." in number for number in numbers):
-        return True
-    beyond = any(int(number) > count for number in numbers)
-    far = any(int(number) > max(count, 99) for number in numbers)
-    return far or (len(numbers) == 4 and (not plural or beyond)) or (len(numbers) in (2, 3) and not plural and beyond)
-
-
-def _of_how_many(text: str, group: Group, word: str, count: int) -> Group | None:
-    """Extend ``region 2`` to ``region 2 of 4``.
-
-    Boxes also stand on shelves, so ``box 2 of 6`` is dropped (None) unless there are as many boxes.
-    """
-    total = re.match(r"[ ](?:out[ ])?of[ ](\d{1,3})\b", text[group.end : group.end + _NEAR])
-    if total is None:
-        return group
-    if "box" in word and int(total[1]) != count:
-        return None
-    return Group(group.start, group.end + total.end(), group.items, True)
-
-
-def _counts(text: str, end: int) -> bool:
-    """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
-    noun = re.match(r"[*_`\"']*[ ]([A-Za-z'-]+)", text[end : end + _NEAR])
-    if noun is None:
-        return False
-    word = noun[1].lower()
-    return bool(COUNTED.fullmatch(word)) or (len(word) > 2 and word.endswith("s") and not word.endswith("'s") and not NO_NOUN.fullmatch(word))
-
-
-def _collect(text: str, start: int, end: int, first: Item, count: int, *, head: str, strong: bool = True) -> Group:
-    """Read everything that is joined to the first number of a group."""
-    items, rigid, ended, last = [first], False, False, first.start
-    while True:
-        step = _range_step(text, start, end, items, head, count) or _list_step(text, end, items, head, ended)
-        if step is None:
-            break
-        item, end_of_item, joint, bare = step
-        if not _allowed(item.numbers[-1], count, strong):
-            break
-        rigid, end, last = rigid or joint in ("range", "pair"), end_of_item, item.start
-        ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" continues the list
-        if joint == "range":
-            item = Item(items[-1].start, items[-1].end, tuple(range(items[-1].numbers[-1], item.numbers[0] + 1)), item.kind)
-            items.pop()
-        items.append(item)
-    return Group(start, _closed(text, start, end, last), tuple(items), rigid)
-
-
-def _closed(text: str, start: int, end: int, last: int) -> int:
-    """Return the end of a group, moved past the marks that close the stars, quotes and brackets opened in it.
+class _Reader:
+    """Reads the groups of one text.
 
     Args:
-        text: the text.
-        start: start of the group.
-        end: end of the group so far.
-        last: where its last number begins.
+        text: from ``same_length``.
+        count: number of boxes.
     """
-    marks = _opened(text[start:last])
-    if marks and text.count(marks, start, end) % 2 and text.startswith(marks[::-1], end):
-        end += len(marks)
-    for left, right in ("()", "[]", "{}", "<>"):
-        if text.count(left, start, end) > text.count(right, start, end) and text.startswith(right, end):
-            end += 1
-    return end
+
+    def __init__(self, text: str, count: int) -> None:
+        self.text = text
+        self.count = count
+        self.tokens = list(tokens(text))
+        self.kinds = "".join(token.kind for token in self.tokens)
+        self.last: Group | None = None
+
+    def groups(self) -> Iterator[Group]:
+        """Yield the groups, from left to right."""
+        heads = {"R": self._name, "n": self._noun, "g": self._noun, "N": self._ordinal, "b": self._all, "a": self._all, "L": self._bracketed}
+        heads["#"] = self._number
+        done = 0
+        for at, token in enumerate(self.tokens):
+            read = heads.get(token.kind)
+            if read is None or token.start < done:
+                continue
+            group = read(at, token, self.text[max(0, token.start - _NEAR) : token.start], self._after(token.end))
+            if group is not None:
+                self.last, done = group, group.end
+                yield group
+
+    # --- what stands around
+
+    def _after(self, end: int) -> str:
+        return self.text[end : end + _NEAR]
+
+    def _kept(self, number: int, strong: bool) -> bool:
+        return 1 <= number <= self.count or (strong and number < 100)
+
+    def _counts(self, end: int) -> bool:
+        """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
+        return _COUNTS.match(self._after(end)) is not None
+
+    def _item(self, at: int) -> Item:
+        """Return the number at a place as an item."""
+        start, end = digits(self.tokens[at])
+        written = self.text[start:end]
+        kind = "digits" if written.isdecimal() else "word" if written.lower() in ENGLISH else "sign"
+        return Item(start, end, (value(written),), kind)
+
+    # --- heads
+
+    def _name(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read a group that begins with ``R2``."""
+        (number,), weak = self._item(at).numbers, " " in token.text or token.text[1] == ")"
+        plate = after[:1] == "R" and any(int(one) > self.count for one in re.findall(r"\d+", (token.text + after).split(" ")[0]))
+        sided = weak and "(" in before[-1:] + token.text and _SIDES.search(before + after)
+        if plate or sided or _NO_NAME.search(before) or (number > self.count and _BUS.match(after)):
+            return None
+        strong = not weak and (token.text[0] == "R" or before[-1:] in ("`", "*"))
+        return self._list(token.start, at, "name", strong) if self._kept(number, strong) else None
+
+    def _noun(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read a group that begins with a region word."""
+        bridge = _BRIDGE.match(self.kinds, at + 1)
+        first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
+        if behind := _BEHIND.match(self.kinds, first):
+            return self._ordinals(token.start, self.tokens[first : behind.end()])
+        if not self.kinds.startswith(("#", "R"), first) or (token.kind != "n" and not _LABELLED.fullmatch(kinds)):
+            return None
+        number, word, many = self.tokens[first], token.text, bool(_MANY.fullmatch(token.text))
+        joint, behind_it = self.text[token.end : number.start], self._after(number.end)
+        if _NO_BRIDGE.search(joint) or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start)) or _ANOTHER.search(before):
+            return None
+        relevant, frame = "u" in kinds or _RELEVANT.search(before), _FRAME.fullmatch(word)
+        if frame and (not _FRAME_JOINT.fullmatch(self.text, token.end, number.start) or _OTHER_FRAME.search(before)):
+            return None
+        if ("f" in kinds and not self.kinds.startswith("#t#", first)) or ("v" in kinds and not relevant):
+            return None
+        bracket = re.search(r"[\[(]", joint)
+        if bracket and self._coordinates(token.end + bracket.end(), many):
+            return None
+        item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
+        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=]", joint) or "v" in kinds):
+            return None
+        if not self._kept(item.numbers[0], strong) or (number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)):
+            return None
+        again = "many" if many or bracket or "f" in kinds else "one"
+        group = self._list(token.start, first, again if digits_alone else "name", strong)
+        if len(group.numbers) > 1 or item.kind != "digits" or not digits_alone:
+            return group
+        if ":" in kinds and _PLURAL.fullmatch(word) and not relevant and "[" not in joint and not _DISMISSED_KIND.search(before):
+            return None  # "Bounding boxes: 4" says how many there are
+        total = _OF_TOTAL.match(behind_it) if again == "one" else None
+        if total is None:
+            return group
+        if "box" in word.lower() and int(total[1]) != self.count:
+            return None  # boxes also stand on shelves: "box 2 of 6"
+        return Group(group.start, group.end + total.end(), group.items, True)
+
+    def _is_name(self, number: Token, certain: object) -> bool:
+        """Return whether a number behind a region word names it, and counts nothing else.
+
+        Args:
+            number: the number.
+            certain: whether a bracket, colon or verb stands before it; then digits may count, too.
+        """
+        word, after = number.text.lower(), self._after(number.end)
+        if word.isdecimal() or word in CIRCLED or word in HAN:
+            return not (certain and self._counts(number.end))
+        if self._counts(number.end) or _PRONOUN.match(after):
+            return False
+        return word in ENGLISH or bool(_AFTER_SPELT.match(after))
+
+    def _coordinates(self, start: int, many: bool) -> bool:
+        """Return whether the bracket that opens before ``start`` holds coordinates, not box numbers."""
+        inside = re.split(r"[()\[\]{}<>]", self.text[start : start + 2 * _NEAR], maxsplit=1)[0]
+        numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)
+        far = any("." in number or int(number) > max(self.count, 99) for number in numbers)
+        beyond = far or any(int(number) > self.count for number in numbers)
+        return far or (len(numbers) == 4 and not many) or (beyond and len(numbers) in ((4,) if many else (2, 3, 4)))
+
+    def _bracketed(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read ``R[1-3]``, ``R_{1,2}`` and ``<regions>1, 3</regions>``."""
+        return self._list(token.start, at + 1, "many", False) if self._kept(self._item(at + 1).numbers[0], False) else None
+
+    def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read a group such as ``second box`` or ``first two boxes``."""
+        match = _NTH_NOUN.match(self.kinds, at)
+        if match is None or (_nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before)):
+            return None
+        noun = self.tokens[match.end() - 1]
+        if noun.kind == "#":  # "the third one" behind "the first box"
+            between = self.text[self.last.end : token.start][-2 * _NEAR :] if self.last else ""
+            read = noun.text.lower() == "one" and _AND_THE.fullmatch(between) is not None
+        else:
+            read = not (noun.text.isascii() and _NO_NTH.fullmatch(noun.text))
+        behind = self._after(noun.end)
+        if not read or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
+            return None  # "the first box I look at"
+        plural, chain = bool(_PLURAL.fullmatch(noun.text)), self.tokens[at : at + len(match[1])]
+        if not match[2]:
+            return self._ordinals(token.start, chain, noun.end) if len(chain) > 1 or not plural else None
+        how_many, first = value(self.tokens[match.start(2)].text), place(token, self.count)
+        begin = 1 if first == 1 else first - how_many + 1
+        return self._several(token, noun, begin, how_many) if len(chain) == 1 and plural and first in (1, self.count) else None
+
+    def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
+        """Read the ordinals of "the first, second and third", or of ``vùng thứ hai``, where they stand behind the region word."""
+        items = tuple(_nth_item(one, place(one, self.count)) for one in chain if one.kind in "NB")
+        kept = all(1 <= item.numbers[0] <= self.count for item in items)
+        return Group(start, end or chain[-1].end, items, any(item.kind == "sign" for item in items)) if kept else None
+
+    def _all(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read "both boxes" and "all four boxes", where there are as many boxes."""
+        match = _ALL_OF.match(self.kinds, at)
+        if match is None:
+            return None
+        how_many = value(self.tokens[match.start(1)].text) if match[1] else 2
+        return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
+
+    def _several(self, word: Token, noun: Token, first: int, how_many: int) -> Group | None:
+        """Return a group of some boxes in a row, which one word names; None where there are fewer."""
+        numbers = tuple(range(first, first + how_many))
+        if not 1 <= first <= numbers[-1] <= self.count:
+            return None
+        return Group(word.start, noun.end, (Item(word.start, word.end, numbers, "ordinal"),), True)
+
+    def _number(self, at: int, token: Token, before: str, after: str) -> Group | None:
+        """Read a number by itself: ``#2``, a circled digit, ``the box around the dog (3)``, and "box 3, not 4"."""
+        item = self._item(at)
+        if token.text.lower() == "one":
+            return self._noun(at, token, before, after)
+        counts = self._counts(token.end) and before[-1:] != "("
+        if item.kind == "word" or len(token.text) > 2 or counts or not self._kept(item.numbers[0], False):
+            return None
+        contrast = self.last is not None and token.start - self.last.end < _NEAR and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
+        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if item.kind == "sign" else _LABELS))
+        hashed = before.endswith("#") and _NO_HASH.search(_STOP.split(before)[-1] + _STOP.split(after, maxsplit=1)[0])
+        if not contrast and (hashed or not (alone or self._behind_clause(before, after))):
+            return None
+        return Group(item.start, item.end, (item,), item.kind == "sign")
+
+    def _behind_clause(self, before: str, after: str) -> bool:
+        """Return whether a number stands behind a clause that says where a box is: ``the box around the dog (3)``."""
+        label = next((label for pattern, follows in _BEHIND_CLAUSE if (label := pattern.search(before)) and follows.match(after)), None)
+        clause = _AROUND.search(before[: label.start()]) if label else None
+        return bool(clause and label and not ((label[0][:2] == " (" or clause[1] == "of") and _HOLDS.search(clause[0])))
+
+    # --- lists
+
+    def _list(self, start: int, at: int, again: str, strong: bool) -> Group:
+        """Read everything that is joined to the first number of a group.
+
+        Args:
+            start: where the group begins.
+            at: the place of its first number.
+            again: what a bare number behind a comma needs: "name" after ``R1``; "one" after a region word in the singular; "many": nothing more.
+            strong: whether numbers beyond the count are kept.
+        """
+        items = [self._item(at)]
+        rigid, ended, last = items[0].kind == "sign", False, items[0].start
+        while step := _STEP.match(self.kinds, at + 1):
+            item, bare = self._item(step.end() - 1), not step[4] and step[5] == "#"
+            joint = self._joint(step, items[-1], item, again, start, ended and bare)
+            if not joint or not self._kept(item.numbers[-1], strong):
+                break
+            at, last = step.end() - 1, item.start
+            rigid = rigid or joint in ("range", "pair") or item.kind == "sign"
+            ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" continues the list
+            if joint == "range":
+                low = items.pop()
+                item = Item(low.start, low.end, tuple(range(low.numbers[-1], item.numbers[0] + 1)), item.kind)
+            items.append(item)
+        return Group(start, self._closed(start, self.tokens[at].end, last), tuple(items), rigid)
+
+    def _joint(self, step: re.Match[str], before: Item, item: Item, again: str, start: int, ended: bool) -> str:
+        """Return what joins two numbers: "range", "pair", "list", "end" (the last of a list), or "" where the second is not of the group.
+
+        Args:
+            step: of ``_STEP``.
+            before: the first number.
+            item: the second.
+            again: as in ``_list``.
+            start: where the group begins.
+            ended: whether the list cannot go on with a bare number.
+        """
+        gloss, to, comma, named, kind = step.groups(default="")
+        token, bare, after = self.tokens[step.end() - 1], kind == "#" and not named, self._after(item.end)
+        joint = self.text[before.end : token.start]
+        spelt = kind == "#" and item.kind != "digits" and token.text not in CIRCLED
+        if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
+            return ""
+        if gloss and not bare:
+            return ""  # a group of its own, which the words in between may dismiss
+        if bare and (ended or self._counts(item.end) or after.startswith(" another")):
+            return ""
+        if to:
+            spaced = re.search(r"\s—|—\s", joint) or (bare and again != "many" and re.search(r"\s-|-\s", joint))
+            return "" if spaced else self._range(start, before, item, self.tokens[step.start(2)].text.lower(), again)
+        if not comma:
+            return "list" if kind == "R" and self.tokens[step.end() - 2].end == token.start else ""
+        last = "end" if "&" in comma and re.search(rf"[{LETTER}]", joint) else "list"
+        numbered = "/" in comma and _LIST_NUMBER.match(self.text, item.start)
+        if not bare or numbered or (_GERMAN.search(joint) and re.match(r" [A-ZÄÖÜ]", after)):
+            return "" if bare else last
+        sure = (
+            last == "end"
+            or (again == "many" and ":" not in gloss)
+            or "," not in comma
+            or (again == "name" and re.fullmatch(r",\d", joint + token.text))
+        )
+        return last if sure or (gloss and _GLOSSED.match(self.kinds, step.end())) or self._goes_on(item.end) else ""
+
+    def _range(self, start: int, low: Item, high: Item, word: str, again: str) -> str:
+        """Return whether "R2 to R4" is a range, two boxes of a list, or a pair."""
+        before = self.text[max(0, start - _NEAR) : start]
+        if word in ("to", "until", "up to"):  # "through" and "all the way to" are ranges
+            clause = _STOP.split(before)[-1] + _STOP.split(self._after(high.end), maxsplit=1)[0]
+            moves = again != "many" and _FROM.search(before) and not _ALL_FROM.search(before) and _MOVES.search(clause)
+            if moves or _PAIRS.search(before):
+                return "list"
+        ascending = low.numbers[-1] < high.numbers[0] < low.numbers[-1] + 100
+        return "range" if ascending and len(low.numbers) == 1 else "pair"
+
+    def _goes_on(self, end: int) -> bool:
+        """Return whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
+        more = _MORE.match(self._after(end))
+        return bool((more and not self._counts(end + more.end())) or _LIST_ENDS.match(self._after(end)))
+
+    def _closed(self, start: int, end: int, last: int) -> int:
+        """Return the end of a group, moved past the marks that close the stars, quotes and brackets opened in it.
+
+        Args:
+            start: start of the group.
+            end: end of the group so far.
+            last: where its last number begins.
+        """
+        text, opened = self.text, _OPENED.search(self.text[max(start, last - 20) : last])
+        if opened and text.count(opened[1], start, end) % 2 and text.startswith(opened[1][::-1], end):
+            end += len(opened[1])
+        for left, right in ("()", "[]", "{}", "<>"):
+            if text.count(left, start, end) > text.count(right, start, end) and text.startswith(right, end):
+                end += 1
+        return end
 
 
-def _opened(text: str) -> str:
-    """Return the stars and quotes that a text ends with, with or without an ``R`` after them."""
-    text = text.removesuffix("\n")
-    inner = text.rstrip(" _{#-")
-    if inner[-1:] in ("R", "r") and inner[:-1] != (before := inner[:-1].rstrip(_MARKS)):
-        return inner[len(before) : -1]
-    return text[len(text.rstrip(_MARKS)) :]
-
-
-_MARKS = "*_`\"'$"
-_Step = tuple[Item, int, str, bool]
-
-
-def _range_step(text: str, start: int, end: int, items: list[Item], head: str, count: int) -> _Step | None:
-    """Read the other end of a range, where one follows: item, where it stops, "range", "pair" or "list", whether it is a bare number."""
-    joint = RANGE.match(text, end)
-    if joint is None:
-        return None
-    following = _item(text, joint.end(), items, head)
-    if following is None:
-        return None
-    item, stop, bare = following
-    if bare and (
-        (joint["dash"] and joint["dash"] != joint["dash"].strip() and head != "plural")
-        or _counts(text, item.end)
-        or text.startswith(" another", item.end)
-    ):
-        return None
-    before, low, high = _before(text, start), items[-1].numbers[-1], item.numbers[0]
-    to = (joint["to"] or "").lower() in ("to", "until", "up to")  # "through" and "all the way to" are ranges
-    moves = (FROM.search(before) and not ALL_FROM.search(before) and _moves(text, before, stop)) or PAIRS.search(before)
-    if to and moves and (head != "plural" or PAIRS.search(before)):
-        return item, stop, "list", bare
-    return item, stop, "range" if low < high < low + 100 and len(items[-1].numbers) == 1 else "pair", bare
-
-
-def _moves(text: str, before: str, stop: int) -> bool:
-    """Return whether the sentence of "from R2 to R4" is of something that goes from one to the other."""
-    after = re.split(r"[.!?;\n]", text[stop : stop + _NEAR], maxsplit=1)[0]
-    return bool(MOVES.search(re.split(r"[.!?;\n]", before)[-1]) or MOVES.search(after))
-
-
-def _list_step(text: str, end: int, items: list[Item], head: str, ended: bool) -> _Step | None:
-    """Read the next number of a list, where one follows: item, where it stops, "list" or "end", whether it is a bare number."""
-    joint = LIST.match(text, end)
-    if joint is None:
-        return None
-    following = _item(text, joint.end(), items, head)
-    if following is None:
-        return None
-    item, stop, bare = following
-    last = bool(joint["end1"] or joint["end2"])
-    if bare and (ended or _counts(text, item.end) or text.startswith(" another", item.end)):
-        return None
-    if bare and (joint["end2"] or "").lower() in ("und", "oder", "sowie") and re.match(r" [A-ZÄÖÜ]", text[item.end : item.end + 2]):
-        return None  # German nouns, which the number counts
-    tight = head == "R" and re.match(r",[1-9](?!\d)", text[end : end + 3])  # "R1,2", but not "R1,000"
-    if bare and joint["comma"] and not (last or tight) and head != "plural" and not _goes_on(text, item.end):
-        return None
-    return item, stop, "end" if last else "list", bare
-
-
-def _goes_on(text: str, end: int) -> bool:
-    """Return whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
-    rest = text[end : end + _NEAR]
-    more = re.match(r"(?:\s*,\s*\d{1,2})*\s*,?\s*(?:and|or|&)\s+(\d{1,2})\b", rest)
-    return bool(more and not _counts(text, end + more.end())) or bool(re.match(r"\s*(?:[.;:)\]]\s*(?!\d)|$)", rest))
-
-
-def _item(text: str, place: int, items: list[Item], head: str) -> tuple[Item, int, bool] | None:
-    """Read the item at a place, an R-form or a number; with where it stops, and whether it is a bare number."""
-    named = ITEM_R.match(text, place)
-    if named is not None:
-        start, end, number = _r_number(named)
-        return Item(start, end, (number,), "digits"), named.end(), False
-    match = ITEM_N.match(text, place)
-    if match is None:
-        return None
-    spelt = match["plain"] is None
-    again = bool(match["again"])
-    if spelt and not again and items[-1].kind != "word":
-        return None
-    name = "spelt" if spelt else "plain"
-    number = _value(match[name])
-    if spelt and (PRONOUN.match(text, match.end()) or _counts(text, match.end())):
-        return None
-    kind = "word" if spelt and match[name].isascii() else "digits"
-    return Item(match.start(name), match.end(name), (number,), kind), match.end(), not again
-
-
-def _from_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read a group such as ``second box`` or ``first two boxes``."""
-    before = _before(text, match.start())
-    if NOT_ORDINAL_AFTER.match(text, match.end()) or NOT_ORDINAL_BEFORE.search(before):
-        return None
-    if LOOKED_AT.match(text, match.end()) and not INSIDE.search(before):
-        return None  # "the first box I look at"
-    places = [nth.span() for nth in re.finditer(NTH, text[match.start() : match.end("more")], re.I)]
-    words = [(match.start() + a, match.start() + b) for a, b in places]
-    numbers = [_nth(text[a:b].lower()) for a, b in words]
-    several, plural = match["several"], match["noun"].lower().endswith(("s", "es"))
-    if (plural and not several and len(numbers) == 1) or (several and (not plural or numbers != [1])):
-        return None
-    if match["noun"].lower() == "one" and not re.search(rf"{NTH}[^.;!?\n]*{WORD}[^.;!?\n]*\b(?:and|or|than)\s+the\s+$", before, re.I):
-        return None
-    last = max(numbers) if not several else WORDS.index(several.lower()) if several.lower() in WORDS else int(several)
-    if not 1 <= min(numbers) <= last <= count:
-        return None
-    if several:
-        return Group(match.start(), match.end(), (Item(*words[0], tuple(range(1, last + 1)), "ordinal"),), True)
-    return Group(match.start(), match.end(), tuple(Item(a, b, (number,), "ordinal") for (a, b), number in zip(words, numbers, strict=True)), False)
-
-
-def _nth(word: str) -> int:
-    """Return the number of ``second`` or ``2nd``."""
-    return ORDINALS.index(word) if word in ORDINALS else int(re.sub(r"\D", "", word))
-
-
-def _from_foreign_ordinal(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read ``第二个框``, ``3番目の枠``, ``두 번째 영역``, ``der dritte Kasten`` and their like."""
-    name = next(name for name in ("chinese", "chinese_too", "named", "counted", "korean", "latin", "latin_too") if match[name] is not None)
-    words = (number for pattern, number in FOREIGN_NTH if pattern.match(match[name]))
-    number = _value(match[name]) if match[name] in HAN or match[name].isdecimal() else next(words)
-    if not 1 <= number <= count:
-        return None
-    kind, digits = "digits" if match[name].isdecimal() else "sign", match.span(name)
-    return Group(match.start(), match.end(), (Item(*digits, (number,), kind),), kind == "sign")
-
-
-def _from_brackets(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read numbers that brackets or tags hold together: ``R[1-3]``, ``<regions>1, 3</regions>``."""
-    tag = "word" in match.re.groupindex
-    item = _digits(match)
-    if not 1 <= item.numbers[0] <= count or (tag and _coordinates(text, item.start, bool(PLURAL.fullmatch(match["word"])), count)):
-        return None
-    return _collect(text, match.start(), match.end(), item, count, head="plural", strong=False)
-
-
-def _from_hash(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read ``#2`` where it stands for a place, not for a rank or a player."""
-    around = re.split(r"[.!?;\n]", _before(text, match.start()))[-1] + re.split(r"[.!?;\n]", text[match.end() : match.end() + _NEAR], maxsplit=1)[0]
-    return None if NO_HASH.search(around) else _from_label(text, match, count)
-
-
-def _from_label(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read one number by itself, as the label of a box."""
-    item = _digits(match)
-    if match["number"] in CIRCLED:
-        item = Item(item.start, item.end, item.numbers, "sign")
-    return Group(item.start, item.end, (item,), item.kind == "sign") if 1 <= item.numbers[0] <= count else None
-
-
-def _from_clause(text: str, match: re.Match[str], count: int) -> Group | None:
-    """Read the number behind a clause on a region: ``the box around the dog (3)``."""
-    clause = CLAUSE.search(_before(text, match.start()))
-    if clause is None or ((match["bracket"] or clause["around"] == "of") and COUNTS_IN.search(clause[0])):
-        return None
-    return _from_label(text, match, count)
+def _nth_item(token: Token, number: int) -> Item:
+    """Return the item of an ordinal, of which a new number replaces the word, or the digits alone in other languages than English."""
+    word = token.text.lower()
+    if word in ENGLISH_NTH or re.fullmatch(r"last|final|\d+(?:st|nd|rd|th)", word):
+        return Item(token.start, token.end, (number,), "ordinal")
+    return Item(*digits(token), (number,), "digits" if re.search(r"\d", word) else "sign")

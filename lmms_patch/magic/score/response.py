@@ -9,76 +9,54 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from lmms_patch.magic.score.mentions import written_out
+from lmms_patch.magic.score.containers import written_out
+from lmms_patch.magic.score.vocabulary import pattern
 
 MARKERS = ("tag", "line", "json", "boxed", "sentence", "after thinking")
 """How an answer was marked, best first: ``<answer>``, "Answer: X", a JSON key, \\boxed{X}, "the answer is X", a short text after ``</think>``."""
 
-_THOUGHT = re.compile(
-    r"^[ \t>#*_]{0,20}(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*", re.I | re.M
+_THOUGHT = pattern(
+    r"(?m)^[ \t>#*_]{0,20}(?:thought process|thoughts?|reasoning|reasoning steps|thinking|rationale)[*_]*[ ]?[:：][*_]*[ \t]*",
 )
-_ECHO = re.compile(r"^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$", re.I | re.M)
-_NEXT_EXAMPLE = re.compile(r"^[ \t]*(?:#+[ \t]*(?:image|example)[ \t]+\d|[*_]*question[*_]*[ ]?[:：])", re.I | re.M)
-_QUESTION = re.compile(r"^[ \t]*[*_]*question[*_]*[ ]?[:：][*_]*(?P<text>.*)$", re.I | re.M)
-_FOREIGN = re.compile(r"^([ \t>#*_-]{0,20})(?:答案|最终答案|回答|respuesta|réponse|resposta|risposta|antwort|ответ)(?=[*_]*[ ]?[:：])", re.I | re.M)
-_NO_COLON = re.compile(r"^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)", re.I | re.M)
-_END_TOKENS = re.compile(r"(?<=\S)\s*(?:<\|(?:endoftext|im_end|eot_id|end|eom_id)\|>|</s>|<eos>|<end_of_turn>).*\Z", re.I | re.S)
-_LINE = re.compile(
-    r"(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
+_ECHO = pattern(r"(?m)^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$")
+_NEXT_EXAMPLE = pattern(r"(?m)^[ \t]*(?:#+[ \t]*(?:image|example)[ \t]+\d|[*_]*question[*_]*[ ]?[:：])")
+_QUESTION = pattern(r"(?m)^[ \t]*[*_]*question[*_]*[ ]?[:：][*_]*(?P<text>.*)$")
+_FOREIGN = pattern(r"(?m)^([ \t>#*_-]{0,20})(?:答案|最终答案|回答|respuesta|réponse|resposta|risposta|antwort|ответ)(?=[*_]*[ ]?[:：])")
+_NO_COLON = pattern(r"(?m)^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)")
+_END_TOKENS = pattern(r"(?s)(?<=\S)\s*(?:<\|(?:endoftext|im_end|eot_id|end|eom_id)\|>|</s>|<eos>|<end_of_turn>).*\Z")
+_LINE = pattern(
+    r"(?m)(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
     r"(?P<word>answer)[*_]*[ ]?[:：][*_]*",
-    re.I | re.M,
 )
-_TAG = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.I | re.S)
-_JSON = re.compile(
-    r"[\"'](?:final_|short_)?answer[\"']\s*:\s*(?:\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'|(?P<bare>-?\d+(?:\.\d+)?|true|false))",
-    re.I,
+_TAG = pattern(r"(?s)<answer>(.*?)(?:</answer>|\Z)")
+_JSON = pattern(
+    r"[\"'](?:final_|short_)?answer[\"']\s*:\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|(-?\d+(?:\.\d+)?|true|false))",
 )
-_SAID = re.compile(
-    r"(?<!whether )(?<!if )(?:\b(?:the|my)(?: (?:final|correct|short))? answer(?: to (?:the|this) question)?"
+_SAID = pattern(
+    r"(?s)(?<!whether )(?<!if )(?:\b(?:the|my)(?: (?:final|correct|short))? answer(?: to (?:the|this) question)?"
     r" (?:is|would be|should be|must be)(?: that)?)\s*(?:[:：]\s*)?"
     r"(?P<said>\S.*)$",
-    re.I | re.S,
 )
-_QUOTED_QUESTION = re.compile(r"(?<=to the question) [\"'“‘][^\"”’\n]{1,300}?[\"'”’](?= (?:is|would|must|should)\b)", re.I)
-_HEADING = re.compile(r"^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$", re.I | re.M)
-_NO_STEP = re.compile(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer(?:[*_]*\s*[:：])?[*_\s]*", re.I)
+_QUOTED_QUESTION = pattern(r"(?<=to the question) [\"'“‘][^\"”’\n]{1,300}?[\"'”’](?= (?:is|would|must|should)\b)")
+_HEADING = pattern(r"(?m)^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$")
+_NO_STEP = pattern(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer(?:[*_]*\s*[:：])?[*_\s]*")
 _SECTION_NAME = r"(?:explanation|reasoning|rationale|thought process|justification)[*_]*[ ]?[:：][*_]*"
-_SECTION = re.compile(rf"(?:^[ \t#*_]{{0,20}}|(?<=\s)[*_]{{2}}){_SECTION_NAME}", re.I | re.M)
-_SECTION_HERE = re.compile(rf"[ \t#*_]{{0,20}}{_SECTION_NAME}", re.I)
+_SECTION = pattern(rf"(?m)(?:^[ \t#*_]{{0,20}}|(?<=\s)[*_]{{2}}){_SECTION_NAME}")
+_SECTION_HERE = pattern(rf"[ \t#*_]{{0,20}}{_SECTION_NAME}")
 _REST_OF_LINE = re.compile(r"[ \t]*(\S[^\n]*(?<![:\s]))[ \t]*(?=\n|\Z)")
 _PARAGRAPH = re.compile(r"\s*(.+?)(?=\n\s*\n|\Z)", re.S)
 _SAYS = re.compile(r"[ \t]*\w|\s*\S")
 _WRAPPING = re.compile(r"(?P<open>\\(?:boxed|text|textbf|mathbf|mathrm)\{)|[{}]")
-_LIST_MARK = re.compile(
-    r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)", re.I
+_LIST_MARK = pattern(
+    r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)",
 )
-_LABEL_ONLY = re.compile(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?", re.I)
+_LABEL_ONLY = pattern(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?")
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
-_NEVER = frozenset(
-    [
-        "e.g.",
-        "i.e.",
-        "cf.",
-        "vs.",
-        "approx.",
-        "ca.",
-        "fig.",
-        "no.",
-        "nos.",
-        "mr.",
-        "mrs.",
-        "ms.",
-        "dr.",
-        "st.",
-        "prof.",
-        "resp.",
-        "incl.",
-        "eg.",
-        "ie.",
-    ]
-)
-_PERHAPS = frozenset(["etc.", "a.m.", "p.m.", "u.s.", "u.k.", "jr.", "sr.", "al.", "inc.", "co."])
+_NEVER = re.compile(r"(?:e\.g|i\.e|cf|vs|approx|ca|fig|nos?|nr|mrs?|ms|dr|st|prof|resp|incl|eg|ie)\.")
+"""An abbreviation that never ends a sentence."""
+_PERHAPS = re.compile(r"(?:etc|[ap]\.m|u\.[sk]|[js]r|al|inc|co)\.")
 
 
 @dataclass(frozen=True)
@@ -126,7 +104,13 @@ def parse(response: str, question: str = "") -> Response:
     thought = thought if said.strip() else _one_example(thought, question)
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
-        for marker, look in (("tag", _tagged), ("line", _on_a_line), ("json", _in_json), ("boxed", _boxed), ("sentence", _in_a_sentence)):
+        for marker, look in (
+            ("tag", partial(_last_of, _TAG)),
+            ("line", _on_a_line),
+            ("json", partial(_last_of, _JSON)),
+            ("boxed", _boxed),
+            ("sentence", _in_a_sentence),
+        ):
             if (marked := look(text)) is not None and re.search(r"\w", marked[0]):
                 answer, rest = marked
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
@@ -212,8 +196,7 @@ def _blocks(text: str) -> list[str]:
 
 def _closes(lines: Sequence[str]) -> bool:
     """Return whether a block of lines ends with a mark after which no sentence continues."""
-    end = " ".join(line[-20:] for line in lines[-20:])[-20:]
-    return re.search(r"[.!?:;]\W*$", end) is not None
+    return re.search(r"[.!?:;]\W*$", " ".join(lines[-2:])[-20:]) is not None
 
 
 def _pieces(block: str) -> list[str]:
@@ -234,9 +217,9 @@ def _ends(block: str, match: re.Match[str]) -> bool:
     before = block[max(0, match.start() - 60) : match.start()].split(" ")
     token = (before[-1] + mark.rstrip("\"'”’)]*_`")).lower().lstrip("(*_`\"'[")
     lower = rest.lstrip("\"'“‘(*_`[")[:1].islower()
-    if token in _NEVER:
+    if _NEVER.fullmatch(token):
         return False
-    if token in _PERHAPS or mark.startswith(("..", "…")):
+    if _PERHAPS.fullmatch(token) or mark.startswith(("..", "…")):
         return not lower
     if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
         return len(before) > 1 and before[-2].islower() and not lower
@@ -277,21 +260,18 @@ def _thinking(text: str) -> tuple[str, str]:
     return re.sub(r"</?think(?:ing)?>", "\n", thought, flags=re.I).strip(), said
 
 
-def _is_marker(match: re.Match[str]) -> bool:
-    return bool(match["start"] is not None or match["kind"] or match["word"][0] == "A")
-
-
 _Found = tuple[str, str] | None
 
 
-def _tagged(text: str) -> _Found:
-    tags = [match for match in _TAG.finditer(text) if match[1].strip()]
-    return (_clean(tags[-1][1]), text[: tags[-1].start()] + "\n" + text[tags[-1].end() :]) if tags else None
+def _last_of(marks: re.Pattern[str], text: str) -> _Found:
+    """Return the last non-empty group of a pattern that a text has, and the remaining text."""
+    found = [match for match in marks.finditer(text) if match[match.lastindex or 0].strip()]
+    return (_clean(found[-1][found[-1].lastindex or 0]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
 
 
 def _on_a_line(text: str) -> _Found:
     """Return what follows the last non-empty "Answer:" (the rest of its line, else the next paragraph), and the remaining text."""
-    for match in reversed([match for match in _LINE.finditer(text) if _is_marker(match)]):
+    for match in reversed([match for match in _LINE.finditer(text) if match["start"] is not None or match["kind"] or match["word"][0] == "A"]):
         section = _SECTION_HERE.match(text, match.end()) or _SECTION.search(text, match.end())
         end = section.start() if section else len(text)
         paragraph = _REST_OF_LINE.match(text, match.end(), end) or _PARAGRAPH.match(text, match.end(), end)
@@ -299,15 +279,6 @@ def _on_a_line(text: str) -> _Found:
             further = " ".join(_pieces(paragraph[1])[1:])
             return _clean(paragraph[1]), "\n".join([text[: match.start()], further, text[paragraph.end() :]])
     return None
-
-
-def _in_json(text: str) -> _Found:
-    entries = [match for match in _JSON.finditer(text) if _value(match).strip()]
-    return (_clean(_value(entries[-1])), text[: entries[-1].start()] + "\n" + text[entries[-1].end() :]) if entries else None
-
-
-def _value(match: re.Match[str]) -> str:
-    return next((match[name] for name in ("double", "single", "bare") if match[name] is not None), "")
 
 
 def _boxed(text: str) -> _Found:

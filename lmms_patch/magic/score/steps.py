@@ -37,11 +37,14 @@ class Chain:
 def chain_of(line: Line) -> Chain:
     """Return the chain of a line of a MAGIC task's log: its response, split as the run split it.
 
+    Some adapters give the prompt back before the response. The run scored the response alone, so the prompt's sentences are no steps.
+
     Raises:
         RecordError: the line has no response.
     """
     record = line.record
-    response = parse(line.response, record.question)
+    said = line.response.replace(line.input, "\n") if line.input and isinstance(line.input, str) else line.response
+    response = parse(said, record.question)
     question = " ".join(record.question.split())
     return Chain(record.item, record.group, question, str(line.target or ""), response.answer, response.steps, record.steps)
 

@@ -8,8 +8,10 @@ import pytest
 from lmms_patch.app.api_magic import Steps
 from lmms_patch.app.commands.magic_steps import text
 from lmms_patch.errors import RecordError
+from lmms_patch.magic.prompts import ask
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
+from lmms_patch.magic.score.response import parse
 from lmms_patch.magic.score.steps import Chain, chain_of, rows, sample
 from tests.making.magic import doc, write_magic_run
 from tests.making.magic import record as magic_record
@@ -44,6 +46,24 @@ def test_a_chain_is_what_the_model_said(log):
     assert (chains[1].item, chains[1].group, chains[1].question, chains[1].gold, chains[1].answer) == ("q1", "g", "What is in q1?", "brown", "brown")
     assert chains[1].scored == 2
     assert chains[0].steps == ()
+
+
+def test_sentences_of_the_prompt_that_an_adapter_gives_back_are_no_steps(tmp_path):
+    prompt = ask("What is in q1?", 3)
+    assert len(parse(prompt).steps) > 8
+    docs = [doc("q1", TEXT)]
+    write_magic_run(tmp_path, {"all": docs})
+    log = next(tmp_path.glob("*_samples_*"))
+    changed(log, _input=prompt, _filtered_resps=f"USER: {prompt} ASSISTANT:\n{TEXT}")
+    (chain,) = (chain_of(line) for line in list_of(log))
+    assert chain.steps[-2:] == ("R1 shows a dog.", "It is brown.")
+    assert not any(sentence in step for step in chain.steps for sentence in parse(prompt).steps)
+    changed(log, _input=prompt, _filtered_resps=prompt + TEXT)
+    (chain,) = (chain_of(line) for line in list_of(log))
+    assert (len(chain.steps), chain.scored) == (2, 2)
+    changed(log, _input=[prompt])  # a conversation is no text to look for
+    (chain,) = (chain_of(line) for line in list_of(log))
+    assert len(chain.steps) > 8
 
 
 def test_a_sample_depends_on_seed_and_ids_alone(log):

@@ -1,0 +1,136 @@
+"""Ids that stand for a box by their container alone: a table's column, a list under a heading, a JSON object. Pure text work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lmms_patch.magic.score.lexer import LEFT, NOUN
+from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
+
+_NEAR = 100
+_ONE, _IGNORED = "region", "ignored region"
+"""What is written before an id, and before the id of a box that the container dismisses."""
+_BOXES = pieces("boxes", "areas")
+_DISMISSES = pattern(words("ignored_kinds"))
+_USED = r"(?:relevant|useful|used|key|needed|selected|chosen|important)"
+_SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
+_PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
+_HEADING = pattern(
+    rf"[*_` ]*(?:(?:{_USED}|{pieces('ignored_kinds')})[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
+    r"(?:[ ]used)?[*_` ]*"
+)
+"""The heading of a column of box numbers."""
+_SURE = pattern(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$")
+"""A heading that names a box in whichever column; another one ("Boxes") may count, unless the column is the first."""
+_BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
+_NO_BOXES = pattern(
+    r"\b(?:steps?|questions?|options?|rank|scores?|players?|teams?|counts?|quantity|prices?|years?|stages?|actions?|thoughts?|reasoning|reasons?|facts?)\b",
+)
+"""What else stands in the heading of a table whose first column numbers no boxes."""
+_CELL = pattern(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)")
+_LIST_HEAD = pattern(
+    rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')})(?:[ _](?!\d)[^\W_]+){{0,5}}"
+    r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
+)
+"""A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
+_LIST_ROW = pattern(
+    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
+)
+
+"""A line of such a list. ``1.`` and ``1)`` number the list itself."""
+_NAMED_ROW = pattern(rf"^[ \t]*(?:[-*•–+][ \t]+)?[*_`\"']{{0,3}}(?=(?:R[_ ]?\d|{NOUN}[ _#]*\d))")
+_HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-)[ ]"
+_IN_LINE = pattern(rf"{_HEAD}(?=\d)")
+_IN_LINE_ROW = pattern(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])")
+"""``The boxes show: 1 - a fork; 2 - a knife``."""
+_IDS_FOLLOW = pattern(
+    rf"{_HEAD}(?=\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$))"
+    rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
+    r"(?=\d{1,2}(?:, \d{1,2}){0,20},? and \d{1,2} (?:are|show|contain|have|both|depict|look|cover|seem|appear)\b)",
+)
+"""``Boxes that matter: 2 and 5.``, ``Among the marked regions, 1 and 3 are chairs``."""
+_OBJECT = pattern(r"\{[^{}]{1,800}\}")
+_KEY = r"[\"']?\b(?:\w{1,20}_)?"
+_ID = pattern(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])")
+_NUMBER_KEY = pattern(r"([\"'])(?=\d{1,2}\1\s*:)")
+_OF_BOX = pattern(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:")
+_NOT_USED = pattern(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b")
+_IN_LIST = pattern(rf"[a-z_-]{{0,30}}{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$")
+
+
+def written_out(text: str) -> str:
+    r"""Return the text with a region word before every number that stands for a box by its container alone.
+
+    These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as "The boxes show: 1 - a fork;
+    2 - a knife", and the id of a JSON object that has a box. What says that they are boxes is not in the same sentence, so a step would not tell.
+
+    >>> written_out("Relevant regions:\n- 2")
+    'Relevant regions:\n- region 2'
+    """
+    out: list[str] = []
+    column: tuple[int, str] | None = None
+    listed, was_head = "", False
+    for line in _objects(text).split("\n"):
+        separator = "|" if "|" in line else "\t" if "\t" in line.strip() else ""
+        cells = line.split(separator) if separator else []
+        column = (column or _column(cells)) if cells else None
+        head = _LIST_HEAD.fullmatch(line)
+        if cells and column and column[1] and cells != out[-1:] and len(cells) > column[0]:
+            place, word = column
+            cells[place] = _CELL.sub(rf"\g<1>{word} ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
+            line = separator.join(cells)
+        if head:
+            listed = _IGNORED if _DISMISSES.search(line) else _ONE
+        elif listed and _LIST_ROW.match(line):
+            line = _LIST_ROW.sub(rf"\g<1>{listed} ", line)
+        elif listed == _IGNORED and _NAMED_ROW.match(line):
+            line = _NAMED_ROW.sub(r"\g<0>ignored ", line)
+        elif line.strip() or not was_head:
+            listed = ""
+        was_head = bool(head)
+        out.append(line if cells or listed else _in_line(line))
+    return "\n".join(out)
+
+
+def _objects(text: str) -> str:
+    """Return the text with a region word before the ids of boxes in JSON objects."""
+    last, word = -1, _ONE
+
+    def written(match: re.Match[str]) -> str:
+        nonlocal last, word
+        listed = _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])
+        if last < 0 or text[last : match.start()].strip(" \t\n,"):
+            if not (listed or _OF_BOX.search(match[0])):
+                return match[0]
+            word = _IGNORED if listed and _DISMISSES.search(listed[0]) else _ONE
+        last = match.end()
+        if not _ID.search(match[0]):
+            return _NUMBER_KEY.sub(r"\1region ", match[0])
+        return _ID.sub(rf"\g<1>{_IGNORED if _NOT_USED.search(match[0]) else word} ", match[0], count=1)
+
+    return _OBJECT.sub(written, text)
+
+
+def _column(cells: Sequence[str]) -> tuple[int, str]:
+    """Return the column of box numbers that a table's first row tells, and what to write there; "" where it tells none."""
+    short = [cell if len(cell) < _NEAR else "" for cell in cells]
+    filled = next((place for place, cell in enumerate(short) if cell.strip()), 0)
+    for place, cell in enumerate(short):
+        if _HEADING.fullmatch(cell) and (place == filled or _SURE.match(cell)):
+            return place, _IGNORED if _DISMISSES.search(cell) else _ONE
+    bare = _BARE.fullmatch(short[filled]) and not any(map(_NO_BOXES.search, short))
+    return filled, _ONE if bare else ""
+
+
+def _in_line(line: str) -> str:
+    """Return a line with a region word before the ids of a list within it."""
+    line = _IDS_FOLLOW.sub(r"\g<0>regions ", line)
+    heading = _IN_LINE.search(line)
+    if heading is None:
+        return line
+    rest, stop, more = line[heading.end() : heading.end() + 5 * _NEAR].partition(".")
+    numbers = [int(row[1]) for row in _IN_LINE_ROW.finditer(rest)]
+    if len(numbers) > 1 and _IN_LINE_ROW.match(rest) and numbers == sorted(set(numbers)):
+        rest = _IN_LINE_ROW.sub(r"region \1", rest)
+    return line[: heading.end()] + rest + stop + more + line[heading.end() + 5 * _NEAR :]

@@ -1,0 +1,155 @@
+"""Which mentions of a text only rule a box out: "R3 is irrelevant", "not R1 but R2", "box 4, no, box 5". Pure text work."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+
+from lmms_patch.magic.score.lexer import NOUN
+from lmms_patch.magic.score.mentions import Group
+from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
+
+_NEAR = 120
+"""How many characters around a mention can dismiss it."""
+_LINE = 2000
+"""How far before a mention the start of its line is looked for."""
+
+
+def _filled(*entries: str) -> str:
+    """Return the pieces of some entries, with the pieces of others where these name them: ``{be}``."""
+    text = pieces(*entries)
+    while (filled := re.sub(r"\{([a-z_]+)\}", lambda match: pieces(match[1]), text)) != text:
+        text = filled
+    return text
+
+
+_GLUE = rf"\s*(?:(?:{pieces('the', 'adjectives', 'both')}|either|any of)\s*)*[*_`\"'(\[]*"
+_OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?"
+_STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
+_BEFORE = pattern(
+    rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
+)
+_KIND = pattern(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$")
+_KIND_OF = pattern(words("ignored_kinds"))
+_NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
+_AFTER = pattern(
+    rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[\"']?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
+    rf"{_filled('ignored')}",
+)
+_HARDLY = (
+    r"\b(?:can(?:no|')t|can not|could(?: not|n't)|(?:should|must|would|do|did|does)(?: not|n't)|never|impossible|hard to|unable|unclear|difficult|"
+    r"not possible|won't|will not)\b"
+)
+_STILL_NEEDED = pattern(_HARDLY)
+"""Words that turn a dismissal round: ``without R2 I could not tell``."""
+_NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
+"""The same right before a verb: ``I cannot ignore R4``."""
+_NOT = pattern(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$")
+_COMMA_NOT = pattern(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$")
+_BUT = pattern(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])")
+_PUT = pattern(
+    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$",
+)
+_ASIDE = pattern(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b")
+_STRUCK = pattern(r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}")
+_FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*){{0,4}}[*_`\"'(\[]*"
+_BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
+_INSTEAD = pattern(
+    rf"(?!\s*:)(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
+    rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
+)
+_THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
+_TURNED = pattern(words("turned"))
+_SKIP_IT = pattern(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])")
+_THEY = pattern(
+    rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})"
+    r"(?! (?:whether|if|how|that|to)\b)"
+)
+_CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
+_MARK = pattern(f"[{_CROSS}{_CHECK}]")
+_MARKED = pattern(rf"[ \t>|*•–\-\[(]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
+_ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
+_NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
+_STOP = pattern(r"[.!?;\n。！？；।؟]")
+
+
+def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
+    """Return for each group of a text whether the group is named only to be ruled out there."""
+    struck = [match.span() for match in _STRUCK.finditer(text)]
+    return [_ruled_out(text, groups, place, struck) for place in range(len(groups))]
+
+
+def excepted(text: str, group: Group) -> bool:
+    """Return whether a text speaks of all boxes but those of a group: "all boxes except R2"."""
+    clause = _clause_before(text, group)
+    apart = _BEFORE.search(clause)
+    return bool(apart and apart["apart"] and _ALL.search(clause[: apart.end("apart")]) and not _all_dismissed(text, group, clause))
+
+
+def _clause_before(text: str, group: Group) -> str:
+    return _STOP.split(text[max(0, group.start - _NEAR) : group.start])[-1]
+
+
+def _all_dismissed(text: str, group: Group, clause: str) -> bool:
+    """Return whether the boxes besides the excepted ones are what is dismissed: "none of the boxes matters except R2"."""
+    return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER.match(text, group.end))
+
+
+def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the group at a place is ruled out.
+
+    Args:
+        text: the text.
+        groups: its groups.
+        place: of the group.
+        struck: from where to where text is struck out, in order.
+    """
+    group = groups[place]
+    last = bisect.bisect(struck, (group.start, len(text))) - 1
+    if last >= 0 and group.end <= struck[last][1]:
+        return True
+    clause, rest = _clause_before(text, group), text[group.end : group.end + 2 * _NEAR]
+    after = _STOP.split(rest[:_NEAR], maxsplit=1)[0]
+    before = _BEFORE.search(clause)
+    if before and not _NOT_AT_ALL.search(clause[: before.start()]):
+        if before["apart"] and _all_dismissed(text, group, clause):
+            return False
+        return not (before["without"] and _STILL_NEEDED.search(clause + after))
+    if _COMMA_NOT.search(clause) or _KIND.search(clause) or _KIND_OF.search(text[group.start : group.items[0].start]):
+        return True
+    if denied := _NOT.search(clause):
+        return bool(_BUT.match(after)) or (denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,"))
+    if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
+        return True
+    following = groups[place + 1] if place + 1 < len(groups) else None
+    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
+    return _taken_back(clause, between, group, following) or _skipped(between) or _crossed(text, groups, place)
+
+
+def _taken_back(clause: str, between: str, group: Group, following: Group | None) -> bool:
+    """Return whether a speaker names a box and then another in its place: "R1, no, R2", "I first thought R1, but it is R2"."""
+    if _THOUGHT.search(clause) and _TURNED.search(between):
+        return True
+    if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
+        return False
+    instead = _INSTEAD.fullmatch(between)
+    return bool(instead and (instead["clear"] or not instead["said"].strip(" *_`\"')")))
+
+
+def _skipped(between: str) -> bool:
+    """Return whether the text between a group and the next one dismisses the group by a pronoun: "R3 is a lamp; I'll skip it"."""
+    skip = _SKIP_IT.search(between) or _THEY.search(between)
+    return bool(skip and not _NOT_AT_ALL.search(between[: skip.start()]))
+
+
+def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
+    """Return whether a cross stands at a group: before it where the line begins with a mark, else behind it."""
+    group, last = groups[place], groups[place - 1].end if place else 0
+    following = groups[place + 1].start if place + 1 < len(groups) else len(text)
+    line = text.rfind("\n", max(0, group.start - _LINE), group.start) + 1
+    if _MARKED.match(text, line):
+        mark = _MARK.search(text, max(line, last), group.start)
+    else:
+        mark = _MARK.search(text[group.end : min(following, group.end + _NEAR)].split("\n")[0])
+    return mark is not None and mark[0] in _CROSS
