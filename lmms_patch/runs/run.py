@@ -31,7 +31,6 @@ from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
-from lmms_patch.runs.typed import convert
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, clean, html_table, masked, unique
@@ -282,23 +281,6 @@ class Result:
     def grid(self, n: int) -> Grid | None:
         """Return the numbers of a grid; None where there are none."""
         return self.analysis.grids.get(n) if self.analysis else None
-
-    @cached_property
-    def made(self) -> Made:
-        """By what versions the numbers were made, and of which docs; files of earlier versions do not say all of it."""
-        return convert(self.details.get("made") or {}, Made)
-
-    @cached_property
-    def tst(self) -> TstDetails | None:
-        """What a text-only cross-validation found; None of other tasks."""
-        stored = self.details.get("tst_details")
-        return convert(stored, TstDetails) if stored else None
-
-    @cached_property
-    def magic(self) -> MagicNumbers | None:
-        """The numbers of a MAGIC task; None of other tasks."""
-        stored = self.details.get("magic")
-        return convert(stored, MagicNumbers) if stored else None
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:
