@@ -49,20 +49,24 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
     beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
-    alone = without_copies(details)
-    only = f"only where a copy of the question is among the training docs ({alone})"
-    if beyond and alone and "source" not in details["by_grouping"]:
+    only = f"only where a copy of the question is among the training docs ({without_copies(details)})" if _lost(details) else ""
+    if beyond and only and "source" not in details["by_grouping"]:
         return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if alone else ''}")
+        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
     return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
 
 
 def without_copies(details: Mapping[str, Any]) -> str:
-    """Return what is scored without copies in the training folds, where a gain needs them; empty where it does not, or that is not known."""
+    """Return what is scored without copies and near copies in the training folds; empty where there are none, or that is not known."""
     texts, together = details.get("texts") or {}, _together(details)
-    lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
-    return f"{number(together['accuracy']['value'])} without copies" if lost and (texts.get("repeated") or texts.get("near")) else ""
+    return f"{number(together['accuracy']['value'])} without copies" if together and (texts.get("repeated") or texts.get("near")) else ""
+
+
+def _lost(details: Mapping[str, Any]) -> bool:
+    """Return whether a gain needs copies in the training folds."""
+    together, apart = _together(details), details["headline"] in APART
+    return bool(apart and without_copies(details) and together and together["above"]["low"] is not None and together["above"]["low"] <= 0)
 
 
 def _together(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -134,6 +138,18 @@ def notes(details: Mapping[str, Any]) -> list[str]:
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
     return out + copies(details)
+
+
+NEXT = {
+    "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {base}' makes the task without them",
+    "copied": "name what each question shows with the option 'group', and test again",
+}
+"""What to do next, by the state of the verdict."""
+
+
+def next_step(details: Mapping[str, Any], base: str) -> str:
+    """Return what to do next, in a sentence."""
+    return NEXT.get(verdict(details).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(base=base)
 
 
 def _percent(part: int, whole: int) -> str:
