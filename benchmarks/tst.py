@@ -1,6 +1,6 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims meaningless open] [--names vsi_bench pope_coco ...]
     python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``).
@@ -16,6 +16,8 @@ the linear model beside the trees.
 **embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
+**meaningless**: sets whose golds are random, of four shapes: in how many a shortcut is claimed, and in how many the score lies below a guess.
+**open**: processor seconds of a test whose answers are numbers that are right or wrong, with many candidates, shuffled golds included.
 See benchmarks/README.md.
 """
 
@@ -42,7 +44,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import apart, parse
 from lmms_patch.present import text_only
 from lmms_patch.runs.details import TstDetails
-from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.numbers import Null, to_json
 from lmms_patch.runs.typed import convert
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
@@ -53,7 +55,7 @@ from lmms_patch.tst.diagnosis import Diagnose, Diagnosis, deal, diagnose, in_thr
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.null import has_many_categories, shuffled_null
+from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
 from lmms_patch.tst.prune import cluster_of, prune
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
@@ -66,16 +68,20 @@ from tests.tst.rivals import RIVALS, rival_scores
 from tests.tst.worlds import (
     balanced,
     constant_gold,
+    copied,
     duplicates,
     load,
     mc,
     named_by_category,
     number,
+    paraphrases,
     rewards_of,
     sugarcrepe_like,
     two_captions,
+    vocabulary,
     vsr_like,
     weak_yesno,
+    yesno,
 )
 
 Sets = dict[str, list[Item]]
@@ -85,10 +91,10 @@ SEEDS = (0, 1, 2)
 WORKERS = os.cpu_count() or 1
 TFIDF = "scikit-learn forest on TF-IDF, letters as classes"
 FOREST = "scikit-learn forest on our features, option by option"
-SECONDS, TIMES, PRUNE_SECONDS, MEMORY, BESIDE = 20.0, 3.0, 180.0, 6.0, 1.5
+SECONDS, TIMES, PRUNE_SECONDS, MEMORY, BESIDE, OPEN = 20.0, 3.0, 180.0, 6.0, 1.5, 90.0
 ALIKE = 0.02
 """The targets: VSI-Bench in seconds, times as fast as a pipeline at most ``ALIKE`` less accurate, 30 % IBP in seconds, GiB at 100,000 items, times as
-long on VSI-Bench with the linear model as without."""
+long on VSI-Bench with the linear model as without, processor seconds of open numbers."""
 
 
 def items_of(name: str) -> list[Item]:
@@ -449,7 +455,88 @@ def judged_prunings(docs: int = 600) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": memory, "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
+def random_golds(shape: str, seed: int, docs: int = 600) -> list[Item]:
+    """Questions whose golds are drawn at random: options in 18 categories, yes and no, four rotations of each question, or pairs of paraphrases."""
+    if shape == "rotations":
+        return copied(docs // 4, 4, rotated=True, seed=seed)
+    if shape == "paraphrases":
+        return paraphrases(docs // 2, opposite=bool(seed % 2), seed=seed)
+    stream, words = np.random.default_rng(seed), vocabulary(120, np.random.default_rng(seed))
+    items = []
+    for i in range(docs):
+        asked = f"What of the {words[stream.integers(120)]} is near the {words[stream.integers(120)]}?"
+        if shape == "options":
+            items.append(mc(i, asked, stream.choice(words, 4, replace=False).tolist(), int(stream.integers(4)), f"category {i % 18}"))
+        else:
+            items.append(yesno(i, asked, ("yes", "no")[stream.integers(2)], f"category {i % 5}"))
+    return items
+
+
+def verdict_of(items: Sequence[Item], seeds: Sequence[int] = SEEDS) -> tuple[str, float, dict[str, Any]]:
+    """Return state, score and details of a whole test as a run does it, shuffled golds included."""
+    rewards, diagnostic, everyone = rewards_of(items), RfDiagnostic(), np.arange(len(items))
+    kept, why = headline(Copies(items), rewards, 1.0, 5)
+    prepared = diagnostic.prepare(items, rewards)
+    groups = {one.name: one for one in (kept, grouping(items, "text")) if one.usable}
+    found = {by: diagnose(prepared, items, rewards, everyone, one, seeds=seeds) for by, one in groups.items()}
+    null: dict[str, Any] = {}
+
+    def shuffled() -> Null:
+        made = shuffled_null(diagnostic, items, rewards, kept, found[kept.name], k=5, fold_seed=SEEDS[0])
+        null["shuffled"] = to_json(made)
+        return made
+
+    p_beyond_kinds(found[kept.name], cluster_of(items), has_many_categories(items), shuffled)
+    details = details_of(items, found, kept.name, unusable=why, **null)
+    return text_only.verdict(convert(details, TstDetails)).state, found[kept.name].accuracy, details
+
+
+def meaningless(sets: Sets, seeds: int = 50, docs: int = 600) -> list[str]:
+    """Print how often a shortcut is claimed of random golds, and how often the sentence says worse."""
+    claimed, worse, count = 0, 0, 0
+    for shape in ("options", "yes and no", "rotations", "paraphrases"):
+        states: Counter[str] = Counter()
+        for seed in range(seeds):
+            state, _, details = verdict_of(random_golds(shape, seed, docs))
+            states[state] += 1
+            worse += "worse" in text_only.verdict(convert(details, TstDetails)).sentence
+        claimed, count = claimed + states["learned"], count + seeds
+        print(f"{shape}, {seeds} sets of {docs} docs: {dict(states)}", flush=True)
+    print(f"claimed of {claimed} of {count} sets, worse said of {worse}")
+    return [f"{claimed} of {count} are claimed, {worse} called worse"] if max(claimed, worse) > 0.025 * count else []
+
+
+def open_numbers(sets: Sets, docs: int = 1500) -> list[str]:
+    """Print the processor seconds of a test of long questions whose answers are whole numbers, right or wrong, in 16 categories."""
+    failures = []
+    for told in (0.0, 0.2):
+        stream, words = np.random.default_rng(0), vocabulary(600, np.random.default_rng(0))
+        often = np.arange(1, 60) ** -0.6
+        items = []
+        for i in range(docs):
+            gold = str(stream.choice(59, p=often / often.sum()) + 1)
+            seen = gold if stream.random() < told else stream.integers(2, 99)
+            asked = f"In the figure {' '.join(stream.choice(words, int(stream.integers(15, 60))))}, how many {seen} are there?"
+            items.append(dataclasses.replace(number(i, asked, gold, f"subject {i % 16}"), format="open"))
+        start = time.process_time()
+        state, score, _ = verdict_of(items, range(5))
+        spent = time.process_time() - start
+        print(f"{docs} open numbers, the gold told in {told:.0%}: {state}, {score:.3f}, {spent:.0f} s of processor time", flush=True)
+        failures += [f"open numbers take {spent:.0f} s of processor time, above {OPEN:g}"] if spent > OPEN else []
+    return failures
+
+
+PARTS = {
+    "meaningless": meaningless,
+    "open": open_numbers,
+    "speed": speed,
+    "prune": pruning,
+    "memory": memory,
+    "table": table,
+    "rivals": rivals,
+    "shuffles": shuffles,
+    "claims": claims,
+}
 """Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
@@ -470,6 +557,8 @@ def main() -> int:
             "memory": partial(memory, count=60, tiny=True),
             "table": partial(table, settings=ModelSettings(trees=5)),
             "shuffles": partial(shuffles, count=2),
+            "meaningless": partial(meaningless, seeds=1, docs=60),
+            "open": partial(open_numbers, docs=60),
             "rivals": partial(rivals, made={}),
         }
     sets = {} if args.only == ["memory"] else {name: items_of(name)[: args.docs] for name in args.names}

@@ -480,13 +480,12 @@ class _Teller:
             return f"{case.score} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
         if rule in ("not without", "subtitled"):
             return ""
-        if rule == "not learned":
-            return ", ".join(self._constant(case)) if "tst_majority" in measures else ""
         if rule == "without":
             return ", ".join([f"{case.kind.shows} {self._ends(measures['score'])}", *self._beside(case)])
-        if rule in ("learned", "copied"):
-            without = text_only.without_copies(case.tst) if case.tst else ""
-            return ", ".join(filter(None, [self._ends(measures["tst"]), without, *self._constant(case)]))
+        if rule in ("learned", "copied", "not learned"):
+            scored = [self._ends(measures["tst"])] if "tst" in measures else []
+            alone = text_only.without_copies(case.tst) if case.tst else ""
+            return ", ".join([*scored, *([alone] if alone else []), *self._constant(case)])
         if rule == "withheld":
             return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
         if rule == "contradicted":

@@ -18,7 +18,7 @@ from lmms_patch.present.findings import case
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.measures import full_marks
 from lmms_patch.runs.results import IMPORTED
-from lmms_patch.runs.run import Result, Run, is_hub, split_of
+from lmms_patch.runs.run import Result, Run, split_of
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -120,15 +120,14 @@ def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
 
 def _eee_source(result: Result) -> dict[str, Any]:
     """Return the dataset of a result as Every Eval Ever names it."""
-    config = result.run.configs[result.task]
     base = clean(result.base)
-    if not is_hub(config.get("dataset_path")):
+    if result.hub is None:
         return {"dataset_name": base, "source_type": "other"}
-    split = split_of(config)
+    split = split_of(result.run.configs[result.task])
     return {
         "dataset_name": base,
         "source_type": "hf_dataset",
-        "hf_repo": clean(config["dataset_path"]),
+        "hf_repo": clean(result.hub),
         **({"hf_split": clean(split)} if split else {}),
         "samples_number": result.docs,
     }
@@ -149,13 +148,12 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
     out: dict[tuple[str, str, str], Any] = {}
     away = []
     for result in results:
-        config = result.run.configs[result.task]
-        if not is_hub(config.get("dataset_path")):
+        if result.hub is None:
             away.append(result.label)
             continue
-        revision = (config.get("dataset_kwargs") or {}).get("revision")
+        revision = (result.run.configs[result.task].get("dataset_kwargs") or {}).get("revision")
         common: dict[str, Any] = {
-            "dataset_id": clean(config["dataset_path"]),
+            "dataset_id": clean(result.hub),
             "dataset_revision": clean(revision) if revision else None,
             "date": _day(run.date) or None,
             "source_url": URL,

@@ -50,24 +50,27 @@ def verdict(found: TstDetails) -> Verdict:
     beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null.shuffled)} (p = {null.p:.3f})"
-    alone = without_copies(found)
-    only = f"only where a copy of the question is among the training docs ({alone})"
-    if beyond and alone and "source" not in found.by_grouping:
+    only = f"only where a copy of the question is among the training docs ({without_copies(found)})" if _lost(found) else ""
+    if beyond and only and "source" not in found.by_grouping:
         return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if alone else ''}")
+        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
     return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
 
 
 def without_copies(found: TstDetails) -> str:
-    """Return what is scored without copies in the training folds, where a gain needs them; empty where it does not, or that is not known."""
-    texts, together = known(found.texts), _together(found)
-    if texts is None or together is None or found.headline not in APART or not (texts.repeated or known(texts.near)):
-        return ""
-    return f"{number(together.accuracy.value)} without copies" if together.above.low is not None and together.above.low <= 0 else ""
+    """Return what is scored without copies and near copies in the training folds; empty where there are none, or that is not known."""
+    texts, kept = known(found.texts), together(found)
+    return f"{number(kept.accuracy.value)} without copies" if texts and kept and (texts.repeated or known(texts.near)) else ""
 
 
-def _together(found: TstDetails) -> Grouped | None:
+def _lost(found: TstDetails) -> bool:
+    """Return whether a gain needs copies in the training folds."""
+    above = kept.above.low if (kept := together(found)) else None
+    return found.headline in APART and bool(without_copies(found)) and above is not None and above <= 0
+
+
+def together(found: TstDetails) -> Grouped | None:
     """Return the numbers of folds that keep copies together; None where there are none."""
     return next((found.by_grouping[name] for name in ("joined", "text") if name in found.by_grouping), None)
 
@@ -83,14 +86,14 @@ def copies(found: TstDetails) -> list[str]:
     near = known(texts.near) if texts else None
     if texts is None or not (texts.repeated or near):
         return []
-    together = _together(found)
+    kept = together(found)
     apart = next((name for name in (found.headline, *APART) if name in APART and name in by_grouping), None)
     classes = next((grouped.copies for grouped in by_grouping.values() if grouped.copies), {})
     docs = sum(copied.docs for copied in classes.values()) or by_grouping[found.headline].accuracy.n
     told = [f"{_percent(texts.repeated, docs)} of the questions stand more than once ({texts.different} different texts)"] if texts.repeated else []
     told += [f"{_percent(texts.conflicting, docs)} with different answers"] if texts.conflicting else []
     told += [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"] if near else []
-    out = [", ".join(told) + (f"; without copies of a question in the training folds: {number(together.accuracy.value)}" if together else "")]
+    out = [", ".join(told) + (f"; without copies of a question in the training folds: {number(kept.accuracy.value)}" if kept else "")]
     if apart is None or not (parted := by_grouping[apart]).copies:
         return out
     by_class = [
@@ -130,6 +133,18 @@ def notes(found: TstDetails) -> list[str]:
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
     return out + copies(found)
+
+
+NEXT = {
+    "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {base}' makes the task without them",
+    "copied": "name what each question shows with the option 'group', and test again",
+}
+"""What to do next, by the state of the verdict."""
+
+
+def next_step(found: TstDetails, base: str) -> str:
+    """Return what to do next, in a sentence."""
+    return NEXT.get(verdict(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(base=base)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -219,6 +219,12 @@ class Result:
         return found if isinstance(found, int) else None
 
     @property
+    def hub(self) -> str | None:
+        """The name of the data on the Hub; None where the task's config names a loader or local files."""
+        path = self.run.configs[self.task].get("dataset_path")
+        return path if is_hub(path) else None
+
+    @property
     def pipelines(self) -> int:
         """The number of filter pipelines of the task."""
         return sum(other.task == self.task for other in self.run.results)

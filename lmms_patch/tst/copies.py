@@ -91,17 +91,17 @@ def near_texts(items: Sequence[Item]) -> list[int]:
 @lru_cache(maxsize=8)
 def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
     """Return the chain of near copies of each text; texts with different contexts are never near."""
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_array, diags
     from scipy.sparse.csgraph import connected_components
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.preprocessing import normalize
 
     count = len(asked)
     try:
         weights = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32).fit_transform(q for q, _ in asked)
     except ValueError:  # every text is empty
         return list(range(count))
-    rare = normalize(weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]).tocsr()
+    rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]
+    rare = (diags(1 / np.sqrt(np.maximum(rare.multiply(rare).sum(axis=1).A1, 1e-12))) @ rare).tocsr()
     pairs = []
     for start in range(0, count, _ROWS):
         alike = (rare[start : start + _ROWS] @ rare.T).tocoo()

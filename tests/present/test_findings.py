@@ -258,7 +258,7 @@ SITUATIONS = {
         ],
         [
             "A text-only model, trained on other questions of the test set, answers more than a question's category says in a (0.600, "
-            "95 % interval [0.500, 0.700], most frequent answers 0.300, chance 0.250); a text-only model is not shown to learn more than a question's category says in b."
+            "95 % interval [0.500, 0.700], most frequent answers 0.300, chance 0.250); a text-only model is not shown to learn more than a question's category says in b (0.300 [0.200, 0.400], chance 0.250)."
         ],
     ),
     "boxes of both signs": (

@@ -1,5 +1,6 @@
 """Copies: which docs count as the same question, what the others of them suggest, and where a gain over the majority is only their reverse."""
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -123,6 +124,8 @@ def test_questions_of_one_template_are_no_near_copies():
     assert Copies(items).repeats().near == 0
     told = [replace(items[0], context=text, prompt=f"{text} {items[0].prompt}") for text in ("It rained.", "It snowed.")]
     assert len(set(Copies([*items, *told]).texts)) == len(items) + 2
+    orders = [free(i, " ".join(order), "a") for i, order in enumerate(itertools.permutations(["red", "blue", "green", "white", "black"]))]
+    assert Copies(orders).repeats().near == 0, "they have no rare n-grams at all"
     empty = [free(0, "", "a"), replace(free(1, "", "a"), prompt="It rained.", context="It rained.")]
     assert len(set(Copies(empty).texts)) == 2
 

@@ -27,12 +27,13 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
 
     Args:
         tested: text-only cross-validations.
-        width: characters in a line; None: any.
+        width: characters in a line, for the columns that matter most; None: any, for all columns.
     """
     rows = [_row(result) for result in tested]
-    heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", _title(rows), "SD", "p"]
-    heads += ["random folds", "by text", "zero-shot", Column("", "delta", signed=True)]
-    return sheets.table(heads, rows).to_text(width)
+    heads: list[str | Column] = ["task", "docs", "chance", "majority", _title(rows), "without copies"]
+    if width is None:
+        heads += ["metric", "diagnostic", "folds", "SD", "p", "random folds", "zero-shot", Column("", "delta", signed=True)]
+    return sheets.table(heads, [row[: len(heads)] for row in rows]).to_text(width)
 
 
 def _title(rows: Iterable[Iterable[Cell]]) -> str:
@@ -56,19 +57,20 @@ def _told(result: Result) -> TstDetails:
 def _row(result: Result) -> list[Cell]:
     """Return the row of a text-only cross-validation."""
     found = _told(result)
-    head, others = found.by_grouping[found.headline], (found.by_grouping.get(name) for name in ("none", "text"))
+    head, random, together = found.by_grouping[found.headline], found.by_grouping.get("none"), text_only.together(found)
     return [
         result.task,
-        result.metric,
-        known(found.diagnostic),
         head.accuracy.n,
-        f"{known(found.folds)} {_FOLDS[found.headline]}",
         number(found.chance),
         number(head.majority),
         head.accuracy,
+        None if together is None else number(together.accuracy.value),
+        result.metric,
+        known(found.diagnostic),
+        f"{known(found.folds)} {_FOLDS[found.headline]}",
         head.sd,
         None if head.p is None else f"{head.p:.4f}",
-        *(None if grouped is None else number(grouped.accuracy.value) for grouped in others),
+        None if random is None else number(random.accuracy.value),
         found.zero_shot and number(found.zero_shot.value),
         found.delta and number(found.delta.value, signed=True),
     ]
@@ -110,6 +112,11 @@ def causes(result: Result, most: int = 15) -> str:
         golds = [clean(cause.gold, CELL), number(cause.gold_share), *spread]
         rows.append([clean(cause.words, CELL), clean(cause.category, CELL), cause.rank, cause.docs, cause.s_minus_chance, *golds])
     return sheets.table(heads, rows).to_text()
+
+
+def next_steps(tested: Sequence[Result]) -> list[str]:
+    """Return what to do next after each text-only cross-validation, one line each."""
+    return [line(f"next for {result.task}: {text_only.next_step(_told(result), result.base)}") for result in tested]
 
 
 def notes(result: Result) -> list[str]:

@@ -1,13 +1,16 @@
 """The tables of a Test-set Stress-Test: from written runs whose numbers are counted by hand, and from single numbers."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from lmms_patch.app import api
 from lmms_patch.app.cli import main
+from lmms_patch.app.commands import show
 from lmms_patch.present import text_only
-from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
+from lmms_patch.present.terminal.tst import categories, causes, importances, next_steps, notes, stress_table
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import Result, Run, read
 from tests.making.analyses import completed
@@ -30,7 +33,7 @@ def task_of(task="toy_tst5", **found):
     details = {"diagnostic": "rf", "folds": 5, "headline": "none", "by_grouping": {"none": grouped()}, "unusable": {}, "leakage": None}
     details |= {"zero_shot": None, "delta": None, "chance": 0.25, "s": 0.4, "categories": {}, "importance": [], "causes": []}
     details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
-    return Result(Run(Path("r")), task, {"metric": "acc"}, {}, "none", {"tst_details": completed(TstDetails, details)})
+    return Result(Run(Path("r")), task, {"metric": "acc", "base": "toy"}, {}, "none", {"tst_details": completed(TstDetails, details)})
 
 
 def head(above, p=0.001):
@@ -51,13 +54,17 @@ def test_columns_of_a_written_run(tmp_path):
     """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354. Majority 10/40; random folds 39/40."""
     (result,) = read(write_tst(tmp_path)).results
     table = stress_table([result])
-    assert table.splitlines()[2].split()[:3] == ["toy_tst5", "acc", "rf"]
-    assert [column(table, name) for name in ("docs", "folds", "chance", "majority")] == ["40", "5 by source", "0.250", "0.250"]
+    assert table.splitlines()[2].split()[0] == "toy_tst5"
+    assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == ["acc", "rf", "40", "5 by source"]
+    assert [column(table, name) for name in ("chance", "majority")] == ["0.250", "0.250"]
     value, low, high = re.fullmatch(r"(0\.775) \[(0\.\d{3}), (0\.\d{3})\]", column(table, "TsT [95 %]")).groups()
     assert float(low) < float(value) < float(high)
     assert float(high) - float(low) == pytest.approx(2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25)  # the binomial width, nearly
     assert [column(table, name) for name in ("SD", "p")] == ["0.035", f"{1 / 2001:.4f}"]  # no flip of 22 gains reaches their sum
-    assert [column(table, name) for name in ("random folds", "by text", "zero-shot", "delta")] == ["0.975", "", "", ""]
+    assert [column(table, name) for name in ("random folds", "without copies", "zero-shot", "delta")] == ["0.975", "", "", ""]
+    narrow = stress_table([result], 80)
+    assert narrow.splitlines()[0].split("  ")[-1].strip() == "without copies"
+    assert len(narrow.splitlines()) == 3, "one table of one row"
 
 
 def test_categories_of_a_written_run(tmp_path):
@@ -89,9 +96,9 @@ def test_show_prints_both_kinds_of_tasks(tmp_path, capsys):
     """Each in its own table: a cross-validation has no index, and an index no folds."""
     write_tst(tmp_path, with_rci=True)
     assert main(["show", str(tmp_path), "--wide"]) == 0
-    indexed, stressed = capsys.readouterr().out.split("task      metric  diagnostic")
+    indexed, stressed = capsys.readouterr().out.split("task      docs")
     assert "\ntoy_rci2" in indexed
-    assert "toy_tst5" not in indexed
+    assert "\ntoy_tst5" not in indexed
     assert "\ntoy_tst5" in stressed
     assert "toy_tst5: can in part be answered" in stressed
     assert "toy_tst5, category" in stressed
@@ -113,14 +120,41 @@ def test_a_results_file_may_be_named_itself(tmp_path, capsys):
     assert "toy_tst5" in capsys.readouterr().out
 
 
+def test_what_to_do_next_goes_by_the_verdict():
+    learned, not_learned = task_of(**head(estimate(0.2, 0.1, 0.3))), task_of(**head(estimate(0.0, -0.1, 0.1)))
+    copied = task_of(
+        texts={"different": 9, "repeated": 9, "conflicting": 0}, by_grouping={"none": grouped(), "text": grouped(above=estimate(0, -1, 1))}
+    )
+    for task, says in ((learned, "'lmms-patch prune toy' makes the task without them"), (copied, "the option 'group'"), (not_learned, "toy_blind")):
+        (told,) = next_steps([task])
+        assert told.startswith("next for toy_tst5: ")
+        assert says in told
+
+
+def test_the_first_ten_lines(tmp_path):
+    """The finding, against chance, without copies, what to do next, and the row."""
+    path = write_tst(tmp_path)
+    data = json.loads(path.read_text())
+    found = data["results"]["toy_tst5"]["patch,none"]["tst_details"]["by_grouping"]
+    found["text"] = found["none"]
+    path.write_text(json.dumps(data))
+    told = show.text(api.show(tmp_path), most=80)
+    first = " ".join(" ".join(told.splitlines()[:10]).split())
+    assert first.startswith(
+        "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy (0.775,"
+    )
+    for said in ("0.975 without copies", "chance 0.250", "- next for toy_tst5: ", "0.775 [0."):
+        assert said in first
+
+
 # --- what is missing ----------------------------------------------------------------------------
 
 
 def test_what_was_not_done_is_empty_and_what_has_no_value_is_not_a_number():
     empty = task_of(by_grouping={"none": grouped(NOTHING, NOTHING, None, None, None)}, chance=None)
     table = stress_table([empty])
-    assert {name: column(table, name) for name in ("SD", "p", "by text", "zero-shot", "delta")} == dict.fromkeys(
-        ("SD", "p", "by text", "zero-shot", "delta"), ""
+    assert {name: column(table, name) for name in ("SD", "p", "without copies", "zero-shot", "delta")} == dict.fromkeys(
+        ("SD", "p", "without copies", "zero-shot", "delta"), ""
     )
     assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == ["0", "N/A", "N/A", "N/A", "N/A"]
     assert "None" not in table
