@@ -21,7 +21,7 @@ from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Tell
-from lmms_patch.present.sheets import FORMS, Column, Sheet
+from lmms_patch.present.sheets import FORMS, Cell, Column, Sheet
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
 from lmms_patch.text import harmless
@@ -229,10 +229,12 @@ def check_output(output: Path) -> None:
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
     """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
-    rows = []
-    for path in paths:
-        for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():
-            rows.append(_pruning(file))
+    rows: list[dict[str, Cell]] = []
+    for file in (file for path in paths for file in sorted(Path(path).rglob("pruned.json"))):
+        found = pruned.read(file)
+        kept, removed = len(found.kept), len(found.removed)
+        verdict = found.judged.sentence if found.judged else ""
+        rows.append({"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict})
     if not rows:
         return None
     columns = (
@@ -249,11 +251,3 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
 def _is_pruning(path: Path) -> bool:
     """Return whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
     return (path / "pruned.json").is_file() and not any(path.rglob("*_results.json"))
-
-
-def _pruning(file: Path) -> dict[str, Any]:
-    """Return a row on a pruning: how many docs it removed, why it stopped, and what its judge says."""
-    found = pruned.read(file)
-    kept, removed = len(found.kept), len(found.removed)
-    verdict = found.judged.sentence if found.judged else ""
-    return {"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict}

@@ -209,8 +209,7 @@ def _aloud(medium: Words, n: int) -> str:
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
     rows = order(points)
-    blocks = [(some, names) for some, *_ in canvas.parts(models, MODELS) for names, *_ in canvas.parts(rows, ROWS)]
-    for ((some, names),), end, told in canvas.parts(blocks, 1):
+    for some, names, end, told in canvas.blocks(models, MODELS, rows, ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
             yield _grid_sketch(shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told)
@@ -384,8 +383,8 @@ def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
 
 def _limits(points: Sequence[Point]) -> tuple[float, float]:
     """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
-    ends = [end for p in points if p.valid for e in (leading(p)[0], p.estimate) if e is not None for end in (e.value, e.low, e.high)]
-    known = [end for end in ends if end is not None and abs(end) <= MOST]
+    ends = canvas.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
+    known = [end for end in ends if abs(end) <= MOST]
     known += [1.0 for p in points if reading.misleads(leading(p)[0])]
     low, high = min(known, default=0.0), max(known, default=0.0)
     return max(-MOST, min(-LEAST, low - 0.06)), min(MOST, max(LEAST, high + 0.06))
