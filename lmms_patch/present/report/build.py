@@ -66,7 +66,8 @@ def build(
     """
     require("report", "matplotlib")
     check_output(output)
-    runs = run.find(path for path in paths if not _is_pruning(path))
+    # A folder with a pruning and no run would be refused as a folder of runs.
+    runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))
     entries, picked, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
@@ -246,8 +247,3 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
         Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
     )
     return Sheet("prunings", "Pruned benchmarks", columns, tuple(rows), "Docs that a text-only model answers, removed (docs/tst.md).")
-
-
-def _is_pruning(path: Path) -> bool:
-    """Return whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
-    return (path / "pruned.json").is_file() and not any(path.rglob("*_results.json"))

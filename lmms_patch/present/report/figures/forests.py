@@ -259,7 +259,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
         out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
         out.append(f"Hollow: {raw} = 1 − MPP/FIP, luck not measured.")
-    out.append(interval_text(known) + size)
+    out.append(levels_in("Lines: {} interval, bootstrap over docs.", known, "Published numbers, without intervals.") + size)
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
     out += [f"In one column: {', '.join(letters)}."] if letters else []
@@ -267,11 +267,6 @@ def _caption(points: Sequence[Point], n: int) -> str:
     out += [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
     out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
-
-
-def interval_text(estimates: Sequence[Estimate]) -> str:
-    """Return what the lines are."""
-    return levels_in("Lines: {} interval, bootstrap over docs.", estimates, "Published numbers, without intervals.")
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -402,18 +397,13 @@ def _names_fit(limits: tuple[float, float], plot: float) -> bool:
     return all(canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits))
 
 
-def shade_bands(axes: Any, low: float, high: float) -> None:
-    """Draw the bands behind the marks; the horizontal axis is the index."""
+def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
+    """Draw a panel: bands, names, lanes, and what its axis says."""
+    low, high = limits
     for colour, (name, left, right) in zip(palette.BAND_LIGHT, band_ends(low, high), strict=True):
         canvas.tip(axes.axvspan(left, right, facecolor=colour, alpha=_TINT, linewidth=0, zorder=0), name)
     axes.axvline(0, color=INK, linewidth=0.7, zorder=2)
     axes.set_xlim(low, high)
-
-
-def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
-    """Draw a panel: bands, names, lanes, and what its axis says."""
-    low, high = limits
-    shade_bands(axes, low, high)
     tall = blocks[-1].bottom
     axes.set_ylim(tall, 0)
     middles = [(b.top + b.bottom) / 2 for b in blocks]
