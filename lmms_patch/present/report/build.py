@@ -231,11 +231,12 @@ def check_output(output: Path) -> None:
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
     """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
     rows: list[dict[str, Cell]] = []
-    for file in (file for path in paths for file in sorted(Path(path).rglob("pruned.json"))):
-        found = pruned.read(file)
-        kept, removed = len(found.kept), len(found.removed)
-        verdict = found.judged.sentence if found.judged else ""
-        rows.append({"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict})
+    for path in paths:
+        for file in sorted(path.rglob("pruned.json")):
+            found = pruned.read(file)
+            kept, removed = len(found.kept), len(found.removed)
+            verdict = found.judged.sentence if found.judged else ""
+            rows.append({"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict})
     if not rows:
         return None
     columns = (
