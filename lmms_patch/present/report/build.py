@@ -21,7 +21,7 @@ from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Tell
-from lmms_patch.present.sheets import FORMS, Column, Sheet
+from lmms_patch.present.sheets import FORMS, Cell, Column, Sheet
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
 from lmms_patch.text import harmless
@@ -66,7 +66,8 @@ def build(
     """
     require("report", "matplotlib")
     check_output(output)
-    runs = run.find(path for path in paths if not _is_pruning(path))
+    # A folder with a pruning and no run would be refused as a folder of runs.
+    runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))
     entries, picked, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
@@ -229,10 +230,13 @@ def check_output(output: Path) -> None:
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
     """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
-    rows = []
+    rows: list[dict[str, Cell]] = []
     for path in paths:
-        for file in sorted(Path(path).rglob("pruned.json")) if Path(path).is_dir() else ():
-            rows.append(_pruning(file))
+        for file in sorted(path.rglob("pruned.json")):
+            found = pruned.read(file)
+            kept, removed = len(found.kept), len(found.removed)
+            verdict = found.judged.sentence if found.judged else ""
+            rows.append({"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict})
     if not rows:
         return None
     columns = (
@@ -244,16 +248,3 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
         Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
     )
     return Sheet("prunings", "Pruned benchmarks", columns, tuple(rows), "Docs that a text-only model answers, removed (docs/tst.md).")
-
-
-def _is_pruning(path: Path) -> bool:
-    """Return whether a folder holds a pruning and no run, which would be refused as a folder of runs."""
-    return (path / "pruned.json").is_file() and not any(path.rglob("*_results.json"))
-
-
-def _pruning(file: Path) -> dict[str, Any]:
-    """Return a row on a pruning: how many docs it removed, why it stopped, and what its judge says."""
-    found = pruned.read(file)
-    kept, removed = len(found.kept), len(found.removed)
-    verdict = found.judged.sentence if found.judged else ""
-    return {"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmms_patch.ask.spec import OF_IMAGES, Words
-from lmms_patch.present.report.data import CellAnswer, Example, RegionExample
-from lmms_patch.present.report.safe import picture
+from lmms_patch.present.report.data import CellAnswer, Example
 from lmms_patch.text import clean
 
 WIDTH = 320.0
@@ -73,11 +72,6 @@ def verdict(right: bool | None) -> str:
 def frames(example: Example, words: Words = OF_IMAGES) -> list[Frame]:
     """Return the grids of an example, coarsest first. Segments of a clip stand side by side, from its start on the left."""
     return [_frame(example, n, example.grids[n], words) for n in sorted(example.grids)]
-
-
-def image(example: Example | RegionExample) -> str | None:
-    """Return its image, where it has one that may be shown."""
-    return picture(example.image)
 
 
 def _frame(example: Example, n: int, cells: Sequence[CellAnswer], words: Words) -> Frame:

@@ -110,13 +110,9 @@ def environment() -> jinja2.Environment:
         "said": reading,
     }
     made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}
-    made.globals |= {"frames_of": gallery.frames, "image_of": _image, "verdict": gallery.verdict}
+    made.globals |= {"frames_of": gallery.frames, "verdict": gallery.verdict}
+    made.globals["image_of"] = lambda example: Markup(safe.picture(example.image) or "")  # base64 and nothing else: safe.picture has looked
     return made
-
-
-def _image(example: Example | RegionExample) -> Markup | None:
-    uri = gallery.image(example)
-    return None if uri is None else Markup(uri)  # base64 and nothing else: safe.picture has looked
 
 
 def page(report: Report) -> str:

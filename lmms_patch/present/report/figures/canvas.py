@@ -13,7 +13,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -285,6 +285,17 @@ def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str
     count = -(-len(items) // most)
     for k in range(count):
         yield items[k * most : (k + 1) * most], *((f"-{k + 1}", f" ({k + 1} of {count})") if count > 1 else ("", ""))
+
+
+def blocks(models: Sequence[str], most: int, rows: Sequence[str], rows_most: int) -> Iterator[tuple[Sequence[str], Sequence[str], str, str]]:
+    """Yield the models and rows of each part of a table that is too large for one drawing, with the ends of its names as ``parts``."""
+    pairs = [(some, names) for some, *_ in parts(models, most) for names, *_ in parts(rows, rows_most)]
+    yield from ((*pair, end, told) for (pair,), end, told in parts(pairs, 1))
+
+
+def ends(numbers: Iterable[Estimate | None]) -> list[float]:
+    """Return the values of some numbers, and the ends of their intervals, as far as there are any."""
+    return [end for one in numbers if one is not None for end in (one.value, one.low, one.high) if end is not None]
 
 
 def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str]) -> None:

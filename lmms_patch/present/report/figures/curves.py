@@ -234,7 +234,7 @@ def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
 
 def _limits(chart: _Chart) -> tuple[float, float]:
     """Return the ends of the vertical axis, which all panels share; 0 is on it."""
-    ends = [end for curve in chart.curves for one in curve.numbers.values() for end in (one.value, one.low, one.high) if end is not None]
+    ends = canvas.ends(number for curve in chart.curves for number in curve.numbers.values())
     ends += [value for curve in chart.curves for value in curve.beside.values()]
     low, high = min(0.0, *ends), max(0.0, *ends)
     edge = 0.06 * (high - low or 1.0)

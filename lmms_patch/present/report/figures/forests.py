@@ -209,8 +209,7 @@ def _aloud(medium: Words, n: int) -> str:
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
     rows = order(points)
-    blocks = [(some, names) for some, *_ in canvas.parts(models, MODELS) for names, *_ in canvas.parts(rows, ROWS)]
-    for ((some, names),), end, told in canvas.parts(blocks, 1):
+    for some, names, end, told in canvas.blocks(models, MODELS, rows, ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
             yield _grid_sketch(shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told)
@@ -260,7 +259,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
         out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
         out.append(f"Hollow: {raw} = 1 − MPP/FIP, luck not measured.")
-    out.append(interval_text(known) + size)
+    out.append(levels_in("Lines: {} interval, bootstrap over docs.", known, "Published numbers, without intervals.") + size)
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
     out += [f"In one column: {', '.join(letters)}."] if letters else []
@@ -268,11 +267,6 @@ def _caption(points: Sequence[Point], n: int) -> str:
     out += [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
     out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
-
-
-def interval_text(estimates: Sequence[Estimate]) -> str:
-    """Return what the lines are."""
-    return levels_in("Lines: {} interval, bootstrap over docs.", estimates, "Published numbers, without intervals.")
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -384,8 +378,8 @@ def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str],
 
 def _limits(points: Sequence[Point]) -> tuple[float, float]:
     """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
-    ends = [end for p in points if p.valid for e in (leading(p)[0], p.estimate) if e is not None for end in (e.value, e.low, e.high)]
-    known = [end for end in ends if end is not None and abs(end) <= MOST]
+    ends = canvas.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
+    known = [end for end in ends if abs(end) <= MOST]
     known += [1.0 for p in points if reading.misleads(leading(p)[0])]
     low, high = min(known, default=0.0), max(known, default=0.0)
     return max(-MOST, min(-LEAST, low - 0.06)), min(MOST, max(LEAST, high + 0.06))
@@ -403,18 +397,13 @@ def _names_fit(limits: tuple[float, float], plot: float) -> bool:
     return all(canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits))
 
 
-def shade_bands(axes: Any, low: float, high: float) -> None:
-    """Draw the bands behind the marks; the horizontal axis is the index."""
+def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
+    """Draw a panel: bands, names, lanes, and what its axis says."""
+    low, high = limits
     for colour, (name, left, right) in zip(palette.BAND_LIGHT, band_ends(low, high), strict=True):
         canvas.tip(axes.axvspan(left, right, facecolor=colour, alpha=_TINT, linewidth=0, zorder=0), name)
     axes.axvline(0, color=INK, linewidth=0.7, zorder=2)
     axes.set_xlim(low, high)
-
-
-def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
-    """Draw a panel: bands, names, lanes, and what its axis says."""
-    low, high = limits
-    shade_bands(axes, low, high)
     tall = blocks[-1].bottom
     axes.set_ylim(tall, 0)
     middles = [(b.top + b.bottom) / 2 for b in blocks]

@@ -255,11 +255,11 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     """Return the drawing of cells over results, at one grid."""
     entries, values = [entry for entry, _ in known], np.array([found.score for _, found in known])
     mean = values.mean(axis=0)
-    over = counted(len(entries), "result")
+    over, models = counted(len(entries), "result"), once(entry.model for entry in entries)
     caption = (
         f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation: its mean over {over} (benchmarks and models), and each result as a "
         f"point, with median, quartiles, and whiskers to the lowest and highest. {_read(kind)} Dotted: even. Without what the gate refuses, or with "
-        f"very few docs that score.{_many(entries)}"
+        f"very few docs that score.{lettering.of_several(models) if len(models) <= len(palette.MARKERS) else ''}"
     )
     top = int(np.argmax(mean))
     part, share = kind.words.part, wording.percent(float(mean[top]))
@@ -267,12 +267,6 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     name, title = f"{'t' * kind.needs_video}spread{n}", f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}"
     shown = tuple(entry.label for entry in entries)
     return Sketch(name, title, caption, alt, _section(kind), lambda across: _draw_boxes(entries, values, n, kind, across), shown)
-
-
-def _many(entries: Sequence[Entry]) -> str:
-    """Return the whole names of models that the drawing has short names of."""
-    names = lettering.short(entry.model for entry in entries)
-    return lettering.explained(names) if 1 < len(names) <= len(palette.MARKERS) else ""
 
 
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:

@@ -92,8 +92,7 @@ def maps(points: Sequence[Point]) -> Iterator[Sketch]:
     for n in sorted({p.n for p in points}):
         shown = [p for p in points if p.n == n]
         rows = forests.order(shown)
-        blocks = [(some, names) for some, *_ in canvas.parts(models, MAP_MODELS) for names, *_ in canvas.parts(rows, ROWS)]
-        for ((some, part),), end, told in canvas.parts(blocks, 1):
+        for some, part, end, told in canvas.blocks(models, MAP_MODELS, rows, ROWS):
             yield _map(shown, some, part, n, f"map{n}{end}", told)
 
 

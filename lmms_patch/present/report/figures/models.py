@@ -53,11 +53,6 @@ def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
     return [Mark(words.size(n), _look(k).shape, _look(k).colour) for k, n in enumerate(grids)]
 
 
-def _asked(words: Words, n: int) -> str:
-    """Return a grid's size for the end of a sentence: ``at 3×3``, ``in 4 segments``."""
-    return f"{'in' if words.instead else 'at'} {words.size(n)}"
-
-
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
     """Draw a mean with its interval; nothing where it is not defined."""
     if estimate.value is None:
@@ -85,7 +80,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
             if row.model in order:
                 k = grids.index(row.n)
                 at = made.places[order.index(row.model)] + _off(k, len(grids))
-                _mark(axes, row.size, at, k, f"{row.model}, mean |{index}| {_asked(words, row.n)}", False)
+                _mark(axes, row.size, at, k, f"{row.model}, mean |{index}| {'in' if words.instead else 'at'} {words.size(row.n)}", False)
         axes.set_xlim(left=0)
         axes.set_xlabel(lettering.fit(f"mean |{index}| over benchmarks", made.plot, SIZE, 2))
         return made.drawing

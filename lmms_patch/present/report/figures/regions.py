@@ -83,11 +83,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
         "summed over docs, with contours of F1; macro: means over docs, where F1 is a mean of its own and no contour. "
         f"{_lines(panels.values())}{_missing(entries)}{_keyed(entries)}"
     )
-    told = [
-        f"{entry.model} {both[1].value:.2f} at {both[0].value:.2f}"
-        for entry in entries
-        if (both := _both(entry, "micro")) and both[1].value is not None
-    ]
+    told = [f"{entry.model} {y.value:.2f} at {x.value:.2f}" for entry, (x, y) in next(iter(panels.values()))]
     alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
     return Sketch("magic-precision-recall", "Which boxes are used", caption, alt, "magic", draw, tuple(entry.label for entry in entries))
 
@@ -174,11 +170,8 @@ def _missing(entries: Sequence[Entry]) -> str:
 
 def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
     """Return the drawing of right answers against region focus."""
-    panels = {
-        metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))]
-        for metric in ANSWERS
-        if any(_answered(entry, metric) for entry in entries)
-    }
+    answered = {metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))] for metric in ANSWERS}
+    panels = {metric: points for metric, points in answered.items() if points}
 
     def draw(across: float) -> Any:
         titles = [WORDS[metric][0] + (" (judged)" if metric == "acc_short" else " (no judge)") for metric in panels]

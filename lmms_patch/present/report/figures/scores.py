@@ -130,7 +130,7 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
 def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
     """Draw a panel per grid. ``note``: room in inches for a line that says which benchmarks have no name; made where some have none."""
     everything = [one for rows in panels.values() for one in rows]
-    ends = [end for one in everything for e in (one.full, one.best) for end in (e.value, e.low, e.high) if end is not None]
+    ends = canvas.ends(number for one in everything for number in (one.full, one.best))
     low, high = min(ends), max(ends)
     edge = 0.08 * (high - low or high or 1.0)
     low, high = (max(0.0, low - edge) if low >= 0 else low - edge), high + edge
