@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import KINDS, OF_CLIPS, Words
+from lmms_patch.ask.spec import OF_CLIPS, Kind, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -65,7 +65,7 @@ class Case:
         model: the model's name as it is shown.
         base: the benchmark.
         task: the wrapped task's name, with its filter where it has several.
-        kind: ``spec.KINDS``.
+        kind: the kind of task.
         metric: the primary metric.
         measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
         analysis: what they are made of; None for a kind without one.
@@ -80,7 +80,7 @@ class Case:
     model: str
     base: str
     task: str
-    kind: str
+    kind: Kind
     metric: str
     measures: Mapping[str, Estimate]
     analysis: Analysis | None = None
@@ -93,12 +93,12 @@ class Case:
     @property
     def score(self) -> str:
         """What FIP and MPP are called: the metric, and whether it is of every order of the options."""
-        return f"{self.metric}{' in every order of the options' * KINDS[self.kind].every_order}"
+        return f"{self.metric}{' in every order of the options' * self.kind.every_order}"
 
     @property
     def grids(self) -> list[int]:
         """The grids with an index, the finest first."""
-        stem = KINDS[self.kind].index
+        stem = self.kind.index
         grids = self.analysis.grids if stem and self.analysis else ()
         return sorted((n for n in grids if f"{stem}{n}" in self.measures), reverse=True)
 
@@ -114,26 +114,23 @@ class Case:
 
     def index(self, n: int) -> Estimate:
         """Return the index that people should go by."""
-        name = f"{KINDS[self.kind].index}{n}"
+        name = f"{self.kind.index}{n}"
         index = self.measures[name]
         return reading.headline(index, self.measures.get(f"{name}_adj"), reading.null_of(self.grid(n))) or index
 
 
 def case(result: Result, model: str = "", key: str = "") -> Case:
     """Return a result of a finished run as a case; its key is the task's label unless another is given."""
-    size = (result.run.about.get("n-samples", {}).get(result.task) or {}).get("original")
-    if result.kind.every_order:  # nobody knows how many more docs have options that can be moved
-        size = None
     return Case(
         key or result.label,
         model or result.run.model,
         result.base,
         result.label,
-        result.kind.name,
+        result.kind,
         result.metric,
         result.measures,
         result.analysis,
-        size if isinstance(size, int) else None,
+        result.size,
         result.higher_is_better,
         result.tst,
         bool(result.described.get("subtitles")),
@@ -237,14 +234,14 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
 
 def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller: _Teller) -> list[Finding]:
     """Add to findings what one run, and one of many tasks, cannot tell; and what a run in every order of the options says of a single cell."""
-    in_every_order = {(one.model, one.base): one for one in cases if KINDS[one.kind].every_order}
+    in_every_order = {(one.model, one.base): one for one in cases if one.kind.every_order}
     by_key = {one.key: one for one in cases}
     out = []
     for one in said:
         notes = []
         checks = [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases] if one.kind == "cell" else []
         if None in checks:
-            notes.append(KINDS[by_key[one.cases[0]].kind].words.say(NOT_WHICH))
+            notes.append(by_key[one.cases[0]].kind.words.say(NOT_WHICH))
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}.")
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
@@ -266,7 +263,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
 
     The level is 1 − 0.05 R / m: of m cases with an index, R is the most that say something each at that level.
     """
-    places = [place for place, one in enumerate(cases) if KINDS[one.kind].index and one.analysis and _of_index(one)[0] not in ("unread", "no image")]
+    places = [place for place, one in enumerate(cases) if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")]
     out, family = list(cases), len(places)
     for said in range(family, 0, -1):
         level = 1 - (1 - LEVEL) * said / family
@@ -279,7 +276,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
 
 def _rules_of(case: Case) -> list[str]:
     """Return the rules under which a case falls: one, and ``contradicted`` beside it where that is so."""
-    kind = KINDS[case.kind]
+    kind = case.kind
     if not case.analysis and case.measures["score"].value is None:
         return ["unread"]
     if case.metric == "bypass":  # the host's mark of --predict_only
@@ -356,7 +353,7 @@ def _of_grid(case: Case, n: int) -> str:
 
 def _is_measured(case: Case, n: int) -> bool:
     """Return whether the index that people should go by is the corrected one, with a measured null."""
-    adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
+    adj = case.measures.get(f"{case.kind.index}{n}_adj")
     return reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is not None
 
 
@@ -404,10 +401,10 @@ _WITH_RANGE = ("whole", "more", "cell", "even", "undecided")
 def names(cases: Sequence[Case]) -> dict[str, str]:
     """Return what sentences call each case, by its key: the benchmark, where that is not enough the task, and the model where there are several."""
     models = {one.model for one in cases}
-    short = Counter((one.model, one.base, one.kind) for one in cases)
+    short = Counter((one.model, one.base, one.kind.name) for one in cases)
     out = {}
     for one in cases:
-        name = one.task if short[one.model, one.base, one.kind] > 1 else one.base
+        name = one.task if short[one.model, one.base, one.kind.name] > 1 else one.base
         out[one.key] = line(f"{name} ({one.model})" if len(models) > 1 else name)
     return out
 
@@ -421,23 +418,23 @@ class _Teller:
 
     def __init__(self, cases: Sequence[Case]) -> None:
         self._names = names(cases)
-        known = {(one.model, one.base, one.kind): one for one in cases}
+        known = {(one.model, one.base, one.kind.name): one for one in cases}
         asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
         self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
-        self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and KINDS[one.kind].index}
-        self._of_clips = {one.base for one in cases if KINDS[one.kind].needs_video}
+        self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and one.kind.index}
+        self._of_clips = {one.base for one in cases if one.kind.needs_video}
         self._spelled = False
 
     def words(self, case: Case) -> Words:
         """Return what the parts of a case are called; without its image, a benchmark that is also asked in time has no clip."""
-        kind = KINDS[case.kind]
+        kind = case.kind
         return OF_CLIPS if case.base in self._of_clips and kind.view in ("blind", "blank", "swap") else kind.words
 
     def listed(self, rule: str, cases: Sequence[Case]) -> str:
         """Return cases as a list in words: the first few with their numbers; a benchmark of which it holds for several models is named once."""
         groups: dict[tuple[str, str], list[Case]] = {}
         for one in cases:
-            groups.setdefault((one.base, one.kind) if self._models[one.base, one.kind] > 1 else (one.key, ""), []).append(one)
+            groups.setdefault((one.base, one.kind.name) if self._models[one.base, one.kind.name] > 1 else (one.key, ""), []).append(one)
         told = [
             self._group(rule, some, at < WITH_NUMBERS) if len(some) > 1 else self._one(rule, some[0], at < WITH_NUMBERS)
             for at, some in enumerate(list(groups.values())[:NAMED])
@@ -452,7 +449,7 @@ class _Teller:
 
     def _group(self, rule: str, cases: Sequence[Case], with_numbers: bool) -> str:
         """Return the name of a benchmark, for how many models its rule holds, and from where to where their indices go."""
-        first, of = cases[0], self._models[cases[0].base, cases[0].kind]
+        first, of = cases[0], self._models[cases[0].base, cases[0].kind.name]
         said = [f"all {of} models" if len(cases) == of else f"{len(cases)} of {of} models"]
         values: dict[bool, list[float]] = {True: [], False: []}
         for one in cases if with_numbers and rule in _WITH_RANGE else ():
@@ -460,7 +457,7 @@ class _Teller:
                 values[_is_measured(one, n)].append(value)
         for corrected, known in values.items():
             ends = dict.fromkeys(number(end, True, 2) for end in (min(known), max(known))) if known else {}
-            said += [f"{reading.name(str(KINDS[first.kind].index), corrected=corrected)} {' to '.join(ends)}"] if ends else []
+            said += [f"{reading.name(str(first.kind.index), corrected=corrected)} {' to '.join(ends)}"] if ends else []
         return f"{line(first.base)} ({', '.join(said)})"
 
     def _numbers(self, rule: str, case: Case) -> str:
@@ -486,7 +483,7 @@ class _Teller:
         if rule == "not learned":
             return ", ".join(self._constant(case)) if "tst_majority" in measures else ""
         if rule == "without":
-            return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._beside(case)])
+            return ", ".join([f"{case.kind.shows} {self._ends(measures['score'])}", *self._beside(case)])
         if rule in ("learned", "copied"):
             without = text_only.without_copies(case.tst) if case.tst else ""
             return ", ".join(filter(None, [self._ends(measures["tst"]), without, *self._constant(case)]))
@@ -502,19 +499,19 @@ class _Teller:
             return self._ends(measures["regions_mean"], signed=True)
         if rule == "orders":
             return ", ".join([self._ends(measures["rotate_every"]), f"of {number(measures['rotate_once'].value)} asked once", *_places(case)])
-        if KINDS[case.kind].hides:
+        if case.kind.hides:
             lost = self._ends(measures["drop_relevant" if rule in ("falls", "stays") else EXTRA], signed=True)
             return ", ".join([lost, f"full image {number(measures['score'].value)}", *self._chance(case)])
         if rule == "magic":
             name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
             return f"{name} {self._ends(measures[name])}" if name else ""
-        if KINDS[case.kind].curve:
-            return ", ".join([*self._curve(case), *(self._chance(case) if KINDS[case.kind].full else self._beside(case))])
-        return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
+        if case.kind.curve:
+            return ", ".join([*self._curve(case), *(self._chance(case) if case.kind.full else self._beside(case))])
+        return ", ".join([f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
         """Return an index with its interval; with its grid where several are told apart."""
-        index, kind = case.index(n), KINDS[case.kind]
+        index, kind = case.index(n), case.kind
         name = reading.name(str(kind.index), n if grid or len(case.grids) > 1 else None, corrected=_is_measured(case, n))
         words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
         words += [] if _is_measured(case, n) else ["not luck-corrected" if _not_corrected(case, n) else "luck not measured"]
@@ -523,7 +520,7 @@ class _Teller:
 
     def _both(self, case: Case, n: int) -> str:
         """Return both indices of a grid, without intervals."""
-        index = str(KINDS[case.kind].index)
+        index = str(case.kind.index)
         both = [case.measures.get(f"{index}{n}{ending}") for ending in ("", "_adj")]
         values = [number(None if one is None else one.value, True, 2) for one in both]
         return ", ".join(f"{reading.name(index, corrected=bool(place))} {value}" for place, value in enumerate(values))
@@ -544,7 +541,7 @@ class _Teller:
         """Return what a score without the right image is to be held against."""
         full = self._full.get((case.model, case.base))
         known = [] if full is None or full.measures["fip"].value is None else [full]
-        return [*(f"{KINDS[one.kind].shows} {number(one.measures['fip'].value)}" for one in known), *self._chance(case)]
+        return [*(f"{one.kind.shows} {number(one.measures['fip'].value)}" for one in known), *self._chance(case)]
 
     def _chance(self, case: Case) -> list[str]:
         chance = case.measures.get("chance")
@@ -561,7 +558,7 @@ class _Teller:
 
         A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked with the number of its docs.
         """
-        kind, measures = KINDS[case.kind], case.measures
+        kind, measures = case.kind, case.measures
         whole = number(measures["fip"].value) if kind.full else ""
         known = {name.removeprefix(kind.name): one for name, one in measures.items() if name.startswith(kind.name)}
         most = max((one.n for one in known.values()), default=0)
@@ -623,7 +620,7 @@ def _places(case: Case) -> list[str]:
 
 def _not_corrected(case: Case, n: int) -> str:
     """Return why a measured null gave no luck-corrected index; empty where it gave one, or none was measured."""
-    adj = case.measures.get(f"{KINDS[case.kind].index}{n}_adj")
+    adj = case.measures.get(f"{case.kind.index}{n}_adj")
     return _short(adj.reason) if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None else ""
 
 
@@ -686,9 +683,9 @@ def _why_unread(case: Case) -> str:
     gate = case.gate
     if case.metric == "bypass":
         return "answers were written and not scored: --predict_only"
-    if (every := case.measures.get("rotate_every")) is not None and not KINDS[case.kind].index:
+    if (every := case.measures.get("rotate_every")) is not None and not case.kind.index:
         return _short(every.reason)
-    if not case.grids and not KINDS[case.kind].hides and case.measures["score"].value is not None:
+    if not case.grids and not case.kind.hides and case.measures["score"].value is not None:
         return "only full images were asked"
     if gate and gate.valid is False:
         if reading.refusal(gate.reason) == reading.NEAR_CHANCE:

@@ -13,20 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lmms_patch import __version__
-from lmms_patch.ask.spec import ANY_INDEX
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
-from lmms_patch.runs import reading
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.measures import full_marks
 from lmms_patch.runs.results import IMPORTED
-from lmms_patch.runs.run import Result, Run, is_hub, split_of
+from lmms_patch.runs.run import Result, Run, split_of
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
 EVERY_EVAL_EVER = "0.3.0"
 """The version of Every Eval Ever's schema that is written."""
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
-_INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj(_blind)?)?")
 
 
 def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int) -> dict[str, Any]:
@@ -43,7 +41,7 @@ def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, r
     model = clean(run.model or run.adapter or "unknown")
     about = {"adapter": run.adapter, "model_args": run.model_args}
     entries = [entry for result in results for entry in _eee_entries(result)]
-    versions = sorted({str(version) for result in results if (version := (result.details.get("made") or {}).get("lmms_eval"))})
+    versions = sorted({str(version) for result in results if (version := result.made.lmms_eval)})
     return {
         "schema_version": EVERY_EVAL_EVER,
         "evaluation_id": f"{SOURCE}/{model}/{retrieved}",
@@ -77,13 +75,15 @@ def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, r
 def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
     """Yield the numbers of a result as entries of ``evaluation_results``."""
     top = full_marks(result.analysis, result.described["options"].get("scale"))
-    metric = result.metric
+    metric, rows = result.metric, catalogue.keyed(result.kind, result.grids)
     for name, one in result.measures.items():
         if one.value is None or name in ("score", "fip"):  # both are the primary metric under another name
             continue
         of_scores = name == metric or name.startswith("mpp")
-        index = _INDEX.fullmatch(name)
-        low, high = ("-Infinity", None if index[3] else 1.0) if index else (0.0, top) if of_scores and top else (None, None)  # null: not known
+        words = rows[name][0].words if name in rows else ""
+        low, high = (
+            ("-Infinity", None if words == "corrected" else 1.0) if words else (0.0, top) if of_scores and top else (None, None)
+        )  # null: not known
         said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
         yield {
             "evaluation_result_id": clean(f"{result.label}/{name}"),
@@ -92,7 +92,7 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
             "metric_config": {
                 "metric_id": clean(name if name == metric else f"{SOURCE}.{name}"),
                 "metric_name": clean(name),
-                "evaluation_description": _meaning(result, name),
+                "evaluation_description": _meaning(result, name, words),
                 "lower_is_better": name in (metric, "score") and not result.higher_is_better,
                 "score_type": "continuous",
                 "min_score": low,
@@ -120,15 +120,14 @@ def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
 
 def _eee_source(result: Result) -> dict[str, Any]:
     """Return the dataset of a result as Every Eval Ever names it."""
-    config = result.run.configs[result.task]
     base = clean(result.base)
-    if not is_hub(config.get("dataset_path")):
+    if result.hub is None:
         return {"dataset_name": base, "source_type": "other"}
-    split = split_of(config)
+    split = split_of(result.run.configs[result.task])
     return {
         "dataset_name": base,
         "source_type": "hf_dataset",
-        "hf_repo": clean(config["dataset_path"]),
+        "hf_repo": clean(result.hub),
         **({"hf_split": clean(split)} if split else {}),
         "samples_number": result.docs,
     }
@@ -149,13 +148,12 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
     out: dict[tuple[str, str, str], Any] = {}
     away = []
     for result in results:
-        config = result.run.configs[result.task]
-        if not is_hub(config.get("dataset_path")):
+        if result.hub is None:
             away.append(result.label)
             continue
-        revision = (config.get("dataset_kwargs") or {}).get("revision")
+        revision = (result.run.configs[result.task].get("dataset_kwargs") or {}).get("revision")
         common: dict[str, Any] = {
-            "dataset_id": clean(config["dataset_path"]),
+            "dataset_id": clean(result.hub),
             "dataset_revision": clean(revision) if revision else None,
             "date": _day(run.date) or None,
             "source_url": URL,
@@ -188,8 +186,8 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
         yield metric, result.task, score
 
 
-def _meaning(result: Result, name: str) -> str:
-    """Say in a few words what a number is."""
+def _meaning(result: Result, name: str, index: str) -> str:
+    """Say in a few words what a number is; of an index whether it is ``raw`` or ``corrected``."""
     if name == result.metric:
         return f"{clean(name)}, {_harness(result.run)}'s own metric" if result.kind.full else f"{clean(name)} of a {result.kind.name} run"
     words = {"chance": "what an uninformed answer scores", "ceiling": "what the gold answers score"}
@@ -197,8 +195,8 @@ def _meaning(result: Result, name: str) -> str:
         "mpp": "the metric where each doc keeps the answer of its best cell",
         "gap": "the metric on full images minus that on best cells",
     }
-    if index := _INDEX.fullmatch(name):
-        less = "luck-corrected: both less what answers to wrong images or other docs' golds earn; " if index[3] else ""
+    if index:
+        less = "luck-corrected: both less what answers to wrong images or other docs' golds earn; " if index == "corrected" else ""
         return f"{less}1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
     return words.get(name) or next((said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch")
 
@@ -212,7 +210,7 @@ def _of_failures(result: Result, name: str) -> str:
     """Say what a number makes of failed calls, and what the native metric is with these docs; "" where no call failed."""
     failed, metric = result.analysis.failed if result.analysis else None, result.metric
     if failed is None:
-        lost = ((result.details.get("magic") or {}).get("counts") or {}).get("failed")
+        lost = result.magic.counts.get("failed") if result.magic else None
         return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
     ours = name not in (result.details.get("higher_is_better") or {}) or (name == metric and not result.kind.every_order)
     if not ours and failed.first:

@@ -99,11 +99,15 @@ class Number:
         """Return what pages call the number of one key; its name where nobody has words for it."""
         size, letter = (kind.words.size(key), chr(ord("A") + key - 1)) if isinstance(key, int) else (f"{key} boxes{' hidden' * kind.hides}", "")
         if self.words:
-            index = reading.name(str(kind.prefix), corrected=self.words == "corrected")
+            index = self.index(kind)
             return f"{index[0].upper()}{index[1:]}{', ' if kind.needs_video or kind.regions else ' '}{size}"
         shows = f"{kind.shows}{' (FIP)' * (kind.shows in ('full image', 'full clip'))}"
         part = "box" if kind.regions else kind.words.part
         return self.label.format(key=size, letter=letter, part=part, shows=shows) or self.title.format(key=key) or self.named(kind, key)
+
+    def index(self, kind: Kind, key: Key | None = None) -> str:
+        """Return what people read an index as, of one key or of any."""
+        return reading.name(str(kind.prefix), key, corrected=self.words == "corrected")
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of one key."""

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lmms_patch.ask.spec import ANY_INDEX
+from lmms_patch.runs import catalogue
+from lmms_patch.runs.measures import over_cells
 from lmms_patch.runs.results import by_filter
 from lmms_patch.runs.run import OBJECTS, Result
 from lmms_patch.stats import bounds
@@ -19,8 +20,6 @@ from lmms_patch.stats.resample import Estimate
 
 MOST = 20
 """How many numbers of a task go to an experiment tracker."""
-_INDEX = re.compile(rf"({ANY_INDEX})(\d+|_relevant|_adversarial)(_adj)?")
-_PART = re.compile(r"_(mpp|drop)(\d+|_relevant|_adversarial)$")
 _ERROR = re.compile(r"(?P<metric>.+)_stderr(?P<sort>_clt|_clustered)?,(?P<filter>.*)")
 
 
@@ -83,18 +82,15 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
     numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
 
-    first = (metric, "n_docs", "gate", "chance")
-
-    def rank(name: str) -> int:
-        if name in first:
-            return first.index(name)
-        return 4 if _INDEX.fullmatch(name) else 5 if _PART.search(name) else 7 if name.startswith("gap") else 6
-
-    names = sorted(numbers, key=rank)
+    first, rows, cells = (metric, "n_docs", "gate", "chance"), catalogue.keyed(result.kind, result.grids), over_cells(result)
+    indices = {name for name, (number, _) in rows.items() if number.words}
+    gaps = {name for name, (number, _) in rows.items() if number.name == "gap{key}"}
+    ranks = {**dict.fromkeys(indices, 4), **dict.fromkeys(cells, 5), **dict.fromkeys(gaps, 7), **{name: place for place, name in enumerate(first)}}
+    names = sorted(numbers, key=lambda name: ranks.get(name, 6))
     out = {name: numbers[name] for name in names[:most]}
-    for name in sorted(out, key=lambda one: 0 if _INDEX.fullmatch(one) else 1 if one == metric else 2):
+    for name in sorted(out, key=lambda name: 0 if name in indices else 1 if name == metric else 2):
         one = known.get(name)
-        if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and not name.startswith("gap"):
+        if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and name not in gaps:
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
         one = known.get(name)  # not the column, which nothing checks

@@ -53,7 +53,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     """
     kind, metric, numbers = result.kind, result.metric, result.metrics
     out = {} if result.analysis is None else of_analysis(result.analysis, kind)
-    ours = {*catalogue.named(kind, result.grids), *_over_cells(result), *NOT_NATIVE}
+    ours = {*catalogue.named(kind, result.grids), *over_cells(result), *NOT_NATIVE}
     if "score" not in out:
         out["score"] = without_interval(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
     if kind.full:
@@ -84,7 +84,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     return out
 
 
-def _over_cells(result: Result) -> set[str]:
+def over_cells(result: Result) -> set[str]:
     """Return the names of the native metrics over each doc's chosen cell."""
     keys, native = result.kind.sets(result.grids), result.details.get("higher_is_better") or {result.metric: True}
     return {f"{metric}_{what}{end(key)}" for metric in native for what in ("mpp", "drop") for key in keys}

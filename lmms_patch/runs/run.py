@@ -18,10 +18,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import ANY_INDEX, KINDS, Kind
+from lmms_patch.ask.spec import KINDS, Kind
 from lmms_patch.errors import RecordError, shown
-from lmms_patch.runs import gone, reading
-from lmms_patch.runs.details import MagicNumbers, TstDetails, wrong
+from lmms_patch.runs import catalogue, gone, reading
+from lmms_patch.runs.details import Made, MagicNumbers, TstDetails, wrong
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
@@ -90,14 +90,14 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
-        rows = []
+        lines = []
         for result in self.results:
-            indices = "; ".join(
-                f"{_named(match)} {_shown(one)}" for name, one in result.measures.items() if (match := _INDEX.fullmatch(name)) and _shown(one)
-            )
+            known = {name: number for name, estimate in result.measures.items() if (number := _shown(estimate))}
+            rows = catalogue.keyed(result.kind, result.grids).items()
+            indices = "; ".join(f"{row.index(result.kind, key)} {known[name]}" for name, (row, key) in rows if row.words and name in known)
             gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
-            rows.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
-        return html_table(["task", "docs", "metric", "score", "index", "gate"], rows, f"{self.model or self.adapter}, {self.date}")
+            lines.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
+        return html_table(["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}")
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,20 @@ class Result:
         return str(self.described["options"].get("type") or "")
 
     @property
+    def size(self) -> int | None:
+        """The number of docs that the benchmark has; None where that is not known."""
+        if self.kind.every_order:  # nobody knows how many more docs have options that can be moved
+            return None
+        found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
+        return found if isinstance(found, int) else None
+
+    @property
+    def hub(self) -> str | None:
+        """The name of the data on the Hub; None where the task's config names a loader or local files."""
+        path = self.run.configs[self.task].get("dataset_path")
+        return path if is_hub(path) else None
+
+    @property
     def pipelines(self) -> int:
         """The number of filter pipelines of the task."""
         return sum(other.task == self.task for other in self.run.results)
@@ -192,6 +206,11 @@ class Result:
     def grid(self, n: int) -> Grid | None:
         """Return the numbers of a grid; None where there are none."""
         return self.analysis.grids.get(n) if self.analysis else None
+
+    @cached_property
+    def made(self) -> Made:
+        """By what versions the numbers were made, and of which docs; files of earlier versions do not say all of it."""
+        return convert(self.details.get("made") or {}, Made)
 
     @cached_property
     def tst(self) -> TstDetails | None:
@@ -270,14 +289,6 @@ class Labelled:
     result: Result
     model: str
     label: str
-
-
-_INDEX = re.compile(rf"({ANY_INDEX})(?:(\d+)|_(relevant|adversarial))(_adj)?")
-
-
-def _named(match: re.Match[str]) -> str:
-    """Return what people read an index as, by the parts of its number's name."""
-    return reading.name(match[1], int(match[2]) if match[2] else match[3], corrected=bool(match[4]))
 
 
 def _shown(estimate: Estimate) -> str:

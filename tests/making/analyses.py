@@ -4,14 +4,24 @@ import dataclasses
 import functools
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from lmms_patch.ask.spec import parse
 from lmms_patch.runs.numbers import Analysis, read
+from lmms_patch.runs.run import Labelled, Result, Run
 
 
 def analysis(known: Mapping[str, Any]) -> Analysis:
     """Return an analysis with some numbers, given in plain JSON types."""
     return read(completed(Analysis, known))
+
+
+def labelled(task: str, metrics: Mapping[str, Any], known: Mapping[str, Any] | None = None, name: str = "", metric: str = "acc") -> Labelled:
+    """Return a task of a run with some of the harness's own numbers, and some of an analysis."""
+    details = {} if known is None else {"analysis": completed(Analysis, known)}
+    result = Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": metric}, metrics, "none", details)
+    return Labelled(result, "model", name or task)
 
 
 def completed(kind: type, known: Mapping[str, Any]) -> dict[str, Any]:

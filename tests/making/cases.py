@@ -1,5 +1,6 @@
 """Cases for findings, made up: one task of one model with the numbers that a test names."""
 
+from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.findings import Case
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -39,11 +40,11 @@ def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind
             stored[n]["adj"] = {"null": null, "asked": wrong, "estimate": {"value": of.value, "low": of.low}}
     gate = {"valid": True, "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})}
     made = analysis({"grids": stored, "gate": gate, "asked": asked})
-    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", measures, made, size)
+    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", KINDS[kind], "acc", measures, made, size)
 
 
 def plain(base, kind, score, chance=0.25, model="m", **measures):
     """A task without an index: its score (value, low, high), and other numbers by name."""
     named = {name: ends(*one) for name, one in measures.items()}
     named |= {"score": ends(*score), "chance": ends(chance)}
-    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", kind, "acc", named, analysis({}))
+    return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", KINDS[kind], "acc", named, analysis({}))

@@ -170,7 +170,7 @@ def test_the_table_shows_fip_of_the_answered_docs(made, run):
     text = rci.table(shown)
     assert f"{N - 2} (2 left out, 4 failed)" in text
     assert f"{by_hand(made, {3, 10, 20, 21})[0]:.3f}" in text, "FIP of the docs that the index beside it uses"
-    assert f"{shown[0].metrics['acc']:.3f}" not in text.splitlines()[2].split()[:6]
+    assert f"{shown[0].result.metrics['acc']:.3f}" not in text.splitlines()[2].split()[:6]
     said = rci.warnings(shown)
     assert [line for line in said if "4 of 200 docs have a failed call" in line]
     assert [line for line in said if "acc as the harness prints it counts 2 failed calls as wrong answers" in line]

@@ -69,10 +69,10 @@ def _files(newest: Sequence[Result]) -> Iterator[Line]:
 def _null(newest: Sequence[Result]) -> Iterator[Line]:
     """Say where it is not known whether the model looks at all."""
     unseen = [one for one in newest if one.kind.index and reading.unchecked(one.analysis)]
-    few = {one.label: reading.why_unchecked(one.analysis, one.kind.words) for one in unseen if one.analysis and one.analysis.gate.looks}
-    for label, why in few.items():
-        yield Line("wrong images", "warning", f"{label}: {why}")
-    if unseen := [one for one in unseen if one.label not in few]:
+    for one in unseen:
+        if one.analysis and one.analysis.gate.looks:
+            yield Line("wrong images", "warning", f"{one.label}: {reading.why_unchecked(one.analysis, one.kind.words)}")
+    if unseen := [one for one in unseen if not (one.analysis and one.analysis.gate.looks)]:
         said = (
             f"{_names(unseen)}: no doc was asked on a wrong image, so it is not known whether the answers depend on the image, and how much is luck"
         )

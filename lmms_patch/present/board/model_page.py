@@ -172,7 +172,7 @@ def _report(run: BoardRun, folder: Path) -> str:
 
 def case(model: str, result: BoardResult, key: str) -> Case:
     """Return a stored result as findings read it."""
-    named = clean(result.base), clean(result.task), result.kind, clean(result.metric)
+    named = clean(result.base), clean(result.task), result.asked, clean(result.metric)
     numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()}}
     return Case(key, model, *named, numbers, _analysis(result) if result.index else None, higher=result.higher)
 

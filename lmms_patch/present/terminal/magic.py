@@ -45,7 +45,7 @@ def table(tasks: Sequence[Result], width: int | None = None) -> str:
     rows: list[list[Cell]] = [["docs", *(task.docs for task in tasks)]]
     rows += [[name, *(own.get(name) for own in numbers)] for name in names]
     level = next((one.level for own in numbers for one in own.values()), 0.95)
-    judges = sorted({str(judge) for task in tasks if (judge := task.details["magic"].get("judge"))})
+    judges = sorted({str(judge) for task in tasks if (judge := task.magic and task.magic.judge)})
     judged = f" Judge: {', '.join(judges)}." if judges else ""
     shown = sheets.table(["metric", *(task.task for task in tasks)], rows).to_text(width)
     return f"{shown}\n\nFractions with {100 * level:g} % intervals, images resampled.{judged}"
@@ -53,7 +53,7 @@ def table(tasks: Sequence[Result], width: int | None = None) -> str:
 
 def minds(tasks: Sequence[Result]) -> list[str]:
     """Return what to know of the numbers, as the runs said it. What all tasks say comes once."""
-    said = {task.task: [str(line) for line in task.details["magic"].get("warnings", [])] for task in tasks}
+    said = {task.task: task.magic.warnings if task.magic else [] for task in tasks}
     common = [line for line in next(iter(said.values()), []) if all(line in lines for lines in said.values())]
     own = [f"mind: {name}: {line}" for name, lines in said.items() for line in lines if line not in common]
     return [*(f"mind: {line}" for line in common), *own]

@@ -17,16 +17,16 @@ from lmms_eval.tasks import TaskManager
 from PIL import Image
 
 from lmms_patch.app import schemas
-from lmms_patch.ask.spec import parse
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
 from lmms_patch.harness import compat, plugin
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import ViewId
 from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.present.board import write as board_files
-from lmms_patch.present.terminal.rci import Shown, table
+from lmms_patch.present.terminal.rci import table
 from lmms_patch.present.terminal.rci import warnings as show_warnings
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
+from tests.making.analyses import labelled
 from tests.places import ROOT
 
 UTILS = '''
@@ -757,7 +757,7 @@ def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
     result = run(Model(), "toy_rci2", folder, predict_only=True)
     assert [line for line in warnings if "toy_rci2" in line] == []
     patch = result["results"]["toy_rci2"]["patch,none"]
-    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "bypass"}, {"records": 3}, patch["analysis"])
+    shown = labelled("toy_rci2", {"records": 3}, patch["analysis"], metric="bypass")
     assert show_warnings([shown]) == []
     run(Model(), "toy_rci2", folder)
     assert sum("index" in line for line in warnings) >= 2
@@ -795,7 +795,7 @@ def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(fold
     assert found["exact_match_mpp2"] == pytest.approx(1 / 3)  # doc 1, of docs 0, 1, 3
     assert found["gap2"] == pytest.approx(1 / 3 - 1 / 3)  # FIP over the same docs
     assert result["samples"]["toy_rci2"][2]["patch"]["excluded"] == {"2": "no image"}
-    shown = Shown("toy_rci2", {**parse("toy_rci2").described(), "metric": "exact_match"}, {**found["patch"], **found}, found["patch"]["analysis"])
+    shown = labelled("toy_rci2", {**found["patch"], **found}, found["patch"]["analysis"], metric="exact_match")
     assert table([shown]).splitlines()[2].split()[2:6] == ["4", "(1", "left", "out)"]
     assert table([shown]).splitlines()[2].split()[7:9] == ["0.333", "0.333"]  # FIP and MPP of docs 0, 1, 3
     assert any("over all 4 docs it is 0.500" in line for line in show_warnings([shown]))

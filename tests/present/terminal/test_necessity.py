@@ -1,23 +1,12 @@
-from pathlib import Path
-
-from lmms_patch.ask.spec import parse
 from lmms_patch.present.terminal import necessity
 from lmms_patch.present.terminal.necessity import UNCHECKED
 from lmms_patch.runs.need import NEEDS
-from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.run import Labelled, Result, Run
-from tests.making.analyses import completed
+from tests.making.analyses import labelled
 
 
 def table(maps):
     """The table of tasks with these maps, by name; None: a task without."""
-    out = []
-    for task, found in maps.items():
-        details = {"analysis": completed(Analysis, {"necessity": [found] if found else []})}
-        out.append(
-            Labelled(Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": "acc"}, {}, "none", details), "m", task)
-        )
-    return necessity.table(out)
+    return necessity.table([labelled(task, {}, {"necessity": [found] if found else []}) for task, found in maps.items()])
 
 
 def found(text, checked=30, without_luck=True):

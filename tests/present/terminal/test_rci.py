@@ -1,28 +1,18 @@
 import json
 import re
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from lmms_patch.ask.spec import parse
 from lmms_patch.present.findings import case, findings
 from lmms_patch.present.terminal.rci import averaged_table, cell_tables, chances, load, pooled_table, table, warnings
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
-from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.run import Labelled, Result, Run, read
-from tests.making.analyses import completed
+from lmms_patch.runs.run import read
+from tests.making.analyses import labelled
 from tests.making.boxes import write_boxes
 from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
-
-
-def labelled(task, metrics, analysis=None, name=None):
-    """A task of a run with some of the harness's own numbers, and some of an analysis."""
-    details = {} if analysis is None else {"analysis": completed(Analysis, analysis)}
-    result = Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": "acc"}, metrics, "none", details)
-    return Labelled(result, "model", name or task)
 
 
 def shown(
