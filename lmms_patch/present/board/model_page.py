@@ -14,7 +14,7 @@ from lmms_patch.ask.references import digest
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.memory import NO_NOTES, BoardResult, BoardRun, Identity, day
 from lmms_patch.present.findings import Case
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.sheets import Cell, Column, Sheet, used
 from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.runs.numbers import Analysis, AskedPart, Grid
 from lmms_patch.runs.run import command
@@ -115,8 +115,7 @@ def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
 def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
     """Return the numbers of one model, a row for each benchmark, kind and grid."""
     rows = [_row(group, entry) for group, entry in entries]
-    said = {column.key for column in _COLUMNS if any(row.get(column.key) is not None for row in rows)}
-    return Sheet("numbers", "Numbers", tuple(column for column in _COLUMNS if column.key in said), tuple(rows))
+    return Sheet("numbers", "Numbers", used(_COLUMNS, rows), tuple(rows))
 
 
 def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
