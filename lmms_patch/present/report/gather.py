@@ -218,7 +218,7 @@ def _read_magic(result: Result, examples: int, categories: bool) -> _Read:
     """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
     about = magic_pairs.stored(result)
     try:
-        out = _Read(result, Part(result.docs, result.measures, None), warnings=[str(line) for line in about["warnings"]])
+        out = _Read(result, Part(result.docs, result.measures, None), warnings=list(about.warnings))
         out.categories = magic.parts(result.details) if categories else {}
     except TypeError as error:
         raise RecordError(
