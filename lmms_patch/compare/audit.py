@@ -33,7 +33,7 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
 from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.details import JudgedBounds, MagicNumbers
+from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
@@ -740,13 +740,6 @@ def _check_bounds(about: MagicNumbers, fresh: Mapping[str, Bounds], where: str) 
     """Check the bounds of numbers by a judge: a gate goes by them. Return what cannot be checked; files of earlier versions have none."""
     if about.bounds is UNSET:
         return {f"bounds of {name} (the file lacks them)": None for name in fresh}
-    flat, again = ({f"bounds.{name}.{key}": value for name, one in of.items() for key, value in _ends(one).items()} for of in (about.bounds, fresh))
-    for key in {**flat, **again}:
-        if key not in flat or key not in again or not same(flat[key], again[key]):
-            raise _refuse(where, key, flat.get(key), again.get(key))
+    for path, own, again in differences(about.bounds, fresh, "bounds", 0):
+        raise _refuse(where, path, own, again)
     return {}
-
-
-def _ends(one: Bounds | JudgedBounds) -> dict[str, float | None]:
-    ends = {f"{end}.{key}": getattr(getattr(one, end), key) for end in ("low", "high") for key in ("value", "low", "high")}
-    return {**ends, "unjudged": one.unjudged}

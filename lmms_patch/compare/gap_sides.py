@@ -78,14 +78,9 @@ class _Task:
     taken: str = ""
 
     @property
-    def described(self) -> Mapping[str, Any]:
-        """What was wrapped and how; empty for a plain task."""
-        return {} if self.result is None else self.result.described
-
-    @property
     def base(self) -> str:
         """The benchmark (``Side``)."""
-        return str(self.described.get("base", self.task))
+        return self.task if self.result is None else self.result.base
 
     @property
     def kind(self) -> str:
@@ -111,9 +106,9 @@ class _Task:
 
     def check_docs(self, log: Path, docs: int) -> None:
         """Check that the log has all docs that the run scored, as far as the run of a plain task says how many, and any at all."""
-        told = (self.run.about["n-samples"].get(self.task) or {}).get("effective")
-        if told is not None and self.result is None:
-            check_docs(log, docs, told)
+        counts = self.run.counted(self.task)
+        if counts is not None and self.result is None:
+            check_docs(log, docs, counts.effective)
         if not docs:
             raise RecordError(f"{log}: no docs in this sample log")
 
@@ -163,7 +158,7 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
         listed = ", ".join(f"{a.task} and {b.task}" for a, b in pairs)
         raise RecordError(f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}")
     dark = _side(pairs[0][1], metric)
-    keys = _score_keys(pairs[0][1].described)
+    keys = _score_keys(pairs[0][1].result)
     return _side(pairs[0][0], dark.metric, keys), dark
 
 
@@ -255,9 +250,9 @@ def _group(record: Record) -> tuple[str, str] | None:
     return (label, "" if category is None else repr(category)) if label or category is not None else None
 
 
-def _score_keys(described: Mapping[str, Any]) -> tuple[str, ...]:
+def _score_keys(result: Result | None) -> tuple[str, ...]:
     """Return the keys of an item that hold its scalar, as the wrapped task reads them."""
-    named = (described.get("options") or {}).get("score")
+    named = None if result is None else result.options.score
     return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
 
 

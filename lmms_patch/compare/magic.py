@@ -9,8 +9,7 @@ that side's mean, as in the run itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,6 +21,7 @@ from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
+from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.results import check_docs, sample_log
 from lmms_patch.runs.run import Result, differences, not_compared
 from lmms_patch.runs.unjudged import A_POINT, BY_JUDGE
@@ -70,10 +70,10 @@ def read(result: Result) -> dict[str, Line]:
     lines = {line.record.id: line for line in logs.lines(log, result.place)}
     records = [line.record for line in lines.values()]
     check_docs(log, len(lines), result.docs)
-    if other := sorted({record.variant for record in records} - {about["variant"]}):
-        raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about['variant']}; the file is of another run")
-    for name, number in about["numbers"].items():
-        value, own = value_of(records, name), number["value"]
+    if other := sorted({record.variant for record in records} - {about.variant}):
+        raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run")
+    for name, number in about.numbers.items():
+        value, own = value_of(records, name), number.value
         if (value is None) != (own is None) or (value is not None and own is not None and abs(value - own) > _TOLERANCE):
             said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
             raise RecordError(
@@ -82,15 +82,15 @@ def read(result: Result) -> dict[str, Line]:
     return lines
 
 
-def stored(result: Result) -> Mapping[str, Any]:
+def stored(result: Result) -> MagicNumbers:
     """Return the ``magic`` object of a result (docs/records.md).
 
     Raises:
         RecordError: it is not there, or has a metric that this version does not know.
     """
-    about: Mapping[str, Any] = result.details.get("magic") or {}
-    known = results.metrics(str(about.get("variant")), True) if about.get("variant") in results.VARIANTS else ()
-    if not about or not set(about["numbers"]) <= set(known):
+    about = result.magic
+    known = results.metrics(about.variant, True) if about and about.variant in results.VARIANTS else ()
+    if about is None or not set(about.numbers) <= set(known):
         raise RecordError(
             f"{result.run.path}: {result.task} has no numbers as a MAGIC task writes them; the file was changed or written by another program"
         )
@@ -266,13 +266,13 @@ def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
 
     Metrics from a judge's verdicts can be compared only where one judge judged both runs.
     """
-    ours, theirs = stored(first), stored(second)
-    names = [name for name in ours["numbers"] if name in theirs["numbers"]]
+    ours, theirs = stored(first).numbers, stored(second).numbers
+    names = [name for name in ours if name in theirs]
     judges = [side.fingerprint.get("judge") for side in (first, second)]
     if judges[0] == judges[1]:
         return names, []
     said = ["by nobody" if judge in (None, NO_JUDGE) else f"by {judge}" for judge in judges]
-    judged = [name for name in (*ours["numbers"], *theirs["numbers"]) if name in BY_JUDGE]
+    judged = [name for name in (*ours, *theirs) if name in BY_JUDGE]
     line = f"{', '.join(dict.fromkeys(judged))}: not compared, since the first run was judged {said[0]} and the second {said[1]}"
     return [name for name in names if name not in BY_JUDGE], [line]
 

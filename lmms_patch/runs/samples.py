@@ -184,8 +184,7 @@ def _write(results: Sequence[Result], *, same: bool) -> Path:
 
 def _digest_in(result: Result) -> str | None:
     """Return the digest of a result's records as its results file has it; None in older files."""
-    digest: str | None = (result.details.get("made") or {}).get("log")
-    return digest
+    return result.made.log or None
 
 
 def _state_of(path: Path) -> dict[str, Any]:

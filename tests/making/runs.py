@@ -342,6 +342,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
     aggregate = aggregate or (lambda items: float(np.mean(items)))
     tasks = {}
     for name, (spec, records, made) in runs.items():
+        records = [{**record, "task": name} for record in records]
         if made is not None:
             made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
         orders = KINDS[spec.kind].every_order

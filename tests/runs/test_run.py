@@ -193,7 +193,7 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
     found = one(write(tmp_path, plain)).details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
-    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "docs", "prompts", "image_sizes", "images"}
+    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "all_docs", "docs", "prompts", "image_sizes", "images"}
 
 
 # --- asked the same way, and whether it is two runs -------------------------------------------------

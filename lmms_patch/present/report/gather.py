@@ -165,7 +165,7 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
 def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
     """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
     result = one.result
-    told = [str(line) for line in magic_pairs.stored(result)["warnings"]]
+    told = [str(line) for line in magic_pairs.stored(result).warnings]
     if unlogged := result.log is None:
         told.append("no sample log (run with --log_samples): no examples, no contrasts")
     whole, parts = Part(result.docs, result.measures, None), magic.parts(result.magic) if result.magic and categories else {}
