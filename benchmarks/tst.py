@@ -1,9 +1,9 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops claims] [--names vsi_bench pope_coco ...]
     python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
-Needs the folder ``shared/data`` beside the project (all but ``memory``).
+Needs the folder ``shared/data`` beside the project (all but ``memory`` and ``stops``).
 
 **speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
 scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
@@ -14,6 +14,8 @@ the linear model beside the trees.
 **table**, **shuffles**: the numbers of docs/tst.md.
 **rivals**: plain pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
 **embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
+**stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or 75 such words, so 30, 10 or 4 questions a word):
+planted docs found and innocent ones lost under the stop of earlier, the stop of now, and of who knows the planted docs.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
@@ -41,18 +43,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import apart, parse
 from lmms_patch.present import text_only
-from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.numbers import ALPHA, to_json
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.controls import judge
 from lmms_patch.tst.copies import Copies
-from lmms_patch.tst.diagnosis import Diagnose, Diagnosis, deal, diagnose, in_threads
+from lmms_patch.tst.diagnosis import DEALS, Diagnose, Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.null import has_many_categories, shuffled_null
-from lmms_patch.tst.prune import cluster_of, prune
+from lmms_patch.tst.prune import against_baseline, cluster_of, prune
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.selection import PruneSettings
@@ -65,6 +67,7 @@ from tests.tst.worlds import (
     balanced,
     constant_gold,
     duplicates,
+    given_away,
     load,
     mc,
     named_by_category,
@@ -250,6 +253,36 @@ def pruning(sets: Sets) -> list[str]:
     seconds = time.perf_counter() - start
     print(f"vsi_bench: {len(found.removed)} of {len(items)} removed in {seconds:.0f} s ({found.stopped})")
     return [f"pruning takes {seconds:.0f} s, above {PRUNE_SECONDS:g}"] if seconds > PRUNE_SECONDS else []
+
+
+def stops(sets: Sets, docs: int = 1500, seeds: Sequence[int] = SEEDS) -> list[str]:
+    """Planted docs that are found and innocent docs that are lost, by the rule that stops."""
+    failures = []
+    for words in (10, 30, 75):
+        for seed in seeds:
+            items, told = given_away(docs, docs // 5, words, seed)
+            rewards, grouped, seen = rewards_of(items), grouping(items, "none"), []
+            prepared = RfDiagnostic(ModelSettings(beside=False)).prepare(items, rewards)
+
+            def diagnosed(places: Places, fold_seeds: Sequence[int], known: Any = (items, rewards, grouped, prepared, seen)) -> Diagnosis:
+                items, rewards, grouped, prepared, seen = known
+                found = diagnose(prepared, items, rewards, places, grouped, seeds=fold_seeds, runner=in_threads(WORKERS), deals=DEALS)
+                seen.append(against_baseline(found, None)[1])
+                return found
+
+            budget = PruneSettings(seed=seed)
+            never = prune(items, dataclasses.replace(budget, near_chance=False, over_pruned=False), diagnosed)
+            before = next((i for i, p in enumerate(seen) if p >= ALPHA), len(never.rounds))
+            planted = [[told[int(key.removeprefix("key"))] for key in done.removed] for done in never.rounds]
+            knows = next((i for i, batch in enumerate(planted) if np.mean(batch or [0]) < 0.5), len(planted))
+            now = prune(items, budget, diagnosed)
+            until = {way: [one for batch in planted[:end] for one in batch] for way, end in (("before", before), ("who knows", knows))}
+            ways = {**until, "now": list(told[now.removed])}
+            shown = ", ".join(f"{way} {sum(gone)} of {told.sum()} found, {len(gone) - sum(gone)} innocent" for way, gone in ways.items())
+            print(f"{words} words, seed {seed}: {shown}; expected by luck {now.innocent or 0:.0f} ({now.stopped})", flush=True)
+            if sum(ways["now"]) < sum(ways["before"]) - 3:
+                failures.append(f"{words} words, seed {seed}: the stop of now finds fewer")
+    return failures
 
 
 # --- memory -----------------------------------------------------------------------------------------
@@ -447,7 +480,7 @@ def judged_prunings(docs: int = 600) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": memory, "table": table, "rivals": rivals, "shuffles": shuffles, "claims": claims}
+PARTS = {"speed": speed, "prune": pruning, "memory": memory, "table": table, "rivals": rivals, "shuffles": shuffles, "stops": stops, "claims": claims}
 """Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
@@ -458,7 +491,7 @@ def main() -> int:
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
-    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles"], names=["vsi_bench"], docs=40)
+    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops"], names=["vsi_bench"], docs=40)
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
@@ -468,9 +501,10 @@ def main() -> int:
             "memory": partial(memory, count=60, tiny=True),
             "table": partial(table, settings=ModelSettings(trees=5)),
             "shuffles": partial(shuffles, count=2),
+            "stops": partial(stops, docs=100, seeds=(0,)),
             "rivals": partial(rivals, made={}),
         }
-    sets = {} if args.only == ["memory"] else {name: items_of(name)[: args.docs] for name in args.names}
+    sets = {} if {*args.only} <= {"memory", "stops"} else {name: items_of(name)[: args.docs] for name in args.names}
     failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)

@@ -21,7 +21,7 @@ from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import newest, sample_log
 from lmms_patch.runs.run import Result, read
 from lmms_patch.tst import controls, locality, pruned
-from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
+from lmms_patch.tst.diagnosis import DEALS, Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
@@ -141,13 +141,13 @@ class _Work:
     judges: ModelSettings
     about: str
 
-    def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> Diagnose:
+    def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings, deals: int = 0) -> Diagnose:
         """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 
         prepared = RfDiagnostic(settings).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
-        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
+        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers, deals=deals)
 
 
 def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
@@ -176,7 +176,7 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     about = "/".join((arguments.about, *(() if embedder is None else embedder.described.values())))
     selects, judges = settings_of(arguments.model, embedder), settings_of(arguments.judge_model)
     work = _Work(items, task.headline, arguments.folds, selects, judges, about)
-    selector = None if given is not None else work.diagnose(items, task.rewards, selects)
+    selector = None if given is not None else work.diagnose(items, task.rewards, selects, DEALS)
     copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
     state = out / "history.json"
     found = prune(items, settings, selector, given=given, copies=copies, state=state, about=about, fresh=arguments.fresh, tell=tell)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 )
 @options_of(PruneArguments)
 def command(
-    no_near_chance_stop: Annotated[
-        bool, typer.Option("--no-near-chance-stop", help="Go on when text-only answers are no better than the majority answer.")
-    ] = False,
+    no_near_chance_stop: Annotated[bool, typer.Option("--no-near-chance-stop", help="Go on when what would go is no more than luck.")] = False,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
