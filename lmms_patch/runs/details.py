@@ -194,7 +194,7 @@ class TstDetails(Stress):
 
     Attributes:
         unusable: grouping -> why it was not done, or is not the headline
-        shuffled: the same diagnostic on shuffled golds; null where categories are few, absent in older files
+        shuffled: the same diagnostic on shuffled golds; null where they decide nothing, absent in older files
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
         zero_shot: accuracy of the same model before training; null where the diagnostic has none
         delta: headline accuracy less zero-shot, paired by doc; null without it

@@ -415,17 +415,15 @@ class Null:
 
     Attributes:
         own: accuracy at the first fold seed.
-        shuffled: the same with golds shuffled within their category, one for each shuffle.
-        p: (1 + number of shuffles with at least this accuracy) / (1 + shuffles).
-        majority: the frequency baseline at the first fold seed.
-        majority_shuffled: the same with golds shuffled over all docs.
+        shuffled: the same with golds shuffled within their category, one for each shuffle, until it was decided.
+        p: of accuracy above the shuffled ones, two-sided, by Student's t; where one of these is as high, (1 + number of these) / (1 + shuffles).
     """
+
+    GONE: ClassVar[tuple[str, ...]] = ("majority", "majority_shuffled")
 
     own: Number
     shuffled: tuple[Number, ...]
     p: Share
-    majority: Number
-    majority_shuffled: tuple[Number, ...]
 
 
 FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by text", "joined": "folds by source and text"}

@@ -41,7 +41,8 @@ class Diagnosis:
         chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open formats the expected native
             score of a draw from the golds of the training folds.
         scores: shape (R, n), native score of the held-out answer; nan: unscored.
-        baseline: shape (R, n), native score of the training folds' majority answer (frequency baseline).
+        baseline: shape (R, n), native score of the training folds' most frequent answer. It knows the test set (``tst.null``), so no verdict
+            rests on it alone.
         answers: the held-out answers, one tuple for each seed.
         folds: shape (R, n), the fold of each item.
         uninformed: shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``.

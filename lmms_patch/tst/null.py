@@ -1,26 +1,30 @@
-"""What a diagnostic scores where the golds say nothing that their categories do not: the null of the verdict where categories are many. Pure.
+"""What a diagnostic scores on golds that say nothing their categories do not: the null of the verdict, where simpler comparisons do not decide. Pure.
 
-The frequency baseline counts golds within a category. In a category of few docs that count says more than anyone can know before the test, or less:
-of 30 docs with random golds among four options the most frequent one stands on 35 %, and where each category has every gold once, the training
-folds never show the right one. Both hold for the trees too, which see the category. So with many categories a gain over the baseline is compared with
-the gain on shuffled golds: shuffled within the category they keep what the category gives away, and only that. The baseline itself is compared with
-golds that are shuffled over all docs.
+Folds are stratified by gold, so the most frequent gold of the training folds is that of the held-out fold too: the frequency baseline knows the test
+set. Of 80 docs with random golds among four options the most frequent gold stands on 31 %. And where each category of few docs has every gold once,
+the training folds never show the right one, and the baseline knows too little. Both hold for the trees too, which see the category. Golds that are
+shuffled within the category keep what the category gives away, and only that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.stats import t as student
 
-from lmms_patch.runs.numbers import Null
-from lmms_patch.tst.diagnosis import Diagnosis, Runner, deal, diagnose, frequency_baseline, model_seed
+from lmms_patch.runs.numbers import ALPHA, Null
+from lmms_patch.tst.diagnosis import Diagnosis, Runner, diagnose, model_seed
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.items import Diagnostic, Item, Places
+from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.shuffle import permute_golds
 
-SHUFFLES = 20
+SHUFFLES, FEWEST = 20, 5
+"""The most and the fewest sets of shuffled golds on which a gain is held to be beyond them."""
+CLEAR = 0.001
+"""The p-value below which a gain is clear before the last shuffle."""
 MANY, SMALL = 10, 100
 """There are many categories from this number on, where they have fewer docs than this on average."""
 
@@ -31,6 +35,29 @@ def has_many_categories(items: Sequence[Item]) -> bool:
     return categories >= MANY and len(items) < SMALL * categories
 
 
+def p_beyond_kinds(found: Diagnosis, clusters: Places | None, many: bool, null: Callable[[], Null]) -> float | None:
+    """Return the p-value of text-only answers that know more than the category of a question says; None where nothing is scored.
+
+    They must be above a guess. They must also be above the frequency baseline, which knows the test set and so makes the claim harder; where they are
+    not, or where categories are many, shuffled golds decide in its place.
+
+    Args:
+        found: the cross-validation.
+        clusters: labels of its docs, shape (n,); None: each doc alone.
+        many: whether categories are many (``has_many_categories``).
+        null: cross-validates on shuffled golds; called only where they decide.
+    """
+    scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
+    known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
+    if not known.any():
+        return None
+    own = None if clusters is None else clusters[known]
+    p_guess, p_frequent = (sign_flip_p((scores - other)[known], own) for other in (found.floor, baseline))
+    if p_guess >= ALPHA or (p_frequent < ALPHA / 2 and not many):
+        return max(p_guess, p_frequent) if p_guess < ALPHA else p_guess
+    return max(p_guess, null().p)
+
+
 def shuffled_null(
     diagnostic: Diagnostic,
     items: Sequence[Item],
@@ -38,13 +65,16 @@ def shuffled_null(
     grouping: Grouping,
     found: Diagnosis,
     *,
+    places: Places | None = None,
     k: int,
     fold_seed: int,
     seed: int = 0,
     shuffles: int = SHUFFLES,
     runner: Runner | None = None,
 ) -> Null:
-    """Cross-validate on shuffled golds: one fold seed for each shuffle.
+    """Cross-validate on shuffled golds, one fold seed for each shuffle, until it is decided whether the golds as they are give more.
+
+    The first set of shuffled golds with at least the same accuracy decides against it. From ``FEWEST`` on, p below ``CLEAR`` decides for it.
 
     Args:
         diagnostic: the text-only model class.
@@ -52,28 +82,32 @@ def shuffled_null(
         rewards: their native scores.
         grouping: of the cross-validation.
         found: the cross-validation with the golds as they are; its first fold seed counts.
+        places: the items that take part; None: all.
         k: number of folds.
         fold_seed: the first fold seed.
         seed: of the models and the shuffles.
-        shuffles: number of shuffles; p is at least 1 / (shuffles + 1).
+        shuffles: the most shuffles.
         runner: runs the folds.
     """
-    everyone: Places = np.arange(len(items))
-    shuffled, majority = [], []
+    places = np.arange(len(items)) if places is None else places
+    own, shuffled, p = float(np.nanmean(found.scores[0])), [], 1.0
+    kept = [items[place] for place in places]
     for number in range(shuffles):
-        within = permute_golds(items, model_seed(seed, number))
+        within = list(items)
+        for place, item in zip(places, permute_golds(kept, model_seed(seed, number)), strict=True):
+            within[place] = item
         scores = rewards.regold(within)
         prepared = diagnostic.prepare(within, scores)
-        shuffled.append(diagnose(prepared, within, scores, everyone, grouping, k=k, seeds=(fold_seed,), seed=seed, runner=runner).accuracy)
-        over_all = permute_golds(items, model_seed(seed, number), within_category=False)
-        majority.append(_majority(over_all, rewards.regold(over_all), everyone, grouping, k, fold_seed))
-    own = float(np.nanmean(found.scores[0]))
-    p = (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + shuffles)
-    return Null(own, tuple(shuffled), p, float(np.nanmean(found.baseline[0])), tuple(majority))
+        shuffled.append(diagnose(prepared, within, scores, places, grouping, k=k, seeds=(fold_seed,), seed=seed, runner=runner).accuracy)
+        p = p_above(own, shuffled)
+        if own <= shuffled[-1] + 1e-12 or (len(shuffled) >= FEWEST and p < CLEAR):
+            break
+    return Null(own, tuple(shuffled), p)
 
 
-def _majority(items: Sequence[Item], rewards: Rewards, places: Places, grouping: Grouping, k: int, fold_seed: int) -> float:
-    """Return the score of the frequency baseline."""
-    answers, _ = frequency_baseline(items, rewards, places, deal(items, places, grouping, k, fold_seed), k)
-    scores = [rewards.exact(i, a) for i, a in enumerate(answers) if a is not None and items[i].golds]
-    return float(np.nanmean(scores)) if scores else float("nan")
+def p_above(own: float, shuffled: Sequence[float]) -> float:
+    """Return the two-sided p-value of an accuracy above shuffled ones, by Student's t; where one of these is as high, at least its rank says."""
+    if len(shuffled) < 2 or max(shuffled) >= own - 1e-12:
+        return (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + len(shuffled))
+    spread = max(float(np.std(shuffled, ddof=1)), 1e-9) * np.sqrt(1 + 1 / len(shuffled))
+    return float(2 * student.sf((own - np.mean(shuffled)) / spread, len(shuffled) - 1))

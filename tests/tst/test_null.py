@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
-from lmms_patch.tst.diagnosis import diagnose
+from lmms_patch.runs.numbers import Null
+from lmms_patch.tst.diagnosis import Diagnosis, diagnose
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item, Prediction
-from lmms_patch.tst.null import has_many_categories, shuffled_null
+from lmms_patch.tst.null import CLEAR, FEWEST, has_many_categories, p_above, p_beyond_kinds, shuffled_null
 from lmms_patch.tst.shuffle import permute_golds
 from tests.sizes import size
 from tests.tst.worlds import OBJECTS, free, mc, rewards_of, yesno
@@ -99,19 +101,17 @@ def null_of(kind, least=False, **size):
 def test_coins_are_no_finding_whatever_the_category_counts_say():
     """The most frequent of four coins among six docs stands on half of them: the constant answer seems to know more than a guess, also on shuffled golds."""
     found, null = null_of("coins", categories=size(40, 100))
+    assert found.baseline.mean() > 0.27
     assert null.own == found.scores[0].mean()
-    assert len(null.shuffled) == len(null.majority_shuffled) == 20
-    assert null.p == (1 + sum(one >= null.own for one in null.shuffled)) / 21 > 0.05
-    assert np.mean(null.majority_shuffled) > 0.27
-    assert min(null.majority_shuffled) <= null.majority <= max(null.majority_shuffled)
+    assert null.p > 0.05
+    assert [one >= null.own for one in null.shuffled] == [False] * (len(null.shuffled) - 1) + [True], "the first shuffle as high decides"
 
 
 def test_a_category_that_names_the_gold_is_its_constant_answer_and_no_more():
-    _, null = null_of("named")
-    assert null.own == null.majority == 1.0
-    assert set(null.shuffled) == {1.0}
+    found, null = null_of("named")
+    assert null.own == found.baseline.mean() == 1.0
+    assert null.shuffled == (1.0,)
     assert null.p == 1
-    assert max(null.majority_shuffled) < 0.5
 
 
 def test_categories_with_every_gold_alike_are_no_finding():
@@ -124,4 +124,51 @@ def test_categories_with_every_gold_alike_are_no_finding():
 def test_a_question_that_names_the_gold_is_one():
     _, null = null_of("told")
     assert null.own > 0.55 > max(null.shuffled)
-    assert null.p == pytest.approx(1 / 21)
+    assert null.p < 0.001
+    assert 5 <= len(null.shuffled) < 20, "clear before the last shuffle"
+
+
+def test_the_p_value_of_an_accuracy_above_shuffled_ones():
+    """A new draw above the mean of m others, by Student's t with m - 1 degrees: as SciPy's prediction interval says at its very end."""
+    shuffled = [0.24, 0.26, 0.25, 0.27, 0.23]
+    end = 0.25 + student.ppf(0.975, 4) * np.std(shuffled, ddof=1) * np.sqrt(1.2)
+    assert p_above(end, shuffled) == pytest.approx(0.05)
+    assert p_above(0.27, shuffled) == 2 / 6, "one is as high"
+    assert p_above(0.2, [0.3]) == 1
+    assert p_above(0.4, [0.3]) == 0.5, "one shuffle says little"
+
+
+def test_random_accuracies_are_seldom_beyond_random_ones():
+    """The rule of the loop on normal draws, which are exchangeable: decided against at the first as high, for where p says so."""
+    stream, claimed = np.random.default_rng(0), 0
+    for _ in range(2000):
+        own, *shuffled = stream.normal(0.25, 0.01, 21)
+        ends = [m for m in range(1, 21) if shuffled[m - 1] >= own or (m >= FEWEST and p_above(own, shuffled[:m]) < CLEAR) or m == 20]
+        claimed += p_above(own, shuffled[: ends[0]]) < 0.05
+    assert claimed <= 0.025 * 2000 + 2 * np.sqrt(0.025 * 2000)
+
+
+# --- where they decide ------------------------------------------------------------------------------
+
+
+def beyond(scores, baseline, many=False, docs=400):
+    """p, and whether shuffled golds were asked, of docs of which these shares are right; a guess gets .25."""
+    asked = []
+
+    def null():
+        asked.append(True)
+        return Null(0.5, (0.5,), 1.0)
+
+    right, often = (np.repeat([[1.0, 0.0]], [round(docs * share), docs - round(docs * share)], axis=1) for share in (scores, baseline))
+    floor = np.full(docs, 0.25)
+    return p_beyond_kinds(Diagnosis(floor, floor, right, often), None, many, null), bool(asked)
+
+
+def test_shuffled_golds_are_asked_only_where_they_decide():
+    (small, asked), (large, also) = beyond(0.5, 0.3), beyond(0.26, 0.2, many=True)
+    assert small < 0.05 < large
+    assert not asked, "above a guess and the constant answer"
+    assert not also, "no more than a guess"
+    assert beyond(0.4, 0.4) == (1.0, True), "the constant answer may know the test set"
+    assert beyond(0.5, 0.3, many=True) == (1.0, True), "of few docs it knows too little, too"
+    assert p_beyond_kinds(Diagnosis(*(np.full((1, 3), np.nan),) * 4), None, False, lambda: None) is None

@@ -34,7 +34,8 @@ from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
 from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
-from lmms_patch.tst.null import has_many_categories, shuffled_null
+from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
+from lmms_patch.tst.prune import cluster_of
 from lmms_patch.tst.rewards import Rewards
 
 
@@ -54,7 +55,7 @@ class Found:
         copies: the class of each doc among its copies.
         importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
-        null: the same on shuffled golds, where categories are many.
+        null: the same on shuffled golds, where they decide.
         seconds: how long the diagnosis took.
     """
 
@@ -217,7 +218,7 @@ class TextOnly:
             described: its settings, for the results file.
             runner: trains and predicts the folds.
             everything: whether to do the other groupings too, and not the headline alone.
-            shuffles: on how many sets of shuffled golds the diagnostic is cross-validated too, where categories are many (``tst.null``).
+            shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they decide (``tst.null``).
             check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
@@ -236,7 +237,7 @@ class TextOnly:
             explain = getattr(prepared, "explain", None)
             importance = explain(jobs, headline.groups) if explain else []
             head = by_grouping[headline.name]
-            null = self._null(diagnostic, head, runner, shuffles) if shuffles and has_many_categories(self.items) else None
+            null = self._null(diagnostic, head, runner, shuffles)
         self.found = Found(
             diagnostic=diagnostic.name,
             described=described,
@@ -286,21 +287,19 @@ class TextOnly:
                 unusable[name] = str(error)
         return done, unusable
 
-    def _null(self, diagnostic: Diagnostic, found: Diagnosis, runner: Runner, shuffles: int) -> Null:
-        """Return what the diagnostic scores on shuffled golds."""
-        spec, options = self.spec, self.spec.options
-        return shuffled_null(
-            diagnostic,
-            self.items,
-            self.rewards,
-            self.headline,
-            found,
-            k=spec.folds,
-            fold_seed=options.fold_seed,
-            seed=options.seed,
-            shuffles=shuffles,
-            runner=runner,
-        )
+    def _null(self, diagnostic: Diagnostic, found: Diagnosis, runner: Runner, shuffles: int) -> Null | None:
+        """Return what the diagnostic scores on shuffled golds; None where these decide nothing."""
+        spec, asked = self.spec, []
+
+        def null() -> Null:
+            log().info(f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed")
+            by, seeds = self.headline, {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
+            asked.append(shuffled_null(diagnostic, self.items, self.rewards, by, found, k=spec.folds, shuffles=shuffles, runner=runner, **seeds))
+            return asked[0]
+
+        if shuffles:
+            p_beyond_kinds(found, cluster_of(self.items), has_many_categories(self.items), null)
+        return asked[0] if asked else None
 
     def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
         """Check on one fold that no feature tells the golds, or the texts, of held-out docs."""
