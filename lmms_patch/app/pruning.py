@@ -51,7 +51,6 @@ class Pruning:
         judged: what an independent judge says of it; None where nothing went, or it went by locality.
         overlap: with the docs of ``against``; None where not asked, or nothing went.
         folder: everything that was written (``tst.pruned``).
-        task_file: the task of the kept docs, for ``--include_path``.
         dataset: the folder that others can load; None where none was asked for.
         pushed: where it lies on the hub; None where it was not sent.
     """
@@ -62,9 +61,13 @@ class Pruning:
     judged: controls.Judged | None
     overlap: controls.Overlap | None
     folder: Path
-    task_file: Path
     dataset: Path | None = None
     pushed: hub.Pushed | None = None
+
+    @property
+    def task_file(self) -> Path:
+        """The task of the kept docs, for ``--include_path``."""
+        return self.folder / "task" / f"{self.arguments.task}_pruned.yaml"
 
     @property
     def categories(self) -> list[tuple[str, int, int, float, int]]:
@@ -150,12 +153,13 @@ class _Work:
         return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers, deals=deals)
 
 
-def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
+def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable[[Pruning], None] = lambda done: None) -> Pruning:
     """Prune a task, judge what pruning changed, and write both into the folder of the pruning.
 
     Args:
         arguments: what to prune, and how.
         tell: told of every round, and of every number of the judge.
+        finished: called when all is judged and saved, before a dataset is written or sent.
 
     Raises:
         PatchError: a user's mistake.
@@ -169,7 +173,9 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
-    items = task.keyed_items(arguments.key)
+    key = arguments.key or task.spec.options.key
+    items = task.keyed_items(key)
+    pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
     against = None if arguments.against is None else _marks(task, arguments.against)
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
@@ -190,9 +196,10 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     described = _described(arguments, settings, task.headline.name) | ({} if embedder is None else {"embeddings": embedder.described})
     pruned.write(out, arguments.task, items, found, described, more)
     kept = [items[int(i)].key for i in found.kept]
-    written = pruned_task.write(arguments.task, kept, out / "task", include_path=arguments.include_path, key=arguments.key or task.spec.options.key)
-    done = Pruning(arguments, items, found, judged, overlap, out, written)
-    return done if arguments.dataset is None else publishing.publish(done, described, kept, arguments.key or task.spec.options.key, repository, tell)
+    pruned_task.write(arguments.task, kept, out / "task", arguments.include_path, key)
+    done = Pruning(arguments, items, found, judged, overlap, out)
+    finished(done)
+    return done if arguments.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:

@@ -31,7 +31,11 @@ def command(
     **options: Any,
 ) -> None:
     """Remove what can be answered without looking, and say whether that was more than noise."""
-    say(text(api.prune(tell=teller(quiet), near_chance_stop=not no_near_chance_stop, **options)))
+    done = api.prune(tell=teller(quiet), finished=lambda done: say(text(done)), near_chance_stop=not no_near_chance_stop, **options)
+    if done.dataset is not None:
+        say(f"the dataset for others: {done.dataset} (README.md is its card)")
+    if done.pushed is not None:
+        say(f"on the hub: {done.pushed.repository} ({'private' if done.pushed.private else 'public'}), {done.pushed.url}")
 
 
 def text(done: Pruning) -> str:
@@ -39,7 +43,8 @@ def text(done: Pruning) -> str:
     from lmms_patch.present.sheets import table
 
     asked, task = done.arguments, done.task_file
-    lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed; stopped: {done.found.stopped}"]
+    luck = "" if done.found.innocent is None else f", {done.found.innocent:.1f} of them expected by luck"
+    lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed{luck}; stopped: {done.found.stopped}"]
     if done.judged is not None:
         lines.append(done.judged.sentence)
     if done.overlap is not None:
@@ -51,9 +56,4 @@ def text(done: Pruning) -> str:
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
     lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
     lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]
-    if done.dataset is not None:
-        lines.append(f"the dataset for others: {done.dataset} (README.md is its card)")
-    if done.pushed is not None:
-        seen = "private" if done.pushed.private else "public"
-        lines.append(f"on the hub: {done.pushed.repository} ({seen}), {done.pushed.url}")
     return "\n".join(lines)

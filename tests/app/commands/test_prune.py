@@ -20,7 +20,7 @@ def asked(monkeypatch):
     """The arguments that reach the work."""
     seen = []
 
-    def run(arguments, tell):
+    def run(arguments, tell, finished):
         tell("round 1")
         seen.append(arguments)
         raise OptionError("far enough")
