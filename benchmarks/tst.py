@@ -1,9 +1,9 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops claims] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops blind claims] [--names vsi_bench pope_coco ...]
     python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
-Needs the folder ``shared/data`` beside the project (all but ``memory`` and ``stops``).
+Needs the folder ``shared/data`` beside the project (all but ``memory``, ``stops`` and ``blind``).
 
 **speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
 scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
@@ -16,6 +16,10 @@ the linear model beside the trees.
 **embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
 **stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or 75 such words, so 30, 10 or 4 questions a word):
 planted docs found and innocent ones lost under the stop of earlier, the stop of now, and of who knows the planted docs.
+**blind**: ``prune --blind`` on planted answers of five made-up models to 1,000 questions of four options, 200 of which are known: two guess, one knows
+90 % of the known docs, one 60 %, one 40 %. Known docs found, innocent ones lost and expected, by our posterior and by "any model is right" (B-Clean);
+and how many pairs of models change places by their score with images. Then the assumption broken: five copies of a model, and a letter bias that all
+share, each with and without what we do about it. At the end chance alone.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
@@ -46,6 +50,7 @@ from lmms_patch.present import text_only
 from lmms_patch.runs.numbers import ALPHA, to_json
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
+from lmms_patch.tst import known as known_docs
 from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.controls import judge
 from lmms_patch.tst.copies import Copies
@@ -53,6 +58,7 @@ from lmms_patch.tst.diagnosis import DEALS, Diagnose, Diagnosis, deal, diagnose,
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.known import guess_rates, known
 from lmms_patch.tst.null import has_many_categories, shuffled_null
 from lmms_patch.tst.prune import against_baseline, cluster_of, prune
 from lmms_patch.tst.results import sign_flip_p
@@ -65,6 +71,7 @@ from tests.making.tst import details_of
 from tests.tst.rivals import RIVALS, rival_scores
 from tests.tst.worlds import (
     balanced,
+    blind_answers,
     constant_gold,
     duplicates,
     given_away,
@@ -285,6 +292,49 @@ def stops(sets: Sets, docs: int = 1500, seeds: Sequence[int] = SEEDS) -> list[st
     return failures
 
 
+BLIND = {"as assumed": {}, "a letter bias": {"bias": np.array([0.7, 0.1, 0.1, 0.1])}, "copies": {}, "chance alone": {"share": 0.0}}
+"""Worlds of blind answers."""
+
+
+def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
+    """Known docs that are found, innocent docs that are lost and expected, pairs of models that change places: means over seeds."""
+    failures = []
+    for name, world in BLIND.items():
+        knows = (0.9,) if name == "copies" else (0.0, 0.0, 0.9, 0.6, 0.4)
+        rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+        for seed in range(seeds):
+            gold, truth, answers = blind_answers(docs, knows, seed=seed, **world)
+            answers = np.tile(answers, (5, 1)) if name == "copies" else answers
+            right = (answers == gold).astype(float)
+            alike, rights = [0] * docs, [{one} for one in gold.tolist()]
+            own = np.array([guess_rates(row.tolist(), rights, alike, [4] * docs) for row in answers])
+            ways = {
+                "ours": known(right, own).posterior,
+                "any": right.any(axis=0).astype(float),
+                "1 / options": known(right, own * 0 + 0.25).posterior,
+            }
+            with mock.patch.object(known_docs, "dependence_of", lambda *_: (0.0, None)):
+                ways["no test of dependence"] = known(right, own).posterior
+            looks = np.random.default_rng(seed).random(right.shape) < np.linspace(0.3, 0.5, 5)[:, None]
+            images = np.where(looks, 1.0, right)
+            for way, posterior in ways.items():
+                goes = posterior > 0.5
+                swaps = sum(
+                    (images[a].mean() - images[b].mean()) * (images[a][~goes].mean() - images[b][~goes].mean()) < 0
+                    for a in range(5)
+                    for b in range(a)
+                )
+                rows[way].append((truth.sum(), truth[goes].sum(), (goes & ~truth).sum(), (1 - posterior[goes]).sum(), swaps))
+        for way, counted in rows.items():
+            planted, found, innocent, expected, swaps = np.mean(counted, axis=0)
+            print(
+                f"{name}, {way}: {found:.0f} of {planted:.0f} known found, {innocent:.1f} innocent, {expected:.1f} expected; {swaps:.1f} of 10 pairs swapped"
+            )
+            if way == "ours" and abs(innocent - expected) > 10 + 0.25 * innocent:
+                failures.append(f"{name}: {innocent:.1f} innocent docs, and {expected:.1f} are expected")
+    return failures
+
+
 # --- memory -----------------------------------------------------------------------------------------
 
 
@@ -480,7 +530,17 @@ def judged_prunings(docs: int = 600) -> list[str]:
     return []
 
 
-PARTS = {"speed": speed, "prune": pruning, "memory": memory, "table": table, "rivals": rivals, "shuffles": shuffles, "stops": stops, "claims": claims}
+PARTS = {
+    "speed": speed,
+    "prune": pruning,
+    "memory": memory,
+    "table": table,
+    "rivals": rivals,
+    "shuffles": shuffles,
+    "stops": stops,
+    "blind": blind,
+    "claims": claims,
+}
 """Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
@@ -491,7 +551,7 @@ def main() -> int:
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
-    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops"], names=["vsi_bench"], docs=40)
+    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops", "blind"], names=["vsi_bench"], docs=40)
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
@@ -502,9 +562,10 @@ def main() -> int:
             "table": partial(table, settings=ModelSettings(trees=5)),
             "shuffles": partial(shuffles, count=2),
             "stops": partial(stops, docs=100, seeds=(0,)),
+            "blind": partial(blind, docs=60, seeds=1),
             "rivals": partial(rivals, made={}),
         }
-    sets = {} if {*args.only} <= {"memory", "stops"} else {name: items_of(name)[: args.docs] for name in args.names}
+    sets = {} if {*args.only} <= {"memory", "stops", "blind"} else {name: items_of(name)[: args.docs] for name in args.names}
     failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)

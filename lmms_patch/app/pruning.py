@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from lmms_patch.app import hub, publishing
+from lmms_patch.app import blind, hub, publishing
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.numbers import APART, REVERSED
@@ -23,6 +24,7 @@ from lmms_patch.runs.run import Result, read
 from lmms_patch.tst import controls, locality, pruned
 from lmms_patch.tst.diagnosis import DEALS, Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
+from lmms_patch.tst.formats import Blind
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
 from lmms_patch.tst.results import stress
@@ -50,6 +52,7 @@ class Pruning:
         found: which of them are kept and removed, and the rounds.
         judged: what an independent judge says of it; None where nothing went, or it went by locality.
         overlap: with the docs of ``against``; None where not asked, or nothing went.
+        blind: what blind answers of several models say; None where not pruned by them.
         folder: everything that was written (``tst.pruned``).
         dataset: the folder that others can load; None where none was asked for.
         pushed: where it lies on the hub; None where it was not sent.
@@ -61,6 +64,7 @@ class Pruning:
     judged: controls.Judged | None
     overlap: controls.Overlap | None
     folder: Path
+    blind: Blind | None = None
     dataset: Path | None = None
     pushed: hub.Pushed | None = None
 
@@ -84,6 +88,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
     if arguments.by in ("locality", "delta") and arguments.scores_of is None:
         run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
         raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
+    blind.check(arguments)
     _check_output(arguments.folder)
     return PruneSettings(
         budget=arguments.budget,
@@ -177,6 +182,12 @@ def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable
     items = task.keyed_items(key)
     pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
     against = None if arguments.against is None else _marks(task, arguments.against)
+    if arguments.blind:
+        found, told = blind.pruned(arguments, items, _check_golds, tell)
+        described = _described(arguments, settings, "none") | {"by": "blind"}
+        return _written(
+            Pruning(arguments, items, found, None, _overlap(arguments, items, found, against), out, told), described, key, repository, tell, finished
+        )
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
     about = "/".join((arguments.about, *(() if embedder is None else embedder.described.values())))
@@ -186,20 +197,32 @@ def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable
     copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
     state = out / "history.json"
     found = prune(items, settings, selector, given=given, copies=copies, state=state, about=about, fresh=arguments.fresh, tell=tell)
-    judged = overlap = None
+    judged = None
     if len(found.removed) and arguments.by != "locality":
         judged = _judge(arguments, work, task, settings, found, given, tell)
-    if against is not None and len(found.removed):
-        overlap = controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
-    more = {} if judged is None else {"judged": controls.to_json(judged)}
-    more |= {} if overlap is None else {"overlap": dataclasses.asdict(overlap)}
     described = _described(arguments, settings, task.headline.name) | ({} if embedder is None else {"embeddings": embedder.described})
-    pruned.write(out, arguments.task, items, found, described, more)
-    kept = [items[int(i)].key for i in found.kept]
-    pruned_task.write(arguments.task, kept, out / "task", arguments.include_path, key)
-    done = Pruning(arguments, items, found, judged, overlap, out)
+    done = Pruning(arguments, items, found, judged, _overlap(arguments, items, found, against), out)
+    return _written(done, described, key, repository, tell, finished)
+
+
+def _overlap(arguments: Arguments, items: Sequence[Item], found: Pruned, against: NDArray[np.bool_] | None) -> controls.Overlap | None:
+    """Return what the removed docs share with those of ``against``; None where not asked, or nothing went."""
+    if against is None or not len(found.removed):
+        return None
+    return controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
+
+
+def _written(done: Pruning, described: dict[str, Any], key: str | None, repository: str, tell: Tell, finished: Callable[[Pruning], None]) -> Pruning:
+    """Write a pruning into its folder, hand it on, and publish it where that was asked for."""
+    from lmms_patch.harness.tst import pruned_task
+
+    asked, items = done.arguments, done.items
+    parts = {"judged": done.judged, "overlap": done.overlap, "blind": done.blind}
+    pruned.write(done.folder, asked.task, items, done.found, described, {name: to_builtins(part) for name, part in parts.items() if part is not None})
+    kept = [items[int(i)].key for i in done.found.kept]
+    pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
     finished(done)
-    return done if arguments.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
+    return done if asked.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 Items are identified by their stable key throughout, so that neither their order nor an interruption changes the result.
 
-What may go: only docs whose score is more likely a shortcut than luck. What luck gives is known from the same held-out predictions under golds that
-are dealt anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution.
+A round goes only where luck explains less than half of it. What luck gives is known from the same held-out predictions under golds that are dealt
+anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Algorithm 1 (Appendix C).
 """
@@ -192,13 +192,13 @@ class _Pruning:
             stopped = self._why_stop(this_round, known) or self._reversed
             if stopped == OVER_PRUNED:
                 return self._taken_back()
-            may_go = {place: score for place, score in known.items() if luck.get(place, 0) < EVEN}
-            if not stopped and not may_go:
-                stopped = "no score that is left is more likely a shortcut than luck"
-            chosen = {} if stopped else self.selector.choose(may_go, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
+            chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
             innocent = sum(luck[self.place[key]] for key in chosen) if luck else None
+            if not stopped and innocent is not None and innocent >= EVEN * len(chosen):
+                stopped = f"the next round would remove {len(chosen)} items, and {innocent:.0f} of them are expected to be there by luck"
+                chosen, innocent = {}, None
             self.rounds.append(replace(this_round, removed=chosen, innocent=innocent))
             gone += chosen
             self._save()
@@ -307,7 +307,7 @@ class _Pruning:
 
 
 EVEN = 0.5
-"""An item may go where luck is less probable than this."""
+"""A round goes where less than this share of it is expected to be there by luck; a doc that is known without the image, where that is more likely."""
 OVER_PRUNED = "over-pruned: text-only answers on the kept items fell significantly below chance; the last round was taken back"
 
 

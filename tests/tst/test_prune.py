@@ -360,7 +360,7 @@ def test_luck_is_what_scores_without_a_shortcut_are():
     assert (np.diff(luck[order]) >= 0).all(), "a lower score is never less likely luck"
     planted_height, height = 0.2 * norm.pdf(scores - 2), norm.pdf(scores)
     assert abs(luck[:-1] - np.minimum(1, height / (planted_height + 0.8 * height))).mean() < 0.05, "every item may be luck, so 1 stands for 0.8"
-    goes = luck[:-1] < 0.5
+    goes = luck[:-1] < 0.5  # also of a part: as many by luck as are expected
     assert (~planted)[goes].sum() == pytest.approx(luck[:-1][goes].sum(), abs=15)
 
 
@@ -396,9 +396,9 @@ def test_a_pruning_of_words_that_give_answers_away_removes_hardly_any_other_doc(
     )  # fmt: skip
     assert told[kept.removed].sum() >= 40
     innocent = (~told[kept.removed]).sum()
-    assert innocent <= 0.2 * len(kept.removed)
+    assert innocent <= 0.25 * len(kept.removed)
     assert kept.innocent == pytest.approx(innocent, abs=10)
-    assert len(none.removed) <= 5
+    assert len(none.removed) == 0
 
 
 def trees_of(items):

@@ -291,6 +291,16 @@ def given_away(n: int, planted: int, words: int, seed: int = 0) -> tuple[list[It
     return out, told
 
 
+def blind_answers(
+    n: int, knows: Sequence[float], *, options: int = 4, share: float = 0.2, bias: np.ndarray | None = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Golds, which docs are known, and answers of models that know a share of the known docs and guess, all with one bias, at the rest."""
+    stream = np.random.default_rng(seed)
+    gold, known = stream.integers(options, size=n), stream.random(n) < share
+    guesses = stream.choice(options, (len(knows), n), p=bias)
+    return gold, known, np.where(known & (stream.random(guesses.shape) < np.array(knows)[:, None]), gold, guesses)
+
+
 def constant_gold(n: int, share: float = 0.7, seed: int = 0) -> list[Item]:
     """Questions of four options whose gold is A in ``share`` of the docs, else any other; nothing else tells it."""
     stream = np.random.default_rng(seed)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     "lmms-patch prune mosaic_text --budget 20 --floor 10 --output out/pruned/twenty",
     "# by the scores of a finished run, without asking again",
     "lmms-patch prune mosaic_text --from out/tst --output out/pruned/from_run",
+    "# what several models answer without the image: runs of gqa_blind or gqa_swap",
+    "lmms-patch prune gqa --blind out/model_a out/model_b out/model_c",
     "# also the kept docs, as a dataset that others can load",
     "lmms-patch prune mosaic_text --to out/mosaic_text_pruned --copy --license apache-2.0",
 )
@@ -39,7 +41,8 @@ def command(
 
 
 def text(done: Pruning) -> str:
-    """Tell what went, what a judge says of it, by category, and how to run what is left."""
+    """Tell what went, what a judge or blind answers say of it, by category, and how to run what is left."""
+    from lmms_patch.present import card
     from lmms_patch.present.sheets import table
 
     asked, task = done.arguments, done.task_file
@@ -53,6 +56,9 @@ def text(done: Pruning) -> str:
             f"of the removed docs {100 * o.share:.1f} % are marked {asked.against} "
             f"(matched-random removal: {100 * o.expected:.1f} %, p = {o.p:.3f}; Jaccard index {o.jaccard:.2f})"
         )
+    if done.blind is not None:
+        lines += ["", card.blind_models(done.blind).to_text(), card.of_dependence(done.blind)]
+        lines += ["", card.blind_ranks(done.blind).to_text(), card.of_swaps(done.blind)] if done.blind.ranks else [card.NO_RANKS]
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
     lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
     lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]

@@ -293,7 +293,8 @@ class TextOnly:
 
         def null() -> Null:
             log().info(f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed")
-            by, seeds = self.headline, {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
+            by = self.headline
+            seeds: dict[str, Any] = {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
             asked.append(shuffled_null(diagnostic, self.items, self.rewards, by, found, k=spec.folds, shuffles=shuffles, runner=runner, **seeds))
             return asked[0]
 
