@@ -16,10 +16,10 @@ the linear model beside the trees.
 **embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
 **stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or 75 such words, so 30, 10 or 4 questions a word):
 planted docs found and innocent ones lost under the stop of earlier, the stop of now, and of who knows the planted docs.
-**blind**: ``prune --blind`` on planted answers of five made-up models to 1,000 questions of four options, 200 of which are known: two guess, one knows
-90 % of the known docs, one 60 %, one 40 %. Known docs found, innocent ones lost and expected, by our posterior and by "any model is right" (B-Clean);
-and how many pairs of models change places by their score with images. Then the assumption broken: five copies of a model, and a letter bias that all
-share, each with and without what we do about it. At the end chance alone.
+**blind**: ``prune --blind`` on planted answers of five made-up models to 1,000 questions of four options, 200 of which are known: two models
+guess, the others know 90, 60 and 40 % of the known docs. Known docs found, innocent ones lost and expected, by our posterior and by "any model is
+right" (B-Clean), and how many pairs of models change places by their score with images. Then the assumption broken: five copies of a model, and a
+letter bias that all share, each with and without what we do about it. At the end chance alone.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 See benchmarks/README.md.
@@ -313,7 +313,7 @@ def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
                 "any": right.any(axis=0).astype(float),
                 "1 / options": known(right, own * 0 + 0.25).posterior,
             }
-            with mock.patch.object(known_docs, "dependence_of", lambda *_: (0.0, None)):
+            with mock.patch.object(known_docs, "dependence_of", return_value=(0.0, None)):
                 ways["no test of dependence"] = known(right, own).posterior
             looks = np.random.default_rng(seed).random(right.shape) < np.linspace(0.3, 0.5, 5)[:, None]
             images = np.where(looks, 1.0, right)
@@ -327,9 +327,8 @@ def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
                 rows[way].append((truth.sum(), truth[goes].sum(), (goes & ~truth).sum(), (1 - posterior[goes]).sum(), swaps))
         for way, counted in rows.items():
             planted, found, innocent, expected, swaps = np.mean(counted, axis=0)
-            print(
-                f"{name}, {way}: {found:.0f} of {planted:.0f} known found, {innocent:.1f} innocent, {expected:.1f} expected; {swaps:.1f} of 10 pairs swapped"
-            )
+            told = f"{found:.0f} of {planted:.0f} known found, {innocent:.1f} innocent, {expected:.1f} expected"
+            print(f"{name}, {way}: {told}; {swaps:.1f} of 10 pairs of models change places", flush=True)
             if way == "ours" and abs(innocent - expected) > 10 + 0.25 * innocent:
                 failures.append(f"{name}: {innocent:.1f} innocent docs, and {expected:.1f} are expected")
     return failures
