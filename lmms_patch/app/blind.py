@@ -53,9 +53,9 @@ def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckG
         tell: told what was read.
 
     Raises:
-        RecordError: there are no such runs of two models, or a log is not of these docs.
+        RecordError: there are no such runs of two models (by a metric that is better when higher), or a log is not of these docs.
     """
-    results = [result for run in find(arguments.runs) for result in run.results if result.base == arguments.task and not result.place]
+    results = [one for run in find(arguments.runs) for one in run.results if one.base == arguments.task and not one.place and one.higher_is_better]
     latest, earlier = newest(results)
     asked = {one.run.identity: one for way in reversed(WAYS) for one in latest if one.kind.name == way}
     if len(asked) < 2:
@@ -86,7 +86,7 @@ def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckG
         BlindModel(model=names[who], task=one.task, right=_mean(marks), guess=_mean(np.where(np.isfinite(marks), rate, np.nan)), p=p, counts=counts)
         for (who, one), marks, rate, p, counts in zip(asked.items(), right, guess, told.p, told.counts, strict=True)
     ]
-    full = {one.run.identity: one for one in latest if one.kind.full and one.higher_is_better and one.run.identity in asked}
+    full = {one.run.identity: one for one in latest if one.kind.full and one.run.identity in asked}
     ranks, swapped, at_random = _ranks(full, names, items, found, controls.group_keys(items, arguments.match), arguments.seed)
     return found, Blind(
         models=models,

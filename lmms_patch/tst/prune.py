@@ -117,7 +117,6 @@ def prune(
     diagnose: Diagnose | None,
     *,
     given: Array | None = None,
-    zero_shot: Array | None = None,
     copies: Callable[[Places], Sequence[str]] | None = None,
     state: Path | None = None,
     about: str = "",
@@ -131,7 +130,6 @@ def prune(
         settings: how to prune.
         diagnose: called every round with the places that are left; None: ``given`` decides in a single pass.
         given: shape (n,), scores; nan: unscored, never removed.
-        zero_shot: shape (n,), bias scores of the untrained model, for ``by: delta``.
         copies: gives the classes (``copies.CLASSES``) of the docs that are left, where folds deal copies of one text apart. Pruning is refused where
             copies are answered in reverse (``results.withheld``): what it would remove is half of each pair, and no shortcut.
         state: file that keeps every finished round; a second call with the same items and settings continues from it.
@@ -148,35 +146,32 @@ def prune(
         raise PruneError(f"two docs have the id {twice!r}; name a field with unique values with the option 'key'")
     if (diagnose is None) == (given is None):
         raise PruneError("either a diagnostic or given scores decide what goes, not both")
-    if settings.by == "delta" and diagnose is not None and zero_shot is None:
-        raise PruneError("--by delta needs zero-shot scores, which the rf diagnostic has not; prune --from a tst_lora run")
     if given is not None and len(given) != len(items):
         raise PruneError(f"{len(given)} scores for {len(items)} docs")
-    print_ = fingerprint(items, settings, about, given, zero_shot)
+    print_ = fingerprint(items, settings, about, given)
     history = [] if state is None or fresh else load_state(state, print_)
-    return _Pruning(items, settings, diagnose, given, zero_shot, copies, history, state, print_, tell).run()
+    return _Pruning(items, settings, diagnose, given, copies, history, state, print_, tell).run()
 
 
+@dataclass
 class _Pruning:
-    def __init__(
-        self,
-        items: Sequence[Item],
-        settings: PruneSettings,
-        diagnose: Diagnose | None,
-        given: Array | None,
-        zero_shot: Array | None,
-        copies: Callable[[Places], Sequence[str]] | None,
-        history: list[Round],
-        state: Path | None,
-        print_: str,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.items, self.settings, self.diagnose, self.given, self.zero_shot = items, settings, diagnose, given, zero_shot
-        self.rounds, self.state, self.print, self.tell, self.copies = history, state, print_, tell, copies
-        self.place = {item.key: i for i, item in enumerate(items)}
-        self.selector = Selector(items, settings)
-        self.clusters = cluster_of(items)
-        self._reversed = ""
+    """The arguments of ``prune``, and the finished rounds."""
+
+    items: Sequence[Item]
+    settings: PruneSettings
+    diagnose: Diagnose | None
+    given: Array | None
+    copies: Callable[[Places], Sequence[str]] | None
+    rounds: list[Round]
+    state: Path | None
+    print: str
+    tell: Callable[[str], None]
+    _reversed: str = ""
+
+    def __post_init__(self) -> None:
+        self.place = {item.key: i for i, item in enumerate(self.items)}
+        self.selector = Selector(self.items, self.settings)
+        self.clusters = cluster_of(self.items)
 
     def run(self) -> Pruned:
         budget = self.selector.budget
@@ -225,7 +220,7 @@ class _Pruning:
         else:
             diagnosis = self.diagnose(kept, self._seeds(number))
             self._check_copies(diagnosis, kept)
-            scores = self._score(diagnosis, kept)
+            scores = self._score(diagnosis)
             accuracy = diagnosis.accuracy if math.isfinite(diagnosis.accuracy) else None
             baseline, _, below = against_baseline(diagnosis, self._clusters(kept))
             told = Round(number, len(kept), accuracy, baseline, self._above_dealt(diagnosis, kept), below, None)
@@ -255,13 +250,8 @@ class _Pruning:
         if self._reversed and not self.rounds:
             raise PruneError(f"nothing is pruned: {self._reversed}")
 
-    def _score(self, found: Diagnosis, kept: Places) -> Array:
-        if self.settings.by == "s":
-            return found.s
-        if self.settings.by == "delta":
-            assert self.zero_shot is not None
-            return np.asarray(found.s - self.zero_shot[kept])
-        return np.asarray(found.s - found.chance)
+    def _score(self, found: Diagnosis) -> Array:
+        return found.s if self.settings.by == "s" else np.asarray(found.s - found.chance)
 
     def _why_stop(self, done: Round, known: Mapping[int, float]) -> str:
         s = self.settings
@@ -371,15 +361,13 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
     return np.array([numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers)) for i, key in enumerate(keys)], np.intp)
 
 
-def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None, zero_shot: Array | None = None) -> str:
-    """Return a digest of what a history belongs to: items, settings, diagnostic, given scores and zero-shot scores."""
+def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:
+    """Return a digest of what a history belongs to: items, settings, diagnostic and given scores."""
     rows = sorted(
         (item.key, item.golds, item.prompt, item.category, item.format, item.options, repr(item.source), repr(item.cluster)) for item in items
     )
-    scores = [
-        None if values is None else sorted((item.key, repr(float(v))) for item, v in zip(items, values, strict=True)) for values in (given, zero_shot)
-    ]
-    text = json.dumps([rows, asdict(settings), about, scores], sort_keys=True, default=str)
+    scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
+    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)  # None: as earlier versions wrote it
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

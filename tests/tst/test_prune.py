@@ -196,16 +196,6 @@ def test_over_pruning_is_taken_back():
     assert len(found.removed) == 0  # the round that did it is taken back
 
 
-def test_by_delta_needs_zero_shot():
-    items = [choice(i) for i in range(20)]
-    with pytest.raises(PruneError, match="needs zero-shot"):
-        prune(items, PruneSettings(by="delta"), world(items, []))
-    zero = np.zeros(20)
-    zero[3] = 0.9  # solved before training: not learned from the test set
-    found = prune(items, PruneSettings(by="delta", budget=1, near_chance=False), world(items, ["k003", "k004"]), zero_shot=zero)
-    assert pruned_keys(items, found) == ["k004"]
-
-
 def test_every_round_has_new_fold_seeds():
     items = [choice(i) for i in range(60)]
     seen = []
