@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,10 +33,6 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
     given = {key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None}
     Options.from_mapping(given, "lmms-patch tst")
     include = [str(arguments.include_path)] if arguments.include_path else []
-    if given and include:
-        raise OptionError(
-            "--fold-seed, --fold-seeds and --grouping cannot be given beside --include-path: write them into the task's metadata.lmms_patch"
-        )
     if given:
         include.append(_task_file(folder, name, {"base": arguments.task, "kind": "tst", "folds": arguments.folds, **given}))
     command = ["--model", f"tst_{arguments.diagnostic}", "--tasks", name]
@@ -43,7 +40,7 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
     model_args = ",".join(part for part in (arguments.model_args, "check=True" if arguments.check else "") if part)
     command += ["--model_args", model_args] if model_args else []
     command += ["--limit", str(arguments.limit)] if arguments.limit is not None else []
-    return command + (["--include_path", include[0]] if include else [])
+    return command + (["--include_path", os.pathsep.join(include)] if include else [])
 
 
 def _task_file(folder: Path, name: str, config: Mapping[str, Any]) -> str:

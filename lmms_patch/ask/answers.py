@@ -19,6 +19,7 @@ FORMATS = ("mc", "yesno", "number", "open", "caption")
 _LETTER = re.compile(r"^(\W*)([A-Z])(\W*)$")
 _MARK = re.compile(r"(?:(?<=^)|(?<=[\s,;]))\(?([A-Z])(?:\)|[.:])(?=\s|$)\s*")
 _BINARY = ({"yes", "no"}, {"true", "false"})
+_YES_OR_NO = re.compile(r"\byes\b\W{0,3}(?:or\W{0,3})?\bno\b|\bno\b\W{0,3}(?:or\W{0,3})?\byes\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
     The first rule that fits a doc decides:
 
     1. an index into its choices (log-likelihood tasks): ``mc``, answered by index;
-    2. a gold that is yes or no, true or false: ``yesno``;
+    2. a gold that is yes or no, true or false: ``yesno``. So are golds 1 and 0, where nine in ten docs have the options yes and no, or ask for them;
     3. a gold that is one letter, with the options in a field, or listed in the prompt ("A. ...", "(A) ...", "A: ..."): ``mc``, answered by letters;
     4. a gold that is one of the option texts: ``mc``, answered by texts;
     5. a gold that is one letter, where at least nine in ten golds of the task are letters from A on: ``mc``, with the letters of the golds;
@@ -87,7 +88,7 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
         docs: all docs of the task.
         declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
     """
-    golds = [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs]
+    golds = _in_words(docs, [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs], declared)
     letters = _letters_of_task(golds)
     out = []
     for doc, own in zip(docs, golds, strict=True):
@@ -138,6 +139,16 @@ def _golds(doc: Asked) -> tuple[str, ...]:
         return tuple(text for text, _ in counts.most_common())
     text = str(target).strip()
     return (text,) if text else ()
+
+
+def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str | None) -> list[tuple[str, ...]]:
+    """Return golds that are the places of the options yes and no as these; without such options, 1 as yes and 0 as no where prompts ask for them."""
+    options = [doc.choices if sorted(map(str.lower, doc.choices)) == ["no", "yes"] else ("No", "Yes") for doc in docs]
+    asked = [bool(doc.choices) if doc.choices == own else _YES_OR_NO.search(doc.prompt) for doc, own in zip(docs, options, strict=True)]
+    places = {gold for own in golds for gold in own} <= {"0", "1"} and not any(doc.by_index for doc in docs)
+    if not places or (declared != "yesno" and sum(map(bool, asked)) < 0.9 * len(docs)):
+        return golds
+    return [tuple(own[int(gold)] for gold in given) for own, given in zip(options, golds, strict=True)]
 
 
 def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:

@@ -160,15 +160,15 @@ def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any
 
 
 def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
-    """Index the plugin's own task folder too.
+    """Index the plugin's own task folder too, and each of several folders that one text names, as PATH does.
 
     Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then plugin, then
     ``--include_path``.
     """
-    if not include_defaults:
-        return original(manager, include_path=include_path, include_defaults=False)
-    include = [include_path] if isinstance(include_path, (str, os.PathLike)) else list(include_path or [])
-    return original(manager, include_path=[str(resources.folder("tasks")), *map(str, include)], include_defaults=True)
+    if isinstance(include_path, (str, os.PathLike)):
+        include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
+    ours = [str(resources.folder("tasks"))] if include_defaults else []
+    return original(manager, include_path=[*ours, *map(str, include_path or [])], include_defaults=include_defaults)
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:

@@ -170,10 +170,11 @@ _RULES = {
     "mixed": _Rule("cell", "the size of the cells decides in {}"),
     "no image": _Rule("no image", "no image is needed for {}"),
     "without": _Rule("no image", "without the right image there is still a score in {}"),
-    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than the most frequent answers in {}"),
+    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than a question's category says in {}"),
     "not without": _Rule("no image", "without the right image no more than chance is shown for {}"),
-    "not learned": _Rule("no image", "a text-only model is not shown to learn more than the most frequent answers of {}"),
+    "not learned": _Rule("no image", "a text-only model is not shown to learn more than a question's category says in {}"),
     "withheld": _Rule("undecided", "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}"),
+    "copied": _Rule("undecided", "a text-only model answers only questions of which it was trained on a copy in {}"),
     "contradicted": _Rule("contradicted", "the luck-corrected index says something else in {}"),
     "subtitled": _Rule(
         "subtitled", "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed"
@@ -309,7 +310,7 @@ def _of_tst(case: Case) -> str:
     """Return the rule of a text-only cross-validation: its verdict, or where only its numbers are known what these say."""
     if case.tst:
         state = text_only.verdict(case.tst).state
-        return state if state in ("learned", "withheld") else "not learned"
+        return state if state in ("learned", "withheld", "copied") else "not learned"
     return _by_sign(case.measures["tst_above"], "learned", "not learned", "not learned") if "tst_above" in case.measures else "unread"
 
 
@@ -475,12 +476,12 @@ class _Teller:
             return f"{case.score} {number(looked.get('full'))} with its images, {number(looked.get('other'))} {other}{more}"
         if rule in ("not without", "subtitled"):
             return ""
-        if rule == "not learned":
-            return ", ".join(self._constant(case)) if "tst_majority" in measures else ""
         if rule == "without":
             return ", ".join([f"{KINDS[case.kind].shows} {self._ends(measures['score'])}", *self._beside(case)])
-        if rule == "learned":
-            return ", ".join([self._ends(measures["tst"]), *self._constant(case)])
+        if rule in ("learned", "copied", "not learned"):
+            scored = [self._ends(measures["tst"])] if "tst" in measures else []
+            alone = text_only.without_copies(case.tst) if case.tst else ""
+            return ", ".join([*scored, *([alone] if alone else []), *self._constant(case)])
         if rule == "withheld":
             return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
         if rule == "contradicted":

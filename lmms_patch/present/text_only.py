@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lmms_patch.present.sheets import Column, number, shown
-from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, REVERSED
+from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED
 from lmms_patch.stats.resample import LEVEL, Estimate
 
-State = Literal["learned", "not learned", "withheld", "unknown"]
+State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Verdict:
 
     Attributes:
         state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does, by copies in reverse.
+            ``copied``: it does, only by copies that may be the same doc twice.
         sentence: the same in words, without the name of the task.
     """
 
@@ -48,16 +49,29 @@ def verdict(details: Mapping[str, Any]) -> Verdict:
     beyond = null["p"] < ALPHA if null else above["low"] > 0 and p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null['shuffled'])} (p = {null['p']:.3f})"
+    only = f"only where a copy of the question is among the training docs ({without_copies(details)})" if _lost(details) else ""
+    if beyond and only and "source" not in details["by_grouping"]:
+        return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {gets}{_by_copies(details)}")
+        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
     return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
 
 
-def _by_copies(details: Mapping[str, Any]) -> str:
-    """Say that a gain needs copies in the training folds; empty where it does not, or that is not known."""
-    together = details["by_grouping"].get("text")
-    lost = together is not None and details["headline"] in APART and together["above"]["low"] is not None and together["above"]["low"] <= 0
-    return "; only where a copy of the question is among the training docs" if lost and (details.get("texts") or {}).get("repeated") else ""
+def without_copies(details: Mapping[str, Any]) -> str:
+    """Return what is scored without copies and near copies in the training folds; empty where there are none, or that is not known."""
+    texts, together = details.get("texts") or {}, _together(details)
+    return f"{number(together['accuracy']['value'])} without copies" if together and (texts.get("repeated") or texts.get("near")) else ""
+
+
+def _lost(details: Mapping[str, Any]) -> bool:
+    """Return whether a gain needs copies in the training folds."""
+    together, apart = _together(details), details["headline"] in APART
+    return bool(apart and without_copies(details) and together and together["above"]["low"] is not None and together["above"]["low"] <= 0)
+
+
+def _together(details: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the numbers of folds that keep copies together; None where there are none."""
+    return next((details["by_grouping"][name] for name in ("joined", "text") if name in details["by_grouping"]), None)
 
 
 def _span(values: Sequence[float]) -> str:
@@ -66,27 +80,30 @@ def _span(values: Sequence[float]) -> str:
 
 
 def copies(details: Mapping[str, Any]) -> list[str]:
-    """Return what copies (docs of one text) do to the numbers, one sentence each; empty where no text stands more than once."""
+    """Return what copies and near copies do to the numbers, one sentence each; empty where there are none."""
     texts, by_grouping, headline = details.get("texts") or {}, details["by_grouping"], details["headline"]
-    if not texts.get("repeated"):
+    if not texts.get("repeated") and not texts.get("near"):
         return []
-    together = next((by_grouping[name] for name in ("joined", "text") if name in by_grouping), None)
+    together = _together(details)
     apart = next((name for name in (headline, *APART) if name in APART and name in by_grouping), None)
     classes: Mapping[str, Any] = next((one["copies"] for one in by_grouping.values() if one.get("copies")), {})
     docs = sum(one["docs"] for one in classes.values()) or by_grouping[headline]["accuracy"]["n"]
-    first = f"{_percent(texts['repeated'], docs)} of the questions stand more than once ({texts['different']} different texts)"
-    first += f", {_percent(texts['conflicting'], docs)} with different answers" if texts["conflicting"] else ""
+    twice, near = texts["repeated"], texts.get("near")
+    told = [f"{_percent(twice, docs)} of the questions stand more than once ({texts['different']} different texts)"] if twice else []
+    told += [f"{_percent(texts['conflicting'], docs)} with different answers"] if texts["conflicting"] else []
+    told += [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"] if near else []
+    first = ", ".join(told)
     first += f"; without copies of a question in the training folds: {number(together['accuracy']['value'])}" if together else ""
     out = [first]
     if apart is None or not by_grouping[apart].get("copies"):
         return out
     found = by_grouping[apart]
-    told = [
+    by_class = [
         f"{name} {number(one['accuracy'])} ({one['docs']} docs, constant answer {number(one['majority'])})"
         for name, one in found["copies"].items()
         if one["docs"]
     ]
-    out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(told)}")
+    out.append(f"{FOLDS[apart]}, docs by what their copies suggest: {', '.join(by_class)}")
     if apart != headline:
         out += _of_folds_that_part_copies(apart, found)
     return out
@@ -121,6 +138,18 @@ def notes(details: Mapping[str, Any]) -> list[str]:
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
     return out + copies(details)
+
+
+NEXT = {
+    "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {base}' makes the task without them",
+    "copied": "name what each question shows with the option 'group', and test again",
+}
+"""What to do next, by the state of the verdict."""
+
+
+def next_step(details: Mapping[str, Any], base: str) -> str:
+    """Return what to do next, in a sentence."""
+    return NEXT.get(verdict(details).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(base=base)
 
 
 def _percent(part: int, whole: int) -> str:

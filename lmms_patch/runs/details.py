@@ -156,11 +156,16 @@ class Donors(Struct, frozen=True):
 
 
 class Texts(Struct):
-    """How often the texts of a task are the same."""
+    """How often the texts of a task are the same.
+
+    Attributes:
+        near: docs with a near copy; absent in older files
+    """
 
     different: Count
     repeated: Count
     conflicting: Count
+    near: Count | UnsetType = UNSET
 
 
 class Importance(Struct):

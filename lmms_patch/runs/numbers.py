@@ -430,6 +430,8 @@ FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by 
 """What the groupings of a text-only cross-validation are called."""
 APART = ("none", "source")
 """The groupings that deal docs of one text to different folds."""
+NEAR = 0.8
+"""The least similarity of near copies: the cosine of the TF-IDF of character n-grams within words, both of all of them and of the rare ones."""
 ALPHA = 0.05
 """The level of the tests of a text-only cross-validation."""
 REVERSED = {

@@ -5,7 +5,8 @@ Where copies mostly have the *same* gold ("a car" is mostly wrong), the text has
 Where a benchmark is balanced, so that copies have *opposite* golds, the training copy gives the held-out answer away in reverse. That is a property
 of the set's design: nobody who sees one question can use it.
 
-Items are copies if they have the same words. Two that differ by a typo or a synonym are not recognised.
+Items are copies if they have the same words. Near copies differ by a few of them, or by their order: a typo, a paraphrase. Folds by text keep both
+together.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
+from lmms_patch.runs.numbers import NEAR
 from lmms_patch.runs.record import CopyClass
 from lmms_patch.tst.items import AnswerScores, Item, Places
 from lmms_patch.tst.rewards import values_of
@@ -31,6 +33,10 @@ CLASSES: tuple[CopyClass, ...] = get_args(CopyClass)
 """``agreeing``: the other copies suggest an answer that is right for this item too. ``conflicting``: what they suggest is wrong for it.
 ``single``: there is no other copy, or they suggest both."""
 
+_RARE, _RARE_TEXTS = 0.01, (10, 200)
+"""Rare n-grams are in at most this share of the texts, and in a number of texts that is cut to this range. Questions of one template are alike in all
+n-grams, questions on one thing in the rare ones; near copies are alike in both."""
+_ROWS = 500
 _BEYOND = 1.645
 """Standard errors."""
 _TOKENS = re.compile(r"(?P<number>(?:(?<![\w.])[-+\u2212])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?)|[^\W_]+|[^\w\s]")
@@ -73,6 +79,39 @@ def text_of(item: Item) -> str:
     return "\n".join((normal(item.question), *options, " ".join(sorted(normal(item.prompt).split()))))
 
 
+def near_texts(items: Sequence[Item]) -> list[int]:
+    """Return a number for each item that copies and near copies share: those that a chain of near copies connects have the same."""
+    keys = [text_of(item) for item in items]
+    first = {key: item for item, key in zip(reversed(items), reversed(keys), strict=True)}
+    asked = [("\n".join((normal(item.question), *sorted(map(normal, item.options)))), normal(item.context)) for item in first.values()]
+    number = dict(zip(first, _chained(tuple(asked)), strict=True))
+    return [number[key] for key in keys]
+
+
+@lru_cache(maxsize=8)
+def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
+    """Return the chain of near copies of each text; texts with different contexts are never near."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    count = len(asked)
+    try:
+        weights = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32).fit_transform(q for q, _ in asked)
+    except ValueError:  # every text is empty
+        return list(range(count))
+    rare = normalize(weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]).tocsr()
+    pairs = []
+    for start in range(0, count, _ROWS):
+        alike = (rare[start : start + _ROWS] @ rare.T).tocoo()
+        pairs.append(np.array([alike.row + start, alike.col])[:, alike.data >= NEAR])
+    a, b = np.concatenate(pairs, axis=1)
+    near = weights[a].multiply(weights[b]).sum(axis=1).A1 >= NEAR
+    near &= np.array([asked[i][1] == asked[j][1] for i, j in zip(a, b, strict=True)], bool)
+    return list(connected_components(coo_array((np.ones(near.sum()), (a[near], b[near])), shape=(count, count)), directed=False)[1].tolist())
+
+
 def gold_of(item: Item) -> str | None:
     """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text; None without a gold."""
     if not item.golds:
@@ -95,9 +134,9 @@ class Copies:
     items: Sequence[Item]
 
     @cached_property
-    def texts(self) -> list[str]:
-        """The text of every item."""
-        return [text_of(item) for item in self.items]
+    def texts(self) -> list[int]:
+        """A number for every item that its copies and near copies share."""
+        return near_texts(self.items)
 
     @cached_property
     def golds(self) -> list[str | None]:
@@ -105,13 +144,20 @@ class Copies:
         return [gold_of(item) for item in self.items]
 
     def repeats(self) -> Repeats:
-        """Count copies, and those among them with different golds."""
-        counts = Counter(self.texts)
+        """Count copies, those among them with different golds, and near copies."""
+        exact = [text_of(item) for item in self.items]
+        counts, chains = Counter(exact), Counter(self.texts)
         golds: dict[str, set[str]] = defaultdict(set)
-        for text, gold in zip(self.texts, self.golds, strict=True):
+        for text, gold in zip(exact, self.golds, strict=True):
             golds[text] |= set() if gold is None else {gold}
-        repeated = sum(counts[text] > 1 for text in self.texts)
-        return Repeats(len(counts), repeated, sum(len(golds[text]) > 1 for text in self.texts))
+        near = sum(chains[chain] > counts[text] for text, chain in zip(exact, self.texts, strict=True))
+        return Repeats(len(counts), sum(counts[text] > 1 for text in exact), sum(len(golds[text]) > 1 for text in exact), near)
+
+    @property
+    def conflict(self) -> bool:
+        """Whether some copies, or near copies, have different golds."""
+        known = [(text, gold) for text, gold in zip(self.texts, self.golds, strict=True) if gold is not None]
+        return len(set(known)) > len({text for text, _ in known})
 
     def classes(self, places: Places, rewards: AnswerScores, full_marks: float = 1.0) -> list[CopyClass]:
         """Return the class of each item among some items, without looking at the item's own gold to find out what its copies suggest.
@@ -174,7 +220,7 @@ class Copies:
         more = gain.sum() > _BEYOND * float(np.sqrt((gain**2).sum()))
         return (float(of_text[known].mean()), float(of_kind[known].mean())) if more else None
 
-    def _agreement(self, keys: Sequence[str], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float) -> NDArray[np.float64]:
+    def _agreement(self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float) -> NDArray[np.float64]:
         """Return the share of the other items of the same key that agree with each item, shape (n,); nan where there is no other."""
         out = np.full(len(self.items), np.nan)
         for own in _members(keys, [i for i, gold in enumerate(golds) if gold is not None]).values():
@@ -190,9 +236,9 @@ class Copies:
         return out
 
 
-def _members(keys: Sequence[str], places: Sequence[int]) -> dict[str, list[int]]:
+def _members(keys: Sequence[Hashable], places: Sequence[int]) -> dict[Hashable, list[int]]:
     """Return the places of each key."""
-    out: dict[str, list[int]] = defaultdict(list)
+    out: dict[Hashable, list[int]] = defaultdict(list)
     for place in places:
         out[keys[place]].append(place)
     return out
@@ -203,11 +249,13 @@ class Repeats:
     """Counts of repeated texts.
 
     Attributes:
-        texts: number of different texts.
+        different: number of different texts.
         repeated: number of items whose text another item has too.
         conflicting: number of items whose text occurs with different golds.
+        near: number of items that have a near copy.
     """
 
-    texts: int
+    different: int
     repeated: int
     conflicting: int
+    near: int

@@ -9,6 +9,7 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1; the groupings are our
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from lmms_patch.ask.answers import as_number, same_answer
 from lmms_patch.errors import OptionError
 from lmms_patch.stats.resample import generator
-from lmms_patch.tst.copies import Copies, text_of
+from lmms_patch.tst.copies import Copies, gold_of, near_texts, text_of
 from lmms_patch.tst.items import AnswerScores, Item, Places
 
 GROUPINGS = ("none", "source", "text")
@@ -28,6 +29,10 @@ GROUPINGS = ("none", "source", "text")
 ALLOWED = (*GROUPINGS, "joined")
 LARGEST_FOLD = 1.5
 """The largest group that may be kept in one fold, in folds of average size."""
+FEW_COPIES = 5
+"""Copies of one item are at most one in so many docs: a question that more docs share is the task's own."""
+_AGREEING = 0.9
+"""The least share of docs with copies whose copies all have the same gold, where copies are taken for one item."""
 FEW_FOLDS, MANY_FOLDS = 2, 50
 _BINS = 10
 """Bins of numeric golds, for stratification."""
@@ -53,8 +58,8 @@ class Grouping:
 def grouping(items: Sequence[Item], name: str) -> Grouping:
     """Group items by name of the grouping.
 
-    ``none``: every item alone. ``source``: items of one source; items without a source alone. ``text``: copies (``copies.text_of``).
-    ``joined``: items that a chain of shared sources and texts connects.
+    ``none``: every item alone, but copies that are taken for one item (``_one_item``) together. ``source``: items of one source; items without a
+    source alone. ``text``: copies and near copies (``copies.near_texts``). ``joined``: items that a chain of shared sources and texts connects.
 
     Raises:
         OptionError: the name is unknown.
@@ -62,15 +67,30 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
     if name not in ALLOWED:
         raise OptionError(f"grouping {name!r} is not known; allowed: {', '.join(ALLOWED)}")
     if name == "none":
-        return Grouping(name, np.arange(len(items)), True)
+        return Grouping(name, _one_item(items), True)
     if name == "joined":
         return _joined(items)
-    keys: list[Hashable] = [item.source if name == "source" else text_of(item) for item in items]
+    keys: Sequence[Hashable] = [item.source for item in items] if name == "source" else near_texts(items)
     own = [("own", i) if key is None else ("shared", repr(key)) for i, key in enumerate(keys)]
     numbers = {key: i for i, key in enumerate(dict.fromkeys(own))}
     groups = np.array([numbers[key] for key in own], np.intp)
     reason = _why_no_grouping(name, keys, len(numbers))
     return Grouping(name, groups, not reason, reason)
+
+
+def _one_item(items: Sequence[Item]) -> Places:
+    """Return a number that copies share which are taken for one item: without a source, and with the same gold.
+
+    Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask the same, and all stay apart.
+    """
+    texts, golds = [text_of(item) for item in items], defaultdict(set)
+    times = Counter(texts)
+    for item, text in zip(items, texts, strict=True):
+        golds[text].add(None if item.source is not None else gold_of(item))
+    twice = [text for text in texts if times[text] > 1]
+    same = {text for text in twice if len(golds[text]) == 1 and None not in golds[text] and times[text] * FEW_COPIES <= len(items)}
+    first = {text: i for i, text in enumerate(texts)} if sum(text in same for text in twice) >= _AGREEING * len(twice) else {}
+    return np.unique([first[text] if first and text in same else i for i, text in enumerate(texts)], return_inverse=True)[1]
 
 
 def _joined(items: Sequence[Item]) -> Grouping:
@@ -117,7 +137,7 @@ def headline(copies: Copies, rewards: AnswerScores, full_marks: float, k: int, w
         return groups, {}
     source = grouping(items, "source")
     first = source if source.usable else grouping(items, "none")
-    if not copies.repeats().conflicting:
+    if not copies.conflict:
         return first, {}
     together = grouping(items, "joined" if source.usable else "text")
     prior = copies.prior(rewards, full_marks)

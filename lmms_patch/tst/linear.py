@@ -114,7 +114,7 @@ def _conditional_logit(terms: Any, owner: Places, target: Array) -> Array:
         fit = ((np.log(total) + top) * known).sum() - share @ scores
         return float(fit + _PENALTY / 2 * weights @ weights), turned @ (odds / total[item] * known[item] - share) + _PENALTY * weights
 
-    found = minimize(loss, np.zeros(terms.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "maxcor": 6})
+    found = minimize(loss, np.zeros(terms.shape[1]), jac=True, method="CG", options={"maxiter": _STEPS})
     return np.asarray(found.x)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,9 @@ class TextSpace:
         number = {text: i for i, text in enumerate(self._distinct)}
         self.place = np.array([number[text] for text in texts], np.intp)
 
-    @cached_property
+    @property
     def _counts(self) -> Any:
-        from scipy.sparse import hstack
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        settings: dict[str, Any] = {"norm": None, "alternate_sign": False, "lowercase": True, "dtype": np.float32}
-        by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
-        by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)
-        return hstack([by_word.transform(self._distinct), by_character.transform(self._distinct)]).tocsr()
+        return _counted(tuple(self._distinct))
 
     def weighted(self, train: Places) -> Any:
         """Return the TF-IDF of the distinct texts, sparse, rows of length 1, float64; document frequencies are those of the training texts.
@@ -69,3 +63,15 @@ class TextSpace:
         known = weights.transform(self._counts[shown])
         _, _, axes = randomized_svd(known, COMPONENTS, n_iter=2, random_state=seed)
         return np.asarray((weights.transform(self._counts) @ axes.T)[self.place].T, np.float32)
+
+
+@lru_cache(maxsize=6)
+def _counted(texts: tuple[str, ...]) -> Any:
+    """Return the counts of n-grams, shape (texts, n-grams); remembered, because every fold and every set of shuffled golds has the same questions."""
+    from scipy.sparse import hstack
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    settings: dict[str, Any] = {"norm": None, "alternate_sign": False, "lowercase": True, "dtype": np.float32}
+    by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
+    by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)
+    return hstack([by_word.transform(texts), by_character.transform(texts)]).tocsr()

@@ -31,12 +31,12 @@ from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
-MOST_CANDIDATES = 24
-"""The most candidates for an open answer."""
+MOST_CANDIDATES, FEWER_CANDIDATES = 24, 8
+"""The most candidates for an open answer, of few docs and of many."""
 MOST_PERMUTED = 8
 """How many groups of features get a permutation importance, per kind of item."""
-MOST_ROWS = 400_000
-"""About the most rows of candidates for open answers: bounds the memory."""
+MOST_ROWS = 12_000
+"""The rows of candidates for open answers from which a doc has fewer candidates: the rare ones among them are hardly ever right, and cost as much."""
 ROWS_AT_ONCE = 400_000
 """The most rows of all folds in work at the same time (about 5 kB each): bounds the memory whatever the number of threads."""
 
@@ -114,7 +114,7 @@ class PreparedRf:
         self._has_gold = np.isin(np.arange(len(items)), usable)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
         self._has_gold[self._number] &= np.array([bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool)
-        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + min(MOST_ROWS, len(self._open) * MOST_CANDIDATES)
+        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + len(self._open) * FEWER_CANDIDATES
         if settings.model == "linear" and rows > MOST_LINEAR:
             raise OptionError(f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting")
         if settings.embed is not None:  # all texts at once, while all cores are free: each fold has one
@@ -312,7 +312,7 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     Candidates are the most frequent golds of the training items of its category. A training item sees the golds of the other inner folds only: a gold
     that it alone has is not among its candidates.
     """
-    most = int(np.clip(MOST_ROWS // max(1, len(items)), 4, MOST_CANDIDATES))
+    most = int(np.clip(MOST_ROWS // max(1, len(items)), FEWER_CANDIDATES, MOST_CANDIDATES))
     lists: dict[tuple[str, int], list[str]] = {}
     for category in {item.category for item in items}:
         own = [i for i in train if items[i].category == category] or list(train)

@@ -531,3 +531,40 @@ def test_an_option_that_is_a_letter_itself():
     """Which letter was written? Gold "A" is the text of option B here, where the field of the options shows it."""
     assert one("Which?\n(A) L\n(B) A\n(C) V\n", "A", ("L", "A", "V"), declared="mc").gold == "B"
     assert one("Which?\n(A) L\n(B) A\n(C) V\n", "A", ("L", "A", "V")).gold == "A"
+
+
+# --- golds 1 and 0 ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompt", "choices", "golds", "read"),
+    [
+        ("Is it red? Please answer yes or no.", (), "10", ["Yes", "No"]),
+        ("Is it red? (yes/no)", (), "01", ["No", "Yes"]),
+        ("Is it red?", ("Yes", "No"), "01", ["Yes", "No"]),
+        ("Is it red?", ("no", "yes"), "01", ["no", "yes"]),
+    ],
+)
+def test_golds_1_and_0_of_yes_no_questions(prompt, choices, golds, read):
+    """By the prompt 1 is yes; of options a gold is the place."""
+    found = recognise([Asked(prompt, gold, choices) for gold in golds])
+    assert [(answer.format, answer.gold) for answer in found] == [("yesno", word) for word in read]
+    assert all(answer.gold in answer.options for answer in found)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "golds"),
+    [
+        (["How many cups are there?"] * 2, "10"),
+        (["Is it red? Answer yes or no."] * 2, "12"),
+        (["Is it red? Answer yes or no.", "How many?"], "10"),
+        (["Say no more: how many say yes?"] * 2, "10"),
+    ],
+)
+def test_golds_1_and_0_of_other_questions_are_numbers(prompts, golds):
+    assert {answer.format for answer in recognise([Asked(prompt, gold) for prompt, gold in zip(prompts, golds, strict=True)])} == {"number"}
+
+
+def test_golds_1_and_0_where_yes_and_no_are_declared():
+    (answer,) = recognise([Asked("Is it red?", "0")], "yesno")
+    assert (answer.format, answer.golds, answer.options) == ("yesno", ("No",), ("Yes", "No"))

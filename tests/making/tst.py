@@ -1,6 +1,7 @@
 """A made run of a Test-set Stress-Test."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 
@@ -68,8 +69,7 @@ def details_of(items, found, headline, **about):
         by_name = {"scores": {name: one.scores[:, i].tolist() for name, one in found.items()}}
         by_name["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
         records.append({"doc_id": i, "fields": {"category": item.category}, "tst": {**tst, **by_name, "copies": classes[i]}})
-    texts = copies.repeats()
-    told = {"texts": {"different": texts.texts, "repeated": texts.repeated, "conflicting": texts.conflicting}}
+    told = {"texts": asdict(copies.repeats())}
     return {**to_json(stress(as_records(records))), **told, **about}
 
 

@@ -257,8 +257,8 @@ SITUATIONS = {
             plain("b", "tst", (0.3, 0.2, 0.4), tst=(0.3, 0.2, 0.4), tst_above=(0.0, -0.1, 0.1)),
         ],
         [
-            "A text-only model, trained on other questions of the test set, answers more than the most frequent answers in a (0.600, "
-            "95 % interval [0.500, 0.700], most frequent answers 0.300, chance 0.250); a text-only model is not shown to learn more than the most frequent answers of b."
+            "A text-only model, trained on other questions of the test set, answers more than a question's category says in a (0.600, "
+            "95 % interval [0.500, 0.700], most frequent answers 0.300, chance 0.250); a text-only model is not shown to learn more than a question's category says in b."
         ],
     ),
     "boxes of both signs": (

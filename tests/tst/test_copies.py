@@ -12,14 +12,31 @@ from hypothesis import strategies as st
 from lmms_patch.present import text_only
 from lmms_patch.tst.copies import Copies, gold_of, normal, text_of
 from lmms_patch.tst.diagnosis import Diagnosis
-from lmms_patch.tst.folds import headline
+from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.prune import prune
 from lmms_patch.tst.results import withheld
 from lmms_patch.tst.selection import PruneError, PruneSettings
 from lmms_patch.tst.trees import ModelSettings
 from tests.making.tst import details_of
-from tests.sizes import examples
-from tests.tst.worlds import balanced, constant_gold, cross_validate, duplicates, free, mc, number, planted_yesno, rewards_of, vsr_like, yesno
+from tests.sizes import examples, size
+from tests.tst.worlds import (
+    balanced,
+    constant_gold,
+    copied,
+    cross_validate,
+    duplicates,
+    free,
+    mc,
+    number,
+    paraphrases,
+    planted_yesno,
+    rewards_of,
+    vocabulary,
+    vsr_like,
+    yesno,
+)
+
+RNG = np.random.default_rng
 
 
 def classes(items):
@@ -80,19 +97,78 @@ def test_golds_are_compared_by_text_and_by_value():
     assert gold_of(yesno(0, "q", None)) is None
 
 
-def test_a_typo_makes_another_text():
-    """Near-duplicates are not claimed."""
-    assert Copies([free(0, "a red car", "x"), free(1, "a read car", "y")]).repeats().repeated == 0
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Is the crimson umbrella behind the wooden bench?", "Is the crimson umbrela behind the wooden bench?"),
+        ("Is the crimson umbrella behind the wooden bench?", "Behind the wooden bench, is there the crimson umbrella?"),
+    ],
+)
+def test_near_copies(one, other):
+    """A typo, and another order of the words, among questions on other things."""
+    others = [
+        yesno(i, f"Is the {a} {b} behind the {c} {d}?", "no") for i, (a, b, c, d) in enumerate(zip(*[iter(vocabulary(80, RNG(0)))] * 4, strict=True))
+    ]
+    found = Copies([*others, yesno(50, one, "yes"), yesno(51, other, "no")])
+    assert found.texts[-1] == found.texts[-2]
+    assert len(set(found.texts)) == len(others) + 1
+    assert (found.repeats().repeated, found.repeats().near, found.conflict) == (0, 2, True)
+
+
+def test_questions_of_one_template_are_no_near_copies():
+    """One word differs of nine; and the same question on another passage is another question."""
+    items = [yesno(i, f"Is there a {word} in the middle of this picture?", "no") for i, word in enumerate(vocabulary(60, RNG(0)))]
+    assert Copies(items).repeats().near == 0
+    told = [replace(items[0], context=text, prompt=f"{text} {items[0].prompt}") for text in ("It rained.", "It snowed.")]
+    assert len(set(Copies([*items, *told]).texts)) == len(items) + 2
+    empty = [free(0, "", "a"), replace(free(1, "", "a"), prompt="It rained.", context="It rained.")]
+    assert len(set(Copies(empty).texts)) == 2
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_copies_that_agree_are_one_item(rotated):
+    """No source tells them apart, so they stay in one fold, and random golds are not learned."""
+    items = copied(size(60, 150), 4, rotated=rotated)
+    kept, why = headline(Copies(items), rewards_of(items), 1.0, 5)
+    assert (kept.name, why) == ("none", {})
+    np.testing.assert_array_equal(kept.groups, np.repeat(np.arange(len(items) // 4), 4))
+    assert abs(cross_validate(items).accuracy - 0.25) < 3 * np.sqrt(0.25 * 0.75 / (len(items) / 4))
+
+
+def test_copies_that_may_be_other_items_stay_apart():
+    """With different golds, with a source, or of a question that a third of the docs share."""
+    items = copied(20, 2)
+    for some, groups in ((2, 22), (3, 40)):  # one in ten of the docs, or more
+        other = [replace(item, golds=(next(a for a in item.answers if a not in item.golds),)) for item in items[: 2 * some : 2]]
+        apart = [*(item for pair in zip(other, items[1 : 2 * some : 2], strict=True) for item in pair), *items[2 * some :]]
+        assert len(set(grouping(apart, "none").groups)) == groups
+    assert len(set(grouping([replace(item, source=i) for i, item in enumerate(items)], "none").groups)) == 40
+    assert len(set(grouping([free(i, f"q {i % 3}", f"a {i % 3}") for i in range(30)], "none").groups)) == 30
+
+
+def test_near_copies_with_opposite_golds_are_kept_together():
+    items = paraphrases(100, opposite=True)
+    kept, _ = headline(Copies(items), rewards_of(items), 1.0, 5)
+    assert (kept.name, kept.usable) == ("text", True)
+    np.testing.assert_array_equal(kept.groups, np.repeat(np.arange(100), 2))
+
+
+def test_near_copies_with_equal_golds_are_no_verdict():
+    """What is learned is only on the near copy; no source says that this is another item."""
+    said, told = notes_of(paraphrases(150, opposite=False), "none", "text", headline="none")
+    assert said.state == "copied"
+    assert re.search(r"only where a copy of the question is among the training docs \(0\.[45]\d\d without copies\)", said.sentence)
+    assert told[0].startswith("100 % of the questions have a near copy (cosine of n-grams at least 0.8); without copies")
 
 
 def test_repeats_by_hand():
     """q1 three times with the golds a, b, a (conflict: 3 items); q2 twice, both c; q3 once."""
     items = [free(i, q, gold) for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])]
     found = Copies(items).repeats()
-    assert (found.texts, found.repeated, found.conflicting) == (3, 5, 3)
+    assert (found.different, found.repeated, found.conflicting) == (3, 5, 3)
     no_gold = Copies([replace(items[0], golds=()), items[1]]).repeats()
-    assert (no_gold.texts, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
-    assert Copies([]).repeats().texts == 0
+    assert (no_gold.different, no_gold.repeated, no_gold.conflicting) == (1, 2, 0)
+    assert Copies([]).repeats().different == 0
     several = [replace(items[0], golds=golds) for golds in (("a", "b"), ("a", "c"))]
     assert Copies(several).repeats().conflicting == 0, "the first gold is the label; others are ways to say it"
 

@@ -258,6 +258,35 @@ def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
     return items
 
 
+def paraphrases(questions: int, *, opposite: bool, seed: int = 0) -> list[Item]:
+    """Questions in pairs of two wordings, on images without a name; the gold is a coin, and of the second wording the same or the other."""
+    stream = np.random.default_rng(seed)
+    words = vocabulary(300, stream)
+    wordings = (
+        ("Is the {} {} left of the {} {} in the picture?", "In the picture, is the {1} that is {0} to the left of the {3} that is {2}?"),
+        ("Does the {} person wear a {} {}?", "Is a {1} {2} worn by the {0} person?"),
+    )
+    items = []
+    for i in range(questions):
+        told, gold = [words[k] for k in stream.integers(0, len(words), 4)], int(stream.integers(2))
+        items += [yesno(2 * i + j, asked.format(*told), ("yes", "no")[gold ^ (opposite and j)]) for j, asked in enumerate(wordings[i % 2])]
+    return items
+
+
+def copied(questions: int, times: int, *, rotated: bool = False, seed: int = 0) -> list[Item]:
+    """Questions of four options whose gold is drawn at random; each stands ``times`` times, its options shuffled or rotated, on images without a name."""
+    stream = np.random.default_rng(seed)
+    words = vocabulary(300, stream)
+    items = []
+    for _ in range(questions):
+        options, asked = [words[k] for k in stream.choice(len(words), 4, replace=False)], stream.choice(words, 2)
+        right = options[int(stream.integers(4))]
+        for turn in range(times):
+            shown = options[turn % 4 :] + options[: turn % 4] if rotated else stream.permutation(options).tolist()
+            items.append(mc(len(items), f"Which is near the {asked[0]} of the {asked[1]}?", shown, shown.index(right)))
+    return items
+
+
 def vsr_like(captions: int, *, images: int = 80, opposite: float = 0.85, single: int = 60, seed: int = 0) -> list[Item]:
     """Captions on two images of a pool, true of one and false of the other but for a few, and captions that stand once; the text says nothing.
 

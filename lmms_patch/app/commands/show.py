@@ -69,7 +69,11 @@ def stress_blocks(tested: Sequence[Result], causes: bool, most: int | None) -> l
     """Lay out the tables of text-only cross-validations; empty where a task has nothing to show."""
     from lmms_patch.present.terminal import tst
 
-    blocks = [tst.stress_table(tested, most), folded((line for result in tested for line in tst.notes(result)), most)]
+    blocks = [
+        folded(tst.next_steps(tested), most),
+        tst.stress_table(tested, most),
+        folded((line for result in tested for line in tst.notes(result)), most),
+    ]
     for result in tested:
         blocks.append(tst.categories(result))
         if causes:

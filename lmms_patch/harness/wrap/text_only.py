@@ -366,7 +366,7 @@ class TextOnly:
             "folds": self.spec.folds,
             "grouping": found.headline,
             "unusable": dict(found.unusable),
-            "texts": {"different": found.repeats.texts, "repeated": found.repeats.repeated, "conflicting": found.repeats.conflicting},
+            "texts": dataclasses.asdict(found.repeats),
             "importance": list(found.importance),
             "causes": list(found.causes),
             "shuffled": None if found.null is None else to_json(found.null),

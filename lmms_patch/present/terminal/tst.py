@@ -31,12 +31,13 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
 
     Args:
         tested: text-only cross-validations.
-        width: characters in a line; None: any.
+        width: characters in a line, for the columns that matter most; None: any, for all columns.
     """
     rows = [_row(result) for result in tested]
-    heads: list[str | Column] = ["task", "metric", "diagnostic", "docs", "folds", "chance", "majority", _title(rows), "SD", "p"]
-    heads += ["random folds", "by text", "zero-shot", Column("", "delta", signed=True)]
-    return sheets.table(heads, rows).to_text(width)
+    heads: list[str | Column] = ["task", "docs", "chance", "majority", _title(rows), "without copies"]
+    if width is None:
+        heads += ["metric", "diagnostic", "folds", "SD", "p", "random folds", "zero-shot", Column("", "delta", signed=True)]
+    return sheets.table(heads, [row[: len(heads)] for row in rows]).to_text(width)
 
 
 def _title(rows: Iterable[Iterable[Cell]]) -> str:
@@ -66,19 +67,20 @@ def _row(result: Result) -> list[Cell]:
     """Return the row of a text-only cross-validation."""
     details = _told(result)
     head = details["by_grouping"][details["headline"]]
-    others = (details["by_grouping"].get(name) for name in ("none", "text"))
+    random, together = (details["by_grouping"].get(name) for name in ("none", "joined" if "joined" in details["by_grouping"] else "text"))
     return [
         result.task,
-        str(result.metric),
-        details["diagnostic"],
         head["accuracy"]["n"],
-        f"{details['folds']} {_FOLDS[details['headline']]}",
         number(details["chance"]),
         number(head["majority"]),
         text_only.estimate(head["accuracy"]),
+        None if together is None else number(together["accuracy"]["value"]),
+        str(result.metric),
+        details["diagnostic"],
+        f"{details['folds']} {_FOLDS[details['headline']]}",
         head["sd"],
         None if head["p"] is None else f"{head['p']:.4f}",
-        *(None if one is None else number(one["accuracy"]["value"]) for one in others),
+        None if random is None else number(random["accuracy"]["value"]),
         *(None if details[name] is None else number(details[name]["value"], signed=name == "delta") for name in ("zero_shot", "delta")),
     ]
 
@@ -119,6 +121,11 @@ def causes(result: Result, most: int = 15) -> str:
         golds = [clean(row["gold"], CELL), number(row["gold_share"]), *spread]
         rows.append([clean(row["words"], CELL), clean(row["category"], CELL), row["rank"], row["docs"], row["s_minus_chance"], *golds])
     return sheets.table(heads, rows).to_text()
+
+
+def next_steps(tested: Sequence[Result]) -> list[str]:
+    """Return what to do next after each text-only cross-validation, one line each."""
+    return [line(f"next for {result.task}: {text_only.next_step(_told(result), result.base)}") for result in tested]
 
 
 def notes(result: Result) -> list[str]:

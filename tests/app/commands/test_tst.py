@@ -1,5 +1,6 @@
 """``lmms-patch tst``: the command line that it makes, the task file that it writes, and how a failed run ends."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from lmms_patch.app.stress import command_of
 from lmms_patch.app.watched import RunError
 from lmms_patch.ask.spec import Options, from_file
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.load import text_only
+from lmms_patch.harness.names import catalog
 from tests.harness import toys
 from tests.making.tst import write_tst
 
@@ -153,20 +154,19 @@ def test_words_that_are_no_values_are_one_line(harness, capsys, arguments, says)
     assert harness.commands == []
 
 
-@pytest.mark.parametrize("arguments", [["--fold-seed", "1"], ["--fold-seeds", "1"], ["--grouping", "none"]])
-def test_options_beside_an_include_path_are_refused_with_a_way_out(tmp_path, arguments):
-    """The harness takes one include path, and looks into no links below it."""
-    with pytest.raises(OptionError, match=r"cannot be given beside --include-path: write them into the task's metadata\.lmms_patch"):
-        command(tmp_path, "gqa", "--include-path", "tasks", *arguments)
-
-
 @pytest.mark.usefixtures("indexed")
-def test_the_way_out_is_one(tmp_path):
-    """Options in the task's own metadata, as the refusal says, reach its cross-validation."""
-    inline = {"fold_seed": 7, "fold_seeds": 1, "grouping": "none"}
-    toys.write_task(tmp_path, "toy", toys.rows(4), metadata={"version": 0.0, "lmms_patch": inline})
-    options = text_only("toy", include_path=str(tmp_path)).spec.options
-    assert {name: getattr(options, name) for name in inline} == inline
+def test_options_of_the_task_beside_an_include_path(tmp_path):
+    """One's own benchmark: both folders are named in one text, and the task file wraps the task of the other folder."""
+    own, made = tmp_path / "own", tmp_path / "made"
+    own.mkdir(), made.mkdir()
+    toys.write_task(own, "toy", toys.rows(4))
+    asked = {"fold_seed": 7, "fold_seeds": 1, "grouping": "none"}
+    words = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    include = options_of(command(made, "toy", "--include-path", str(own), *words))["--include_path"]
+    assert include.split(os.pathsep) == [str(own), str(made)]
+    manager = catalog.task_manager(include)
+    options = manager.load_task_or_group(["toy_tst5"])["toy_tst5"].text_only.spec.options
+    assert {name: getattr(options, name) for name in asked} == asked
 
 
 # --- running it ---------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_a_run_is_shown(harness, tmp_path, capsys):
     assert main(["tst", "toy", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert " ".join(printed.split()).startswith(
-        "- A text-only model, trained on other questions of the test set, answers more than the most frequent answers in toy"
+        "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy"
     )
     assert "toy_tst5: can in part be answered without looking" in printed
     assert "word: lamp" in printed, "features and causes are shown too"

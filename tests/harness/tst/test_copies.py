@@ -35,7 +35,7 @@ def test_the_number_is_there_and_its_verdict_is_withheld(balanced, capsys):
     found = details(results)["tst_details"]
     assert found["headline"] == "source"
     assert "a chain of shared sources and texts connects 120 of 120 docs" in found["unusable"]["joined"]
-    assert found["texts"] == {"different": 60, "repeated": 120, "conflicting": 120}, "options in any order, golds by their texts"
+    assert found["texts"] == {"different": 60, "repeated": 120, "conflicting": 120, "near": 0}, "options in any order, golds by their texts"
     head = found["by_grouping"]["source"]
     assert head["accuracy"]["value"] > 0.7
     assert head["withheld"] == "conflicting"

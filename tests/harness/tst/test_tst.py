@@ -302,6 +302,7 @@ def test_texts_causes_and_importance(tested):
         "different": len(golds),
         "repeated": sum(texts.count(text) > 1 for text in texts),
         "conflicting": sum(len(golds[text]) > 1 for text in texts),
+        "near": 0,
     }
     for cause in found["causes"]:
         own = [i for i, row in enumerate(rows) if row["kind"] == cause["category"] and f"the {cause['words']}?" in row["question"]]

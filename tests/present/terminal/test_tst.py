@@ -1,5 +1,6 @@
 """The tables of a Test-set Stress-Test: from written runs whose numbers are counted by hand, and from single numbers."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.present import text_only
-from lmms_patch.present.terminal.tst import categories, causes, importances, notes, stress_table
+from lmms_patch.present.terminal.tst import categories, causes, importances, next_steps, notes, stress_table
 from lmms_patch.runs.run import Result, Run, read
 from tests.making.tst import write_tst
 
@@ -49,13 +50,17 @@ def test_columns_of_a_written_run(tmp_path):
     """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354. Majority 10/40; random folds 39/40."""
     (result,) = read(write_tst(tmp_path)).results
     table = stress_table([result])
-    assert table.splitlines()[2].split()[:3] == ["toy_tst5", "acc", "rf"]
-    assert [column(table, name) for name in ("docs", "folds", "chance", "majority")] == ["40", "5 by source", "0.250", "0.250"]
+    assert table.splitlines()[2].split()[0] == "toy_tst5"
+    assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == ["acc", "rf", "40", "5 by source"]
+    assert [column(table, name) for name in ("chance", "majority")] == ["0.250", "0.250"]
     value, low, high = re.fullmatch(r"(0\.775) \[(0\.\d{3}), (0\.\d{3})\]", column(table, "TsT [95 %]")).groups()
     assert float(low) < float(value) < float(high)
     assert float(high) - float(low) == pytest.approx(2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25)  # the binomial width, nearly
     assert [column(table, name) for name in ("SD", "p")] == ["0.035", f"{1 / 2001:.4f}"]  # no flip of 22 gains reaches their sum
-    assert [column(table, name) for name in ("random folds", "by text", "zero-shot", "delta")] == ["0.975", "", "", ""]
+    assert [column(table, name) for name in ("random folds", "without copies", "zero-shot", "delta")] == ["0.975", "", "", ""]
+    narrow = stress_table([result], 80)
+    assert narrow.splitlines()[0].split("  ")[-1].strip() == "without copies"
+    assert len(narrow.splitlines()) == 3, "one table of one row"
 
 
 def test_categories_of_a_written_run(tmp_path):
@@ -87,7 +92,7 @@ def test_show_prints_both_kinds_of_tasks(tmp_path, capsys):
     """Each in its own table: a cross-validation has no index, and an index no folds."""
     write_tst(tmp_path, with_rci=True)
     assert main(["show", str(tmp_path), "--wide"]) == 0
-    indexed, stressed = capsys.readouterr().out.split("task      metric  diagnostic")
+    indexed, stressed = capsys.readouterr().out.split("task      docs")
     assert "\ntoy_rci2" in indexed
     assert "toy_tst5" not in indexed
     assert "\ntoy_tst5" in stressed
@@ -111,14 +116,41 @@ def test_a_results_file_may_be_named_itself(tmp_path, capsys):
     assert "toy_tst5" in capsys.readouterr().out
 
 
+def test_what_to_do_next_goes_by_the_verdict():
+    learned, not_learned = task_of(**head(estimate(0.2, 0.1, 0.3))), task_of(**head(estimate(0.0, -0.1, 0.1)))
+    copied = task_of(
+        texts={"different": 9, "repeated": 9, "conflicting": 0}, by_grouping={"none": grouped(), "text": grouped(above=estimate(0, -1, 1))}
+    )
+    for task, says in ((learned, "'lmms-patch prune toy' makes the task without them"), (copied, "the option 'group'"), (not_learned, "toy_blind")):
+        (told,) = next_steps([task])
+        assert told.startswith("next for toy_tst5: ")
+        assert says in told
+
+
+def test_the_first_ten_lines(tmp_path, capsys):
+    """The finding, against chance, without copies, what to do next, and the row."""
+    path = write_tst(tmp_path)
+    data = json.loads(path.read_text())
+    found = data["results"]["toy_tst5"]["patch,none"]["tst_details"]["by_grouping"]
+    found["text"] = {**found["none"], "accuracy": {**found["none"]["accuracy"], "value": 0.625}}
+    path.write_text(json.dumps(data))
+    assert main(["show", str(tmp_path)]) == 0
+    first = " ".join(" ".join(capsys.readouterr().out.splitlines()[:10]).split())
+    assert first.startswith(
+        "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy (0.775,"
+    )
+    for told in ("0.625 without copies", "chance 0.250", "- next for toy_tst5: ", "0.775 [0."):
+        assert told in first
+
+
 # --- what is missing ----------------------------------------------------------------------------
 
 
 def test_what_was_not_done_is_empty_and_what_has_no_value_is_not_a_number():
     empty = task_of(by_grouping={"none": grouped(NOTHING, NOTHING, None, None, None)}, chance=None)
     table = stress_table([empty])
-    assert {name: column(table, name) for name in ("SD", "p", "by text", "zero-shot", "delta")} == dict.fromkeys(
-        ("SD", "p", "by text", "zero-shot", "delta"), ""
+    assert {name: column(table, name) for name in ("SD", "p", "without copies", "zero-shot", "delta")} == dict.fromkeys(
+        ("SD", "p", "without copies", "zero-shot", "delta"), ""
     )
     assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == ["0", "N/A", "N/A", "N/A", "N/A"]
     assert "None" not in table
@@ -216,11 +248,17 @@ def test_verdicts_against_a_guess_and_a_constant(details, state, says):
 
 
 def test_a_gain_that_needs_copies_is_told():
+    """With a source named, copies are of other images; without one they may be the same doc twice."""
     texts = {"different": 60, "repeated": 38, "conflicting": 0}
-    both = {"none": grouped(above=estimate(0.2, 0.1, 0.3), p=0.001)}
-    for low, needed in ((-0.05, True), (0.05, False)):
-        task = task_of(texts=texts, by_grouping={**both, "text": grouped(0.4, estimate(0.1, low, 0.3))})
-        assert notes(task)[0].endswith("; only where a copy of the question is among the training docs") is needed
+    beyond, only = (
+        grouped(above=estimate(0.2, 0.1, 0.3), p=0.001),
+        "only where a copy of the question is among the training docs (0.400 without copies)",
+    )
+    for name, low, state in (("none", -0.05, "copied"), ("source", -0.05, "learned"), ("none", 0.05, "learned")):
+        task = task_of(texts=texts, headline=name, by_grouping={name: beyond, "text": grouped(0.4, estimate(0.1, low, 0.3))})
+        found = text_only.verdict(task.details["tst_details"])
+        assert found.state == state
+        assert (only in found.sentence) is (low < 0)
 
 
 def test_with_many_categories_shuffled_golds_are_the_null():
