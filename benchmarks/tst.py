@@ -1,9 +1,9 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table rivals shuffles claims meaningless open] [--names vsi_bench pope_coco ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops blind claims meaningless open] [--names vsi_bench pope_coco ...]
     python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
-Needs the folder ``shared/data`` beside the project (all but ``memory``).
+Needs the folder ``shared/data`` beside the project (all but ``memory``, ``stops`` and ``blind``).
 
 **speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
 scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
@@ -14,6 +14,12 @@ the linear model beside the trees.
 **table**, **shuffles**: the numbers of docs/tst.md.
 **rivals**: plain pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
 **embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
+**stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or 75 such words, so 30, 10 or 4 questions a word):
+planted docs found and innocent ones lost under the stop of earlier, the stop of now, and of who knows the planted docs.
+**blind**: ``prune --blind`` on planted answers of five made-up models to 1,000 questions of four options, 200 of which are known: two models
+guess, the others know 90, 60 and 40 % of the known docs. Known docs found, innocent ones lost and expected, by our posterior and by "any model is
+right" (B-Clean), and how many pairs of models change places by their score with images. Then the assumption broken: five copies of a model, and a
+letter bias that all share, each with and without what we do about it. At the end chance alone.
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
 random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
 **meaningless**: sets whose golds are random, of four shapes: in how many a shortcut is claimed, and in how many the score lies below a guess.
@@ -44,19 +50,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import apart, parse
 from lmms_patch.present import text_only
 from lmms_patch.runs.details import TstDetails
-from lmms_patch.runs.numbers import Null, to_json
+from lmms_patch.runs.numbers import ALPHA, Null, to_json
 from lmms_patch.runs.typed import convert
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import cluster_numbers
+from lmms_patch.tst import known as known_docs
 from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.controls import judge
 from lmms_patch.tst.copies import Copies
-from lmms_patch.tst.diagnosis import Diagnose, Diagnosis, deal, diagnose, in_threads
+from lmms_patch.tst.diagnosis import DEALS, Diagnose, Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.known import guess_rates, known
 from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
-from lmms_patch.tst.prune import cluster_of, prune
+from lmms_patch.tst.prune import against_baseline, cluster_of, prune
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.selection import PruneSettings
@@ -67,9 +75,11 @@ from tests.making.tst import details_of
 from tests.tst.rivals import RIVALS, rival_scores
 from tests.tst.worlds import (
     balanced,
+    blind_answers,
     constant_gold,
     copied,
     duplicates,
+    given_away,
     load,
     mc,
     named_by_category,
@@ -258,6 +268,78 @@ def pruning(sets: Sets) -> list[str]:
     seconds = time.perf_counter() - start
     print(f"vsi_bench: {len(found.removed)} of {len(items)} removed in {seconds:.0f} s ({found.stopped})")
     return [f"pruning takes {seconds:.0f} s, above {PRUNE_SECONDS:g}"] if seconds > PRUNE_SECONDS else []
+
+
+def stops(sets: Sets, docs: int = 1500, seeds: Sequence[int] = SEEDS) -> list[str]:
+    """Planted docs that are found and innocent docs that are lost, by the rule that stops."""
+    failures = []
+    for words in (10, 30, 75):
+        for seed in seeds:
+            items, told = given_away(docs, docs // 5, words, seed)
+            rewards, grouped, seen = rewards_of(items), grouping(items, "none"), []
+            prepared = RfDiagnostic(ModelSettings(beside=False)).prepare(items, rewards)
+
+            def diagnosed(places: Places, fold_seeds: Sequence[int], known: Any = (items, rewards, grouped, prepared, seen)) -> Diagnosis:
+                items, rewards, grouped, prepared, seen = known
+                found = diagnose(prepared, items, rewards, places, grouped, seeds=fold_seeds, runner=in_threads(WORKERS), deals=DEALS)
+                seen.append(against_baseline(found, None)[1])
+                return found
+
+            budget = PruneSettings(seed=seed)
+            never = prune(items, dataclasses.replace(budget, near_chance=False, over_pruned=False), diagnosed)
+            before = next((i for i, p in enumerate(seen) if p >= ALPHA), len(never.rounds))
+            planted = [[told[int(key.removeprefix("key"))] for key in done.removed] for done in never.rounds]
+            knows = next((i for i, batch in enumerate(planted) if np.mean(batch or [0]) < 0.5), len(planted))
+            now = prune(items, budget, diagnosed)
+            until = {way: [one for batch in planted[:end] for one in batch] for way, end in (("before", before), ("who knows", knows))}
+            ways = {**until, "now": list(told[now.removed])}
+            shown = ", ".join(f"{way} {sum(gone)} of {told.sum()} found, {len(gone) - sum(gone)} innocent" for way, gone in ways.items())
+            print(f"{words} words, seed {seed}: {shown}; expected by luck {now.innocent or 0:.0f} ({now.stopped})", flush=True)
+            if sum(ways["now"]) < sum(ways["before"]) - 3:
+                failures.append(f"{words} words, seed {seed}: the stop of now finds fewer")
+    return failures
+
+
+BLIND = {"as assumed": {}, "a letter bias": {"bias": np.array([0.7, 0.1, 0.1, 0.1])}, "copies": {}, "chance alone": {"share": 0.0}}
+"""Worlds of blind answers."""
+
+
+def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
+    """Known docs that are found, innocent docs that are lost and expected, pairs of models that change places: means over seeds."""
+    failures = []
+    for name, world in BLIND.items():
+        knows = (0.9,) if name == "copies" else (0.0, 0.0, 0.9, 0.6, 0.4)
+        rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+        for seed in range(seeds):
+            gold, truth, answers = blind_answers(docs, knows, seed=seed, **world)
+            answers = np.tile(answers, (5, 1)) if name == "copies" else answers
+            right = (answers == gold).astype(float)
+            alike, rights = [0] * docs, [{one} for one in gold.tolist()]
+            own = np.array([guess_rates(row.tolist(), rights, alike, [4] * docs) for row in answers])
+            ways = {
+                "ours": known(right, own).posterior,
+                "any": right.any(axis=0).astype(float),
+                "1 / options": known(right, own * 0 + 0.25).posterior,
+            }
+            with mock.patch.object(known_docs, "dependence_of", return_value=(0.0, None)):
+                ways["no test of dependence"] = known(right, own).posterior
+            looks = np.random.default_rng(seed).random(right.shape) < np.linspace(0.3, 0.5, 5)[:, None]
+            images = np.where(looks, 1.0, right)
+            for way, posterior in ways.items():
+                goes = posterior > 0.5
+                swaps = sum(
+                    (images[a].mean() - images[b].mean()) * (images[a][~goes].mean() - images[b][~goes].mean()) < 0
+                    for a in range(5)
+                    for b in range(a)
+                )
+                rows[way].append((truth.sum(), truth[goes].sum(), (goes & ~truth).sum(), (1 - posterior[goes]).sum(), swaps))
+        for way, counted in rows.items():
+            planted, found, innocent, expected, swaps = np.mean(counted, axis=0)
+            told = f"{found:.0f} of {planted:.0f} known found, {innocent:.1f} innocent, {expected:.1f} expected"
+            print(f"{name}, {way}: {told}; {swaps:.1f} of 10 pairs of models change places", flush=True)
+            if way == "ours" and abs(innocent - expected) > 10 + 0.25 * innocent:
+                failures.append(f"{name}: {innocent:.1f} innocent docs, and {expected:.1f} are expected")
+    return failures
 
 
 # --- memory -----------------------------------------------------------------------------------------
@@ -535,6 +617,8 @@ PARTS = {
     "table": table,
     "rivals": rivals,
     "shuffles": shuffles,
+    "stops": stops,
+    "blind": blind,
     "claims": claims,
 }
 """Parts that need no more than names; ``embeddings`` needs a path too."""
@@ -547,7 +631,7 @@ def main() -> int:
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
-    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles"], names=["vsi_bench"], docs=40)
+    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops", "blind"], names=["vsi_bench"], docs=40)
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
@@ -559,9 +643,11 @@ def main() -> int:
             "shuffles": partial(shuffles, count=2),
             "meaningless": partial(meaningless, seeds=1, docs=60),
             "open": partial(open_numbers, docs=60),
+            "stops": partial(stops, docs=100, seeds=(0,)),
+            "blind": partial(blind, docs=60, seeds=1),
             "rivals": partial(rivals, made={}),
         }
-    sets = {} if args.only == ["memory"] else {name: items_of(name)[: args.docs] for name in args.names}
+    sets = {} if {*args.only} <= {"memory", "stops", "blind"} else {name: items_of(name)[: args.docs] for name in args.names}
     failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)

@@ -445,7 +445,7 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
     return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet, watch))
 
 
-def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
+def prune(task: str, *, tell: Tell = _silent, finished: Callable[[Pruning], None] = lambda done: None, **options: Any) -> Pruning:
     """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
 
     After an interruption, the same call goes on where the first one stopped.
@@ -453,6 +453,7 @@ def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
     Args:
         task: a base task.
         tell: told of every round, and of every number of the judge.
+        finished: called with the pruning when it is judged and saved, before a dataset is written or sent.
         options: the other fields of ``lmms_patch.app.options.PruneArguments``.
 
     Raises:
@@ -463,7 +464,7 @@ def prune(task: str, *, tell: Tell = _silent, **options: Any) -> Pruning:
     from lmms_patch.harness.names import catalog
 
     with catalog.quietly(bars=tell is not _silent):
-        return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell)
+        return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell, finished)
 
 
 def gap(

@@ -47,6 +47,10 @@ class PruneArguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: Annotated[str, typer.Argument(metavar="TASK", help="A base task, such as gqa.")]
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="[RUN]...", help="With --blind: runs of several models without the right image, folders or results files.")
+    ] = []
+    blind: Annotated[bool, typer.Option("--blind", help="Remove what the models of RUN... know without the image, in place of all else.")] = False
     output: Annotated[
         Path | None, typer.Option("--output", metavar="DIR", help="Folder for lists, history and the pruned task; out/pruned/TASK if left out.")
     ] = None

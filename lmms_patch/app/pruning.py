@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from lmms_patch.app import hub, publishing
+from lmms_patch.app import blind, hub, publishing
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.numbers import APART, REVERSED
@@ -21,8 +22,9 @@ from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import newest, sample_log
 from lmms_patch.runs.run import Result, read
 from lmms_patch.tst import controls, locality, pruned
-from lmms_patch.tst.diagnosis import Diagnose, diagnose, in_threads
+from lmms_patch.tst.diagnosis import DEALS, Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
+from lmms_patch.tst.formats import Blind
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
 from lmms_patch.tst.results import stress
@@ -50,8 +52,8 @@ class Pruning:
         found: which of them are kept and removed, and the rounds.
         judged: what an independent judge says of it; None where nothing went, or it went by locality.
         overlap: with the docs of ``against``; None where not asked, or nothing went.
+        blind: what blind answers of several models say; None where not pruned by them.
         folder: everything that was written (``tst.pruned``).
-        task_file: the task of the kept docs, for ``--include_path``.
         dataset: the folder that others can load; None where none was asked for.
         pushed: where it lies on the hub; None where it was not sent.
     """
@@ -62,9 +64,14 @@ class Pruning:
     judged: controls.Judged | None
     overlap: controls.Overlap | None
     folder: Path
-    task_file: Path
+    blind: Blind | None = None
     dataset: Path | None = None
     pushed: hub.Pushed | None = None
+
+    @property
+    def task_file(self) -> Path:
+        """The task of the kept docs, for ``--include_path``."""
+        return self.folder / "task" / f"{self.arguments.task}_pruned.yaml"
 
     @property
     def categories(self) -> list[tuple[str, int, int, float, int]]:
@@ -81,6 +88,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
     if arguments.by in ("locality", "delta") and arguments.scores_of is None:
         run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
         raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
+    blind.check(arguments)
     _check_output(arguments.folder)
     return PruneSettings(
         budget=arguments.budget,
@@ -141,21 +149,22 @@ class _Work:
     judges: ModelSettings
     about: str
 
-    def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings) -> Diagnose:
+    def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings, deals: int = 0) -> Diagnose:
         """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 
         prepared = RfDiagnostic(settings).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
-        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers)
+        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers, deals=deals)
 
 
-def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
+def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable[[Pruning], None] = lambda done: None) -> Pruning:
     """Prune a task, judge what pruning changed, and write both into the folder of the pruning.
 
     Args:
         arguments: what to prune, and how.
         tell: told of every round, and of every number of the judge.
+        finished: called when all is judged and saved, before a dataset is written or sent.
 
     Raises:
         PatchError: a user's mistake.
@@ -169,30 +178,51 @@ def run(arguments: Arguments, tell: Tell = lambda line: None) -> Pruning:
     embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
-    items = task.keyed_items(arguments.key)
+    key = arguments.key or task.spec.options.key
+    items = task.keyed_items(key)
+    pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
     against = None if arguments.against is None else _marks(task, arguments.against)
+    if arguments.blind:
+        found, told = blind.pruned(arguments, items, _check_golds, tell)
+        described = _described(arguments, settings, "none") | {"by": "blind"}
+        return _written(
+            Pruning(arguments, items, found, None, _overlap(arguments, items, found, against), out, told), described, key, repository, tell, finished
+        )
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
     about = "/".join((arguments.about, *(() if embedder is None else embedder.described.values())))
     selects, judges = settings_of(arguments.model, embedder), settings_of(arguments.judge_model)
     work = _Work(items, task.headline, arguments.folds, selects, judges, about)
-    selector = None if given is not None else work.diagnose(items, task.rewards, selects)
+    selector = None if given is not None else work.diagnose(items, task.rewards, selects, DEALS)
     copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
     state = out / "history.json"
     found = prune(items, settings, selector, given=given, copies=copies, state=state, about=about, fresh=arguments.fresh, tell=tell)
-    judged = overlap = None
+    judged = None
     if len(found.removed) and arguments.by != "locality":
         judged = _judge(arguments, work, task, settings, found, given, tell)
-    if against is not None and len(found.removed):
-        overlap = controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
-    more = {} if judged is None else {"judged": controls.to_json(judged)}
-    more |= {} if overlap is None else {"overlap": dataclasses.asdict(overlap)}
     described = _described(arguments, settings, task.headline.name) | ({} if embedder is None else {"embeddings": embedder.described})
-    pruned.write(out, arguments.task, items, found, described, more)
-    kept = [items[int(i)].key for i in found.kept]
-    written = pruned_task.write(arguments.task, kept, out / "task", include_path=arguments.include_path, key=arguments.key or task.spec.options.key)
-    done = Pruning(arguments, items, found, judged, overlap, out, written)
-    return done if arguments.dataset is None else publishing.publish(done, described, kept, arguments.key or task.spec.options.key, repository, tell)
+    done = Pruning(arguments, items, found, judged, _overlap(arguments, items, found, against), out)
+    return _written(done, described, key, repository, tell, finished)
+
+
+def _overlap(arguments: Arguments, items: Sequence[Item], found: Pruned, against: NDArray[np.bool_] | None) -> controls.Overlap | None:
+    """Return what the removed docs share with those of ``against``; None where not asked, or nothing went."""
+    if against is None or not len(found.removed):
+        return None
+    return controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
+
+
+def _written(done: Pruning, described: dict[str, Any], key: str | None, repository: str, tell: Tell, finished: Callable[[Pruning], None]) -> Pruning:
+    """Write a pruning into its folder, hand it on, and publish it where that was asked for."""
+    from lmms_patch.harness.tst import pruned_task
+
+    asked, items = done.arguments, done.items
+    parts = {"judged": done.judged, "overlap": done.overlap, "blind": done.blind}
+    pruned.write(done.folder, asked.task, items, done.found, described, {name: to_builtins(part) for name, part in parts.items() if part is not None})
+    kept = [items[int(i)].key for i in done.found.kept]
+    pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
+    finished(done)
+    return done if asked.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:

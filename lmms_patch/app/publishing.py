@@ -112,6 +112,7 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
             settings=settings,
             stopped=done.found.stopped,
             judged=done.judged,
+            blind=done.blind,
             categories=done.categories,
         )
         files.write(made / hub.MARK, card.to_json(about))

@@ -170,6 +170,7 @@ class Kind:
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
         heading: what stands over the kind's results on a board.
+        adds: a line after each prompt; "" where the prompt is the base's own.
         shows: what a doc's first view shows, as a label: ``Score, grey image``.
         where: the same in a sentence: "A is better on grey images".
     """
@@ -195,6 +196,7 @@ class Kind:
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
     words: Words = OF_IMAGES
     heading: str = "By benchmark"
+    adds: str = ""
     shows: str = "full image"
     where: str = "on the full image"
 
@@ -302,6 +304,15 @@ KINDS: dict[str, Kind] = {
             where="from the text alone",
         ),
         Kind("blind", "no image at all", view="blind", heading="No image at all", shows="no image", where="without the image"),
+        Kind(
+            "blindguess",
+            "no image at all, and the prompt says so and asks for a guess",
+            view="blind",
+            adds="There is no image. If you do not know the answer, guess.",
+            heading="No image at all, told to guess",
+            shows="no image, told to guess",
+            where="without the image, told to guess",
+        ),
         Kind(
             "blank",
             "a uniform grey image of the same size",

@@ -41,9 +41,10 @@ class View:
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
-            of earlier versions must not change. So are the next two.
+            of earlier versions must not change. So are the next three.
         turn: by how many places the doc's options are moved (``ask.orders``); 0 where they stand as the doc has them.
         gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several orders.
+        adds: a line after the prompt (``Kind.adds``), of a blind view.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class View:
     swapped: bool = field(default=False, repr=False, kw_only=True)
     turn: int = field(default=0, repr=False, kw_only=True)
     gold: int = field(default=0, repr=False, kw_only=True)
+    adds: str = field(default="", repr=False, kw_only=True)
 
     @property
     def cell(self) -> int | None:
@@ -153,7 +155,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
             rows, columns = shape(kind.view, n)
             views += [View(kind.view, n, row, col) for row in range(rows) for col in range(columns)]
         else:
-            views.append(View(kind.view, n))
+            views.append(View(kind.view, n, adds=kind.adds))
     return tuple(views)
 
 

@@ -14,10 +14,12 @@ import yaml
 from huggingface_hub import DatasetCardData
 
 from lmms_patch import __version__
-from lmms_patch.present.sheets import table
+from lmms_patch.present.sheets import Sheet, table
+from lmms_patch.runs.numbers import ALPHA
+from lmms_patch.stats.bounds import Number
 from lmms_patch.text import block, markdown
 from lmms_patch.tst.controls import Judged
-from lmms_patch.tst.formats import PublishedJson
+from lmms_patch.tst.formats import Blind, PublishedJson
 
 PAPER = """@article{brown2025testset,
   title = {Benchmark Designers Should ``Train on the Test Set'' to Expose Exploitable Non-Visual Shortcuts},
@@ -53,6 +55,7 @@ class Facts:
         settings: how docs were chosen (``formats.PrunedSettings``).
         stopped: why the pruning ended.
         judged: what the judge says; None where nothing was judged.
+        blind: what blind answers of several models say; None where docs did not go by them.
         categories: category, docs, removed, percent removed, kept; the last row is the total.
     """
 
@@ -64,6 +67,7 @@ class Facts:
     settings: Mapping[str, Any]
     stopped: str
     judged: Judged | None
+    blind: Blind | None
     categories: Sequence[tuple[str, int, int, float, int]]
 
 
@@ -162,6 +166,13 @@ def _loading(facts: Facts) -> list[str]:
 def _rule(facts: Facts) -> str:
     s, about = facts.settings, facts.published
     removed = about.docs - about.kept
+    if facts.blind is not None:
+        return (
+            f"{removed:,} docs were removed that are more likely known to models without the image than not, by answers of "
+            f"{len(facts.blind.models)} models to other images or none. "
+            "The idea is B-Clean's ([arXiv 2603.21687](https://arxiv.org/abs/2603.21687)), which removes what any model "
+            "answers blind; here an answer counts by how far it is beyond a guess."
+        )
     if s["by"] == "locality":
         return f"{removed:,} docs were removed that a single cell of the image solves, by the scores of a finished run, the highest first."
     score = {
@@ -181,7 +192,10 @@ def _rule(facts: Facts) -> str:
 
 
 def _verdict(facts: Facts) -> list[str]:
-    judged = facts.judged
+    judged, blind = facts.judged, facts.blind
+    if blind is not None:
+        parts = [blind_models(blind).to_markdown(), markdown(of_dependence(blind))]
+        return [*parts, *([blind_ranks(blind).to_markdown(), markdown(of_swaps(blind))] if blind.ranks else [NO_RANKS])]
     if judged is None:
         return ["**Nothing is shown.** The docs went by locality: no model was trained, so no judge was asked."]
     rows = [
@@ -205,9 +219,53 @@ def _verdict(facts: Facts) -> list[str]:
     ]
 
 
+NO_RANKS = "These runs have no two models on the full image, so no ranks are compared."
+
+
+def blind_models(blind: Blind) -> Sheet:
+    """Return who was asked without the right image, and whose answers count."""
+    rows = [[m.model, m.task, f"{m.right:.3f}", f"{m.guess:.3f}", f"{m.p:.4f}", "yes" if m.counts else "no"] for m in blind.models]
+    return table(["model", "asked as", "right", "by guessing", "p", "counts"], rows)
+
+
+def of_dependence(blind: Blind) -> str:
+    """Say how many docs are known, and warn where models err together."""
+    counting = sum(model.counts for model in blind.models)
+    if not counting:
+        return "no model is right more often than by guessing with its own answers, so no doc is known without the image"
+    says = f"of all docs {100 * blind.share:.1f} % are estimated to be known without the image"
+    if blind.p_dependent is None or blind.p_dependent >= ALPHA:
+        return says
+    return (
+        f"{says}; WARNING: models err together (p = {blind.p_dependent:.3f}), and the estimate assumes that they do not: the {counting} that "
+        f"count are taken for {blind.as_many_as:.1f} independent ones; leave out copies and close relatives of a model"
+    )
+
+
+def blind_ranks(blind: Blind) -> Sheet:
+    """Return the models on the full image, before and after."""
+
+    def shown(mean: Number | None, low: Number | None, high: Number | None) -> str:
+        return "N/A" if mean is None else f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+    rows = [
+        [m.model, m.task, str(m.rank_before), shown(*m.before), str(m.rank_after), shown(*m.after), "{:.3f} ({:.3f} to {:.3f})".format(*m.random)]
+        for m in blind.ranks
+    ]
+    return table(["model", "full image", "rank", "all docs", "rank after", "kept docs", "after random removals"], rows)
+
+
+def of_swaps(blind: Blind) -> str:
+    """Say how many pairs of models change places."""
+    pairs = len(blind.ranks) * (len(blind.ranks) - 1) // 2
+    return f"of {pairs} pairs of models {blind.swapped} change places; after random removals of as many docs {blind.swapped_random:.1f} on average"
+
+
 def _cite(facts: Facts) -> list[str]:
     original = facts.published.original
     where = f": see [its card](https://huggingface.co/datasets/{original.repository})" if original.repository else ""
+    if facts.blind is not None:
+        return [f"Cite the original{where}, and the idea: [arXiv 2603.21687](https://arxiv.org/abs/2603.21687)."]
     parts = [f"Cite the original{where}, and the method:", f"```bibtex\n{PAPER}\n```"]
     if facts.citation:
         parts.insert(1, f"```bibtex\n{block(facts.citation).replace('```', '').strip()}\n```")

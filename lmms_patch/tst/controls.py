@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -313,8 +313,3 @@ def overlap(groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_
         float(drawn.mean()) / max(1, len(removed)),
         (1 + int((drawn >= both).sum())) / (1 + draws),
     )
-
-
-def to_json(judged: Judged) -> dict[str, Any]:
-    """Return the verdict in plain JSON types."""
-    return asdict(judged)

@@ -22,6 +22,8 @@ from lmms_patch.tst.rewards import Rewards, values_of
 Array = NDArray[np.float64]
 
 FOLD_SEEDS = (0, 1, 2)
+DEALS = 3
+"""How often golds are dealt anew: the share of luck among thousands of scores is known well from three."""
 
 
 def fold_seeds(docs: int) -> int:
@@ -44,6 +46,7 @@ class Diagnosis:
         answers: the held-out answers, one tuple for each seed.
         folds: shape (R, n), the fold of each item.
         uninformed: shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``.
+        dealt: shape (D, n), the bias score under the golds of D other items, and their weights (``deal_golds``); None where not asked for.
     """
 
     s: Array
@@ -53,6 +56,7 @@ class Diagnosis:
     answers: tuple[tuple[str, ...], ...] = ()
     folds: Places | None = None
     uninformed: Array | None = None
+    dealt: tuple[Array, Array] | None = None
 
     @property
     def floor(self) -> Array:
@@ -135,6 +139,7 @@ def diagnose(
     seeds: Sequence[int] = FOLD_SEEDS,
     seed: int = 0,
     runner: Runner | None = None,
+    deals: int = 0,
 ) -> Diagnosis:
     """Cross-validate over fold seeds, then score: every item is predicted by a model that was trained on the other folds.
 
@@ -148,7 +153,10 @@ def diagnose(
         seeds: the fold seeds.
         seed: of the models, together with the fold seed.
         runner: runs the folds; default: one after the other.
+        deals: how often golds are dealt anew against the same held-out predictions (``Diagnosis.dealt``).
     """
+    lenders, weights = deal_golds(items, places, deals, model_seed(seed, *seeds))
+    borrowed = np.zeros((deals, len(places)))
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
     jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
     by_job = (runner or in_threads())(prepared, jobs, grouping.groups)
@@ -162,10 +170,45 @@ def diagnose(
             rewards.exact(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
         ]
         answers.append(tuple(p.answer for p in predictions))
+        for own, theirs in zip(borrowed, lenders, strict=True):
+            own += [credit(items, rewards, int(j), p) / len(seeds) for j, p in zip(theirs, predictions, strict=True)]
     uninformed = _mean(floor)
     options = np.array([items[place].chance if items[place].is_choice else np.nan for place in places])
     chance = np.where(np.isfinite(options), options, uninformed / rewards.scale)
-    return Diagnosis(_mean(s), chance, scores, baseline, tuple(answers), np.array(dealt, np.intp), uninformed)
+    return Diagnosis(_mean(s), chance, scores, baseline, tuple(answers), np.array(dealt, np.intp), uninformed, (borrowed, weights) if deals else None)
+
+
+def deal_golds(items: Sequence[Item], places: Places, deals: int, seed: int) -> tuple[Places, Array]:
+    """Draw items whose golds each item gets in place of its own, and weights that make up for never drawing a gold like its own.
+
+    Where the text says nothing of the gold but what its category says, a score under the own gold and a weighted score under a dealt one have the
+    same mean. Why never the own gold: a prediction that knows the gold is to lend none of its certainty to the null. With q the share of a gold in
+    its category, a dealt gold o in place of g weighs (1 - q(g)) / (1 - q(o)). An item keeps its gold where its category has no other.
+
+    Args:
+        items: all items.
+        places: the items that take part, shape (n,).
+        deals: number of draws for each item.
+        seed: of the draws.
+
+    Returns:
+        Places of the lenders and weights, shape (deals, n) each.
+    """
+    stream = np.random.default_rng(seed)
+    lenders, weights = np.tile(places, (deals, 1)), np.ones((deals, len(places)))
+    kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for at, place in enumerate(places):
+        if (item := items[place]).golds and (not item.is_choice or item.right is not None):
+            kinds[item.category, item.format, len(item.answers)].append(at)
+    for members in kinds.values():
+        own = np.array(members)
+        _, gold, counts = np.unique([items[places[at]].golds[0] for at in own], return_inverse=True, return_counts=True)
+        rest = 1 - counts[gold] / len(own)
+        for label in range(len(counts)) if len(counts) > 1 else ():
+            mine, others = np.flatnonzero(gold == label), np.flatnonzero(gold != label)
+            drawn = stream.choice(others, (deals, len(mine)))
+            lenders[:, own[mine]], weights[:, own[mine]] = places[own[drawn]], rest[mine[0]] / rest[drawn]
+    return lenders, weights
 
 
 def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Prediction]:

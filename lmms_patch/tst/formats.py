@@ -34,7 +34,7 @@ class PrunedSettings(Struct, kw_only=True):
     tau: Number | None
     near_chance: bool
     over_pruned: bool
-    by: Literal["s_minus_chance", "s", "delta", "locality"]
+    by: Literal["s_minus_chance", "s", "delta", "locality", "blind"]
     strategy: Literal["top", "weighted", "balanced"]
     allocation: Literal["global", "format", "category"] | dict[str, Annotated[float, Meta(ge=0)]]
     floor: Annotated[float, Meta(ge=0)]
@@ -65,7 +65,7 @@ class ControlJson(Struct, kw_only=True):
 
 
 class JudgedJson(Struct, kw_only=True):
-    """What an independent judge says; absent where nothing went, or it went by locality.
+    """What an independent judge says; absent where nothing went, or no model was trained.
 
     Attributes:
         original: the judge's text-only accuracy on all docs
@@ -92,6 +92,67 @@ class OverlapJson(Struct, kw_only=True):
     jaccard: Share
     expected: Share
     p: Share
+
+
+class BlindModel(Struct, kw_only=True):
+    """A model that was asked without the right image.
+
+    Attributes:
+        task: the task that asked it so
+        right: the share of docs that it got right
+        guess: the share that a model with its answers, but without knowledge, would get right
+        p: of right above guess, one-sided
+        counts: whether it counts: p is below 0.05 / models
+    """
+
+    model: str
+    task: str
+    right: Share
+    guess: Share
+    p: Share
+    counts: bool
+
+
+class RankedModel(Struct, kw_only=True):
+    """A model on the full image, before and after the pruning: mean scores with 95 % intervals.
+
+    Attributes:
+        before: mean, low end, high end; of all docs
+        after: the same of the kept docs
+        rank_before: 1: the best
+        random: mean, least and most of the means after random removals that keep the counts of each category
+    """
+
+    model: str
+    task: str
+    before: list[Number | None]
+    after: list[Number | None]
+    rank_before: Count
+    rank_after: Count
+    random: list[Number]
+
+
+class Blind(Struct, kw_only=True):
+    """What blind answers of several models say, where --blind pruned by them.
+
+    Attributes:
+        share: the share of known docs among all
+        dependence: how far the models that count err together, 0 (given a doc not at all) to 1 (as if they were one)
+        p_dependent: of dependence above 0, one-sided; null with fewer than two such models
+        as_many_as: how many independent models those that count are worth
+        ranks: models that these runs also have on the full image; empty where there are none
+        swapped: pairs of these models that change places
+        swapped_random: the same after random removals, their mean
+    """
+
+    models: list[BlindModel]
+    share: Share
+    dependence: Share
+    p_dependent: Share | None
+    as_many_as: Annotated[float, Meta(ge=0)]
+    ranks: list[RankedModel]
+    swapped: Count
+    swapped_random: Annotated[float, Meta(ge=0)]
 
 
 class PrunedDoc(Struct, kw_only=True):
@@ -130,8 +191,9 @@ class PrunedJson(Struct, kw_only=True):
 
     Attributes:
         stopped: why it ended
-        judged: what an independent judge says; absent where nothing went, or it went by locality
+        judged: what an independent judge says; absent where nothing went, or no model was trained
         overlap: with the docs of --against; absent where not asked
+        blind: what blind answers say; absent without --blind
         removed: in the order in which they went
     """
 
@@ -142,6 +204,7 @@ class PrunedJson(Struct, kw_only=True):
     over_pruned: bool
     judged: JudgedJson | UnsetType = UNSET
     overlap: OverlapJson | UnsetType = UNSET
+    blind: Blind | UnsetType = UNSET
     kept: list[PrunedDoc]
     removed: list[PrunedDoc]
 

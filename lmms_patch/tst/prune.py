@@ -2,6 +2,9 @@
 
 Items are identified by their stable key throughout, so that neither their order nor an interruption changes the result.
 
+A round goes only where luck explains less than half of it. What luck gives is known from the same held-out predictions under golds that are dealt
+anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution.
+
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Algorithm 1 (Appendix C).
 """
 
@@ -11,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,10 +49,11 @@ class Round:
         kept: number of items before the removal.
         accuracy: text-only accuracy of these items (fraction); None where there was no diagnosis.
         baseline: their frequency baseline (fraction); None likewise.
-        p_above: one-sided p-value of accuracy above the baseline; None likewise.
+        p_above: one-sided p-value of the scores above those under golds dealt anew; None where none were dealt.
         p_below: one-sided p-value of accuracy below what an uninformed answer earns; None likewise.
         highest: the highest score among them; None where none is scored.
         removed: key -> score of the items that this round removed.
+        innocent: how many of these are expected to be there by luck; None where no golds were dealt anew.
     """
 
     number: int
@@ -60,6 +64,7 @@ class Round:
     p_below: Number | None
     highest: Number | None
     removed: Mapping[str, Number] = field(default_factory=dict)
+    innocent: Number | None = None
 
 
 class Saved(Struct, kw_only=True):
@@ -99,6 +104,12 @@ class Pruned:
     stopped: str
     over_pruned: bool = False
 
+    @property
+    def innocent(self) -> float | None:
+        """How many of the removed items are expected to have gone by luck; None where no golds were dealt anew."""
+        known = [done.innocent for done in self.rounds if done.innocent is not None]
+        return sum(known) if known else None
+
 
 def prune(
     items: Sequence[Item],
@@ -106,7 +117,6 @@ def prune(
     diagnose: Diagnose | None,
     *,
     given: Array | None = None,
-    zero_shot: Array | None = None,
     copies: Callable[[Places], Sequence[str]] | None = None,
     state: Path | None = None,
     about: str = "",
@@ -120,7 +130,6 @@ def prune(
         settings: how to prune.
         diagnose: called every round with the places that are left; None: ``given`` decides in a single pass.
         given: shape (n,), scores; nan: unscored, never removed.
-        zero_shot: shape (n,), bias scores of the untrained model, for ``by: delta``.
         copies: gives the classes (``copies.CLASSES``) of the docs that are left, where folds deal copies of one text apart. Pruning is refused where
             copies are answered in reverse (``results.withheld``): what it would remove is half of each pair, and no shortcut.
         state: file that keeps every finished round; a second call with the same items and settings continues from it.
@@ -137,35 +146,32 @@ def prune(
         raise PruneError(f"two docs have the id {twice!r}; name a field with unique values with the option 'key'")
     if (diagnose is None) == (given is None):
         raise PruneError("either a diagnostic or given scores decide what goes, not both")
-    if settings.by == "delta" and diagnose is not None and zero_shot is None:
-        raise PruneError("--by delta needs zero-shot scores, which the rf diagnostic has not; prune --from a tst_lora run")
     if given is not None and len(given) != len(items):
         raise PruneError(f"{len(given)} scores for {len(items)} docs")
-    print_ = fingerprint(items, settings, about, given, zero_shot)
+    print_ = fingerprint(items, settings, about, given)
     history = [] if state is None or fresh else load_state(state, print_)
-    return _Pruning(items, settings, diagnose, given, zero_shot, copies, history, state, print_, tell).run()
+    return _Pruning(items, settings, diagnose, given, copies, history, state, print_, tell).run()
 
 
+@dataclass
 class _Pruning:
-    def __init__(
-        self,
-        items: Sequence[Item],
-        settings: PruneSettings,
-        diagnose: Diagnose | None,
-        given: Array | None,
-        zero_shot: Array | None,
-        copies: Callable[[Places], Sequence[str]] | None,
-        history: list[Round],
-        state: Path | None,
-        print_: str,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.items, self.settings, self.diagnose, self.given, self.zero_shot = items, settings, diagnose, given, zero_shot
-        self.rounds, self.state, self.print, self.tell, self.copies = history, state, print_, tell, copies
-        self.place = {item.key: i for i, item in enumerate(items)}
-        self.selector = Selector(items, settings)
-        self.clusters = cluster_of(items)
-        self._reversed = ""
+    """The arguments of ``prune``, and the finished rounds."""
+
+    items: Sequence[Item]
+    settings: PruneSettings
+    diagnose: Diagnose | None
+    given: Array | None
+    copies: Callable[[Places], Sequence[str]] | None
+    rounds: list[Round]
+    state: Path | None
+    print: str
+    tell: Callable[[str], None]
+    _reversed: str = ""
+
+    def __post_init__(self) -> None:
+        self.place = {item.key: i for i, item in enumerate(self.items)}
+        self.selector = Selector(self.items, self.settings)
+        self.clusters = cluster_of(self.items)
 
     def run(self) -> Pruned:
         budget = self.selector.budget
@@ -177,14 +183,18 @@ class _Pruning:
         gone = [key for done in self.rounds for key in done.removed]
         stopped = ""
         while not stopped and len(gone) < budget:
-            this_round, known = self._round(gone)
+            this_round, known, luck = self._round(gone)
             stopped = self._why_stop(this_round, known) or self._reversed
             if stopped == OVER_PRUNED:
                 return self._taken_back()
             chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
-            self.rounds.append(Round(**{**asdict(this_round), "removed": chosen}))
+            innocent = sum(luck[self.place[key]] for key in chosen) if luck else None
+            if not stopped and innocent is not None and innocent >= EVEN * len(chosen):
+                stopped = f"the next round would remove {len(chosen)} items, and {innocent:.0f} of them are expected to be there by luck"
+                chosen, innocent = {}, None
+            self.rounds.append(replace(this_round, removed=chosen, innocent=innocent))
             gone += chosen
             self._save()
             self.tell(_line(self.rounds[-1], len(gone), budget))
@@ -194,8 +204,14 @@ class _Pruning:
         start = 1000 * (self.settings.seed + 1) + number * self.settings.fold_seeds
         return list(range(start, start + self.settings.fold_seeds))
 
-    def _round(self, gone: Sequence[str]) -> tuple[Round, dict[int, float]]:
-        """Diagnose the items that are left; return the next round without its removal, and the score of every scored item by place."""
+    def _round(self, gone: Sequence[str]) -> tuple[Round, dict[int, float], dict[int, float]]:
+        """Diagnose the items that are left.
+
+        Returns:
+            The next round without its removal; by place the score of every scored item, and the probability that luck gave it, where golds were dealt
+            anew.
+        """
+        luck: dict[int, float] = {}
         number, out = len(self.rounds) + 1, set(gone)
         kept = np.array([i for i, item in enumerate(self.items) if item.key not in out], np.intp)
         if self.diagnose is None:
@@ -204,32 +220,38 @@ class _Pruning:
         else:
             diagnosis = self.diagnose(kept, self._seeds(number))
             self._check_copies(diagnosis, kept)
-            scores = self._score(diagnosis, kept)
+            scores = self._score(diagnosis)
             accuracy = diagnosis.accuracy if math.isfinite(diagnosis.accuracy) else None
-            told = Round(number, len(kept), accuracy, *self._against(diagnosis, kept), None)
+            baseline, _, below = against_baseline(diagnosis, self._clusters(kept))
+            told = Round(number, len(kept), accuracy, baseline, self._above_dealt(diagnosis, kept), below, None)
+            if self.settings.near_chance and diagnosis.dealt is not None:
+                dealt, weights = diagnosis.dealt
+                luck = dict(zip(map(int, kept), by_luck(scores, dealt - (diagnosis.s - scores), weights), strict=True))
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
-        return Round(**{**asdict(told), "highest": max(known.values(), default=None)}), known
+        return replace(told, highest=max(known.values(), default=None)), known, luck
+
+    def _above_dealt(self, found: Diagnosis, kept: Places) -> float | None:
+        """Return the one-sided p-value of the scores above those under golds dealt anew."""
+        if found.dealt is None:
+            return None
+        more = found.s - np.prod(found.dealt, axis=0).mean(axis=0)
+        known, clusters = np.isfinite(more), self._clusters(kept)
+        return sign_flip_p(more[known], None if clusters is None else clusters[known]) if known.any() else None
+
+    def _clusters(self, kept: Places) -> Places | None:
+        return None if self.clusters is None else self.clusters[kept]
 
     def _check_copies(self, found: Diagnosis, kept: Places) -> None:
         """Note whether copies are answered in reverse among the docs that are left; refuse the pruning where they are from the start."""
         if self.copies is None:
             return
         above = np.asarray((found.scores - found.baseline).mean(axis=0))
-        self._reversed = reversed_copies(above, self.copies(kept), None if self.clusters is None else self.clusters[kept])
+        self._reversed = reversed_copies(above, self.copies(kept), self._clusters(kept))
         if self._reversed and not self.rounds:
             raise PruneError(f"nothing is pruned: {self._reversed}")
 
-    def _score(self, found: Diagnosis, kept: Places) -> Array:
-        if self.settings.by == "s":
-            return found.s
-        if self.settings.by == "delta":
-            assert self.zero_shot is not None
-            return np.asarray(found.s - self.zero_shot[kept])
-        return np.asarray(found.s - found.chance)
-
-    def _against(self, found: Diagnosis, kept: Places) -> tuple[float | None, float | None, float | None]:
-        """Return baseline, p-value above it, and p-value below chance."""
-        return against_baseline(found, None if self.clusters is None else self.clusters[kept])
+    def _score(self, found: Diagnosis) -> Array:
+        return found.s if self.settings.by == "s" else np.asarray(found.s - found.chance)
 
     def _why_stop(self, done: Round, known: Mapping[int, float]) -> str:
         s = self.settings
@@ -240,7 +262,7 @@ class _Pruning:
         if s.tau is not None and done.highest is not None and done.highest < s.tau:
             return f"the highest score is below tau ({done.highest:.3f} < {s.tau:g})"
         if s.near_chance and done.p_above is not None and done.p_above >= ALPHA:
-            return "text-only answers are not significantly above the frequency baseline"
+            return "text-only scores are not significantly above those under golds dealt anew"
         return ""
 
     def _taken_back(self) -> Pruned:
@@ -248,14 +270,14 @@ class _Pruning:
         last = self.rounds.pop()
         while self.rounds and not last.removed:
             last = self.rounds.pop()
-        self.rounds.append(Round(**{**asdict(last), "removed": {}}))
+        self.rounds.append(replace(last, removed={}, innocent=None))
         self._save()
         return self._result(OVER_PRUNED, over_pruned=True)
 
     def _checked(self, stopped: str) -> Pruned:
         """Return the result, after one more diagnosis where the last round removed items."""
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
-            last_round, known = self._round([key for done in self.rounds for key in done.removed])
+            last_round, known, _ = self._round([key for done in self.rounds for key in done.removed])
             if self._why_stop(last_round, known) == OVER_PRUNED:
                 return self._taken_back()
             self.rounds.append(last_round)
@@ -274,7 +296,37 @@ class _Pruning:
             save_json(self.state, {"schema": SCHEMA, "fingerprint": self.print, "rounds": [asdict(done) for done in self.rounds]})
 
 
+EVEN = 0.5
+"""A round goes where less than this share of it is expected to be there by luck; a doc that is known without the image, where that is more likely."""
 OVER_PRUNED = "over-pruned: text-only answers on the kept items fell significantly below chance; the last round was taken back"
+
+
+def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
+    """Return for each score the probability that luck gave it: how many scores of its height luck gives, among how many there are.
+
+    This is the local false discovery rate: the ratio of both counts at each height, smoothed so that it only rises as scores fall (isotonic
+    regression). It is too high rather than too low, since it takes every item for one that luck may have put there.
+
+    Args:
+        scores: shape (n,); nan: unscored.
+        dealt: the same under golds dealt anew, shape (deals, n).
+        weights: of these, likewise (``diagnosis.deal_golds``).
+
+    Returns:
+        Shape (n,), 0..1; 1 for unscored items.
+    """
+    from sklearn.isotonic import isotonic_regression  # of the extra ``tst``, which a pruning by given scores does not need
+
+    known = np.isfinite(scores)
+    heights, counts = np.unique(-scores[known], return_counts=True)
+    lucky = np.isfinite(dealt)
+    order = np.argsort(-dealt[lucky])
+    above = np.append(0, np.cumsum(weights[lucky][order])) / len(dealt)
+    by_height = np.diff(above[np.searchsorted(-dealt[lucky][order], heights, side="right")], prepend=0)
+    shares = isotonic_regression(by_height / counts, sample_weight=counts.astype(float), y_max=1)
+    out = np.ones(len(scores))
+    out[known] = shares[np.searchsorted(heights, -scores[known])]
+    return out
 
 
 def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None) -> str:
@@ -309,15 +361,13 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
     return np.array([numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers)) for i, key in enumerate(keys)], np.intp)
 
 
-def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None, zero_shot: Array | None = None) -> str:
-    """Return a digest of what a history belongs to: items, settings, diagnostic, given scores and zero-shot scores."""
+def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:
+    """Return a digest of what a history belongs to: items, settings, diagnostic and given scores."""
     rows = sorted(
         (item.key, item.golds, item.prompt, item.category, item.format, item.options, repr(item.source), repr(item.cluster)) for item in items
     )
-    scores = [
-        None if values is None else sorted((item.key, repr(float(v))) for item, v in zip(items, values, strict=True)) for values in (given, zero_shot)
-    ]
-    text = json.dumps([rows, asdict(settings), about, scores], sort_keys=True, default=str)
+    scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
+    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)  # None: as earlier versions wrote it
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -362,4 +412,5 @@ def save_json(path: Path, value: Any) -> None:
 
 def _line(done: Round, gone: int, budget: int) -> str:
     accuracy = "" if done.accuracy is None or done.baseline is None else f", text-only {done.accuracy:.3f} (majority {done.baseline:.3f})"
-    return f"round {done.number}: {done.kept} items{accuracy}, {len(done.removed)} removed; {gone} of {budget} in all"
+    luck = "" if done.innocent is None else f" ({done.innocent:.1f} of them expected by luck)"
+    return f"round {done.number}: {done.kept} items{accuracy}, {len(done.removed)} removed{luck}; {gone} of {budget} in all"

@@ -35,7 +35,7 @@ class PruneSettings:
         budget: how many items may be removed: a number, or a share of all (below 1); ignored where ``allocation`` is explicit.
         batch: how many are removed per round, likewise; None: a fifth of the budget.
         tau: stop when no remaining score is this high; None: never for that reason.
-        near_chance: stop when text-only answers are no longer significantly above the frequency baseline.
+        near_chance: stop when half of what the next round would remove is expected to be luck, or when all scores together may be luck.
         over_pruned: stop, and take the last round back, when they are significantly below chance.
         by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less zero-shot).
         strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the lowest. ``balanced``: within a

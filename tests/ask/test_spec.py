@@ -19,6 +19,7 @@ from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
         ("gqa_pcri3", "gqa", "pcri", (3,), 1 + 9),
         ("gqa_pcri", "gqa", "pcri", (2, 3), 1 + 4 + 9),
         ("gqa_blind", "gqa", "blind", (), 1),
+        ("gqa_blindguess", "gqa", "blindguess", (), 1),
         ("gqa_blank", "gqa", "blank", (), 1),
         ("gqa_shuffle3", "gqa", "shuffle", (3,), 1),
         ("gqa_occlude3", "gqa", "occlude", (3,), 1 + 9),

@@ -153,6 +153,7 @@ def test_patch_5_is_the_centre_of_3x3():
         ("gqa_lowres", ["full"] + 3 * ["lowres"]),
         ("gqa_lowres16", ["full", "lowres"]),
         ("gqa_blind", ["blind"]),
+        ("gqa_blindguess", ["blind"]),
         ("gqa_blank", ["blank"]),
     ],
 )

@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from lmms_patch.errors import OptionError
-from lmms_patch.tst.diagnosis import Diagnosis
+from lmms_patch.tst.diagnosis import DEALS, Diagnosis, deal_golds, diagnose
+from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, cluster_of, prune
+from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, by_luck, cluster_of, prune
 from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount, hashed, shares
+from lmms_patch.tst.shuffle import shuffle_golds
+from lmms_patch.tst.tree_diagnostic import RfDiagnostic
+from lmms_patch.tst.trees import ModelSettings
 from tests.sizes import examples
+from tests.tst.worlds import given_away, rewards_of
 
 ANSWERS = ("A", "B", "C", "D")
 
@@ -135,7 +141,8 @@ def world(items, biased, noise=0.0, floor=0.25):
         s = np.where(knows, 0.9, floor) + noise * stream.normal(size=len(places))
         scores = np.array([np.where(knows, 1.0, stream.random(len(places)) < floor) for _ in seeds], float)
         baseline = np.array([stream.random(len(places)) < floor for _ in seeds], float)
-        return Diagnosis(s, np.full(len(places), floor), scores, baseline)
+        dealt = np.where(knows, 0.1 / 3, floor) + noise * stream.normal(size=(2, len(places)))
+        return Diagnosis(s, np.full(len(places), floor), scores, baseline, dealt=(dealt, np.ones(dealt.shape)))
 
     return diagnose
 
@@ -145,8 +152,9 @@ def test_planted_items_go_first_and_it_stops_near_chance():
     planted = [f"k{i:03}" for i in range(0, 300, 6)]  # 50
     found = prune(items, PruneSettings(budget=0.5, batch=25), world(items, planted))
     assert set(pruned_keys(items, found)) == set(planted)
-    assert found.stopped == "text-only answers are not significantly above the frequency baseline"
+    assert found.stopped == "text-only scores are not significantly above those under golds dealt anew"
     assert [len(done.removed) for done in found.rounds] == [25, 25, 0]
+    assert found.innocent == 0
 
 
 def test_budget_and_batch():
@@ -186,16 +194,6 @@ def test_over_pruning_is_taken_back():
     assert found.over_pruned
     assert found.stopped == OVER_PRUNED
     assert len(found.removed) == 0  # the round that did it is taken back
-
-
-def test_by_delta_needs_zero_shot():
-    items = [choice(i) for i in range(20)]
-    with pytest.raises(PruneError, match="needs zero-shot"):
-        prune(items, PruneSettings(by="delta"), world(items, []))
-    zero = np.zeros(20)
-    zero[3] = 0.9  # solved before training: not learned from the test set
-    found = prune(items, PruneSettings(by="delta", budget=1, near_chance=False), world(items, ["k003", "k004"]), zero_shot=zero)
-    assert pruned_keys(items, found) == ["k004"]
 
 
 def test_every_round_has_new_fold_seeds():
@@ -339,6 +337,66 @@ def test_two_docs_with_one_id():
 
 
 # --- the tests that stop it ---------------------------------------------------------------------
+
+
+def test_luck_is_what_scores_without_a_shortcut_are():
+    """400 items of 2,000 have scores about 2, the others about 0, as dealt golds have: Bayes' rule says how likely each is to be of the others."""
+    stream = np.random.default_rng(0)
+    planted = np.arange(2000) < 400
+    scores, dealt = stream.normal(2.0 * planted), stream.normal(size=(3, 2000))
+    luck = by_luck(np.append(scores, np.nan), np.column_stack([dealt, [np.nan] * 3]), np.ones((3, 2001)))
+    assert luck[-1] == 1, "an unscored item never goes"
+    order = np.argsort(-scores)
+    assert (np.diff(luck[order]) >= 0).all(), "a lower score is never less likely luck"
+    planted_height, height = 0.2 * norm.pdf(scores - 2), norm.pdf(scores)
+    assert abs(luck[:-1] - np.minimum(1, height / (planted_height + 0.8 * height))).mean() < 0.05, "every item may be luck, so 1 stands for 0.8"
+    goes = luck[:-1] < 0.5  # also of a part: as many by luck as are expected
+    assert (~planted)[goes].sum() == pytest.approx(luck[:-1][goes].sum(), abs=15)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.7, 0.3), (0.1, 0.2, 0.3, 0.4)])
+def test_a_dealt_gold_counts_as_often_as_the_own_one_would(shares):
+    """Of a text that says nothing: whatever is made of the gold alone has the same sum under own golds and, weighted, under dealt ones."""
+    golds = [gold for gold, share in zip(ANSWERS, shares, strict=False) for _ in range(round(share * 200))]
+    items, places = [choice(i, gold) for i, gold in enumerate(golds)], np.arange(200)
+    lenders, weights = deal_golds(items, places, 400, 0)
+    lent = np.array(golds)[lenders]
+    assert (lent != golds).all(), "what is known of the own gold does not count"
+    for gold, share in zip(ANSWERS, shares, strict=False):
+        assert (weights * (lent == gold)).sum() / 400 == pytest.approx(200 * share, rel=0.03)
+
+
+def test_golds_are_dealt_within_category_and_format():
+    kinds = [choice(i, "AB"[i % 2], category="xy"[i // 10]) for i in range(20)]
+    kinds += [dataclasses.replace(choice(20 + i), format="number", options=(), answers=(), golds=(str(i),)) for i in range(5)]
+    kinds += [choice(25, "A", category="alone"), dataclasses.replace(choice(26), golds=())]
+    lenders, weights = deal_golds(kinds, np.arange(27), 5, 0)
+    for at in range(25):
+        assert all((kinds[i].category, kinds[i].format) == (kinds[at].category, kinds[at].format) for i in lenders[:, at])
+        assert at not in lenders[:, at]
+    assert (lenders[:, 25:] == [25, 26]).all(), "nobody to lend: its own"
+    assert (weights == 1).all(), "golds that are as frequent as each other"
+
+
+def test_a_pruning_of_words_that_give_answers_away_removes_hardly_any_other_doc():
+    """80 of 400 questions hold one of 8 words that stand for yes or no; golds that mean nothing are not pruned."""
+    items, told = given_away(400, 80, 8)
+    kept, none = (
+        prune(own, PruneSettings(budget=0.3, fold_seeds=2), trees_of(own)) for own in (items, shuffle_golds(items, 0))
+    )  # fmt: skip
+    assert told[kept.removed].sum() >= 40
+    innocent = (~told[kept.removed]).sum()
+    assert innocent <= 0.25 * len(kept.removed)
+    assert kept.innocent == pytest.approx(innocent, abs=10)
+    assert len(none.removed) == 0
+
+
+def trees_of(items):
+    """The trees as ``lmms-patch prune`` has them."""
+    rewards = rewards_of(items)
+    prepared = RfDiagnostic(ModelSettings(trees=30, beside=False)).prepare(items, rewards)
+    by = grouping(items, "none")
+    return lambda places, seeds: diagnose(prepared, items, rewards, places, by, seeds=seeds, deals=DEALS)
 
 
 def test_below_is_below_the_lower_of_baseline_and_chance():

@@ -304,6 +304,32 @@ def vsr_like(captions: int, *, images: int = 80, opposite: float = 0.85, single:
     return items
 
 
+def given_away(n: int, planted: int, words: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
+    """Questions of random words and a coin for a gold; ``planted`` of them hold one of ``words`` words that each stand for yes or for no. And which."""
+    stream = np.random.default_rng([seed, words])
+    known = vocabulary(400 + words, stream)
+    told = np.zeros(n, bool)
+    told[stream.permutation(n)[:planted]] = True
+    out = []
+    for i in range(n):
+        a, b, c = (known[words + j] for j in stream.choice(400, 3, replace=False))
+        gold, word = int(stream.integers(2)), int(stream.integers(words))
+        if told[i]:
+            a, gold = known[word], word % 2
+        out.append(yesno(i, f"Is the {a} {b} beside the {c}?", ("yes", "no")[gold]))
+    return out, told
+
+
+def blind_answers(
+    n: int, knows: Sequence[float], *, options: int = 4, share: float = 0.2, bias: np.ndarray | None = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Golds, which docs are known, and answers of models that know a share of the known docs and guess, all with one bias, at the rest."""
+    stream = np.random.default_rng(seed)
+    gold, known = stream.integers(options, size=n), stream.random(n) < share
+    guesses = stream.choice(options, (len(knows), n), p=bias)
+    return gold, known, np.where(known & (stream.random(guesses.shape) < np.array(knows)[:, None]), gold, guesses)
+
+
 def constant_gold(n: int, share: float = 0.7, seed: int = 0) -> list[Item]:
     """Questions of four options whose gold is A in ``share`` of the docs, else any other; nothing else tells it."""
     stream = np.random.default_rng(seed)

@@ -21,27 +21,33 @@ if TYPE_CHECKING:
     "lmms-patch prune mosaic_text --budget 20 --floor 10 --output out/pruned/twenty",
     "# by the scores of a finished run, without asking again",
     "lmms-patch prune mosaic_text --from out/tst --output out/pruned/from_run",
+    "# what several models answer without the image: runs of gqa_blind or gqa_swap",
+    "lmms-patch prune gqa --blind out/model_a out/model_b out/model_c",
     "# also the kept docs, as a dataset that others can load",
     "lmms-patch prune mosaic_text --to out/mosaic_text_pruned --copy --license apache-2.0",
 )
 @options_of(PruneArguments)
 def command(
-    no_near_chance_stop: Annotated[
-        bool, typer.Option("--no-near-chance-stop", help="Go on when text-only answers are no better than the majority answer.")
-    ] = False,
+    no_near_chance_stop: Annotated[bool, typer.Option("--no-near-chance-stop", help="Go on when what would go is no more than luck.")] = False,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
     """Remove what can be answered without looking, and say whether that was more than noise."""
-    say(text(api.prune(tell=teller(quiet), near_chance_stop=not no_near_chance_stop, **options)))
+    done = api.prune(tell=teller(quiet), finished=lambda done: say(text(done)), near_chance_stop=not no_near_chance_stop, **options)
+    if done.dataset is not None:
+        say(f"the dataset for others: {done.dataset} (README.md is its card)")
+    if done.pushed is not None:
+        say(f"on the hub: {done.pushed.repository} ({'private' if done.pushed.private else 'public'}), {done.pushed.url}")
 
 
 def text(done: Pruning) -> str:
-    """Tell what went, what a judge says of it, by category, and how to run what is left."""
+    """Tell what went, what a judge or blind answers say of it, by category, and how to run what is left."""
+    from lmms_patch.present import card
     from lmms_patch.present.sheets import table
 
     asked, task = done.arguments, done.task_file
-    lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed; stopped: {done.found.stopped}"]
+    luck = "" if done.found.innocent is None else f", {done.found.innocent:.1f} of them expected by luck"
+    lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed{luck}; stopped: {done.found.stopped}"]
     if done.judged is not None:
         lines.append(done.judged.sentence)
     if done.overlap is not None:
@@ -50,12 +56,10 @@ def text(done: Pruning) -> str:
             f"of the removed docs {100 * o.share:.1f} % are marked {asked.against} "
             f"(matched-random removal: {100 * o.expected:.1f} %, p = {o.p:.3f}; Jaccard index {o.jaccard:.2f})"
         )
+    if done.blind is not None:
+        lines += ["", card.blind_models(done.blind).to_text(), card.of_dependence(done.blind)]
+        lines += ["", card.blind_ranks(done.blind).to_text(), card.of_swaps(done.blind)] if done.blind.ranks else [card.NO_RANKS]
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
     lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
     lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]
-    if done.dataset is not None:
-        lines.append(f"the dataset for others: {done.dataset} (README.md is its card)")
-    if done.pushed is not None:
-        seen = "private" if done.pushed.private else "public"
-        lines.append(f"on the hub: {done.pushed.repository} ({seen}), {done.pushed.url}")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def write(
 
 
 def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None = None) -> None:
-    """Check that ``write`` could write: the same refusals, except those that need the ids.
+    """Refuse what ``write`` would refuse without a look at the docs.
 
     Raises:
         PatchError: see ``write``.
@@ -92,6 +93,16 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
     manager = catalog.task_manager(include_path)
     source_of(manager, base)
     check_name(manager, f"{base}_pruned", folder)
+
+
+def try_out(base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None) -> None:
+    """Write the task of all docs to a folder that goes at once: what ``write`` would refuse is refused before the work.
+
+    Raises:
+        PatchError: see ``write``.
+    """
+    with tempfile.TemporaryDirectory() as spare:
+        write(base, keys, Path(spare), include_path, key, name=f"{base}_tried_out")
 
 
 def _about(

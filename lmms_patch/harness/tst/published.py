@@ -67,29 +67,50 @@ class Written:
 
 
 def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None = None) -> None:
-    """Check that ``write`` could write, as far as the config tells.
+    """Check that ``write`` could write, before any work: the docs are loaded for it.
 
     Raises:
-        PatchError: the base is no single task of a YAML file, or others could not load a filter over its dataset.
+        PatchError: the base is no single task of a YAML file, others could not load a filter over its dataset, or a copy would lack the images.
     """
-    source = pruned_task.source_of(catalog.task_manager(include_path), base)
-    if not copy:
-        _check_reachable(base, flat(source, Copies(Path(), source.parent)))
+    manager = catalog.task_manager(include_path)
+    source = pruned_task.source_of(manager, base)
+    _check_form(base, pruned_task.evaluated_docs(manager, base), flat(source, Copies(Path(), source.parent)), copy)
 
 
-def _check_reachable(base: str, config: Mapping[str, Any]) -> None:
-    """Refuse a filter over files of this machine."""
-    path = str(config.get("dataset_path") or "")
-    kwargs = config.get("dataset_kwargs") or {}
-    if path in BUILDERS:
-        local = not all("://" in one for one in _texts(kwargs.get("data_files") or kwargs.get("data_dir") or ""))
-    else:
-        local = bool(kwargs.get("load_from_disk")) or os.path.exists(path)
-    if local:
+def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str, Any], copy: bool) -> None:
+    """Refuse a filter over files of this machine, and a copy that would lack something; say what is possible instead, if anything is."""
+    local, lacks = _is_local(config), _why_no_copy(evaluated)
+    if local and lacks:
+        raise CannotWrapError(
+            f"{base} reads files of this machine, which others do not have, and {lacks}; nothing can be published of it as it is: "
+            "put its images into the docs (a field of images, which Parquet holds), or leave --to and --push out"
+        )
+    if copy and lacks:
+        raise CannotWrapError(f"{base}: {lacks}; leave --copy out")
+    if local and not copy:
         raise OptionError(
             f"{base} reads files of this machine, which others do not have, so a list of kept ids is of no use to them; "
             "type --copy --license NAME to write the kept docs themselves"
         )
+
+
+def _is_local(config: Mapping[str, Any]) -> bool:
+    """Return whether a task reads files of this machine."""
+    path = str(config.get("dataset_path") or "")
+    kwargs = config.get("dataset_kwargs") or {}
+    if path in BUILDERS:
+        return not all("://" in one for one in _texts(kwargs.get("data_files") or kwargs.get("data_dir") or ""))
+    return bool(kwargs.get("load_from_disk")) or os.path.exists(path)
+
+
+def _why_no_copy(evaluated: pruned_task.Evaluated) -> str:
+    """Say why the docs cannot be copied; empty where they can."""
+    for split, docs in {evaluated.split: evaluated.docs, **evaluated.others}.items():
+        if not isinstance(docs, datasets.Dataset):
+            return f"the docs of split {split} are no datasets.Dataset, so they cannot be written as Parquet"
+    if not any(map(pruned_filter.is_media_feature, evaluated.docs.features.values())):
+        return "the docs only name their images or videos, which a copy would lack"
+    return ""
 
 
 def _texts(value: Any) -> list[str]:
@@ -121,7 +142,6 @@ def write(
     Raises:
         PatchError: see ``pruned_task.write``; or a copy would lack the docs' images.
     """
-    check(base, copy=copy, include_path=include_path)
     manager = catalog.task_manager(include_path)
     evaluated = pruned_task.evaluated_docs(manager, base)
     known = keys_of(evaluated.docs, key)
@@ -130,6 +150,7 @@ def write(
     places = [place for place, one in enumerate(known) if one in wanted]
     copies = Copies(folder / "task", pruned_task.source_of(manager, base).parent)
     config = flat(pruned_task.source_of(manager, base), copies)
+    _check_form(base, evaluated, config, copy)
     original = _original(evaluated, config)
     if copy:
         return _copy(base, evaluated, places, folder, config, copies, original)
@@ -176,14 +197,7 @@ def _copy(
 
     ``process_docs`` and the data files of the base are left out: the written docs are those that it gave.
     """
-    splits = {evaluated.split: evaluated.docs.select(places) if hasattr(evaluated.docs, "select") else None, **evaluated.others}
-    for split, docs in splits.items():
-        if not isinstance(docs, datasets.Dataset):
-            raise CannotWrapError(
-                f"{base}: the docs of split {split} are no datasets.Dataset, so they cannot be written as Parquet; leave --copy out"
-            )
-    if not any(map(pruned_filter.is_media_feature, evaluated.docs.features.values())):
-        raise CannotWrapError(f"{base}: the docs only name their images or videos, which a copy would lack; leave --copy out")
+    splits = {evaluated.split: evaluated.docs.select(places), **evaluated.others}
     written = {split: _parquet(docs, folder, split) for split, docs in splits.items()}
     about = {"task": f"{base}_pruned", "base": base, "docs": len(evaluated.docs), "kept": len(places)}
     data_files = {split: f"../{path}" for split, path in written.items()}

@@ -370,7 +370,7 @@ class VariantDocs:
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
         if view.kind == "blind" and self._prompt is not None:
-            text = media.without_placeholders(self._prompt(dict(self.row(doc.doc_id))))
+            text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view.adds)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         return self._render(doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages)
 
@@ -384,7 +384,7 @@ class VariantDocs:
             walk: the function of ``media`` that replaces the images in what ``show`` returns.
         """
         if view.kind == "blind":
-            return self._blind(doc_id, show)
+            return media.with_line(self._blind(doc_id, show), view.adds)
         payload, images = self._shown(doc_id, show, walk)
         if self.orders is not None and view.turn and show != self.base.doc_to_visual and doc_id not in self._unreadable:
             payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))

@@ -134,6 +134,21 @@ def without_placeholders(text: str) -> str:
     return text.replace("<image>\n", "").replace("<image>", "")
 
 
+def blind_prompt(text: str, line: str) -> str:
+    """Return the prompt of a view without image, with the line that its kind adds."""
+    return without_placeholders(text) + (f"\n{line}" if line else "")
+
+
+def with_line(messages: list[Any], line: str) -> list[Any]:
+    """Return chat messages with a line after the user's last words; visuals, and messages of no user, stay as they are."""
+    last = max((at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"), default=None)
+    if not line or last is None:
+        return messages
+    content = messages[last].get("content")
+    more = f"{content}\n{line}" if isinstance(content, str) else [*content, {"type": "text", "text": line}]
+    return [*messages[:last], {**messages[last], "content": more}, *messages[last + 1 :]]
+
+
 @dataclass(frozen=True)
 class Video:
     """A medium that a message calls a video, though nothing in it says so: bytes, or a path with an unusual ending."""

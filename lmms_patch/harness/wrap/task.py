@@ -33,7 +33,7 @@ from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.late import late
-from lmms_patch.harness.wrap.media import without_placeholders
+from lmms_patch.harness.wrap.media import blind_prompt
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import CaptionScore, References, check_fields, field, fields
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
@@ -529,8 +529,8 @@ class WrappedTask(Delegate):
             arguments = self._table.orders.asked(doc_id, self._table.views_of(doc_id)[view].turn, arguments, choice)
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
-        if self._table.views_of(doc_id)[view].kind == "blind" and isinstance(arguments[0], str):
-            arguments[0] = without_placeholders(arguments[0])
+        if (shows := self._table.views_of(doc_id)[view]).kind == "blind" and isinstance(arguments[0], str):
+            arguments[0] = blind_prompt(arguments[0], shows.adds)
         metadata = {**native.metadata, "doc_id": doc_id, "task": self.spec.name, "repeats": 1, "view": view, "choice": choice}
         return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
 

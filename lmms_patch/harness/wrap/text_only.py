@@ -293,20 +293,9 @@ class TextOnly:
 
         def null() -> Null:
             log().info(f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed")
-            asked.append(
-                shuffled_null(
-                    diagnostic,
-                    self.items,
-                    self.rewards,
-                    self.headline,
-                    found,
-                    k=spec.folds,
-                    fold_seed=spec.options.fold_seed,
-                    seed=spec.options.seed,
-                    shuffles=shuffles,
-                    runner=runner,
-                )
-            )
+            by = self.headline
+            seeds: dict[str, Any] = {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
+            asked.append(shuffled_null(diagnostic, self.items, self.rewards, by, found, k=spec.folds, shuffles=shuffles, runner=runner, **seeds))
             return asked[0]
 
         if shuffles:

@@ -20,7 +20,7 @@ def asked(monkeypatch):
     """The arguments that reach the work."""
     seen = []
 
-    def run(arguments, tell):
+    def run(arguments, tell, finished):
         tell("round 1")
         seen.append(arguments)
         raise OptionError("far enough")
@@ -44,7 +44,7 @@ def test_every_option_reaches_the_work(asked):
     words = "--output o --include-path i --budget 40 --batch 8 --tau 0.5 --no-near-chance-stop --by delta --strategy weighted --allocate a=0.3 "
     words += "--floor 2 --from f --grid 3 --folds 4 --fold-seeds 2 --grouping text --key k --model forest --controls 2 --shuffles 0 --match none "
     words += "--against m --seed 9 --fresh --embeddings e --to t --copy --license mit --push a/b --public"
-    assert main(["prune", "toy", *words.split()]) == 2
+    assert main(["prune", "toy", "r", "--blind", *words.split()]) == 2
     (found,) = asked
     default = pruning.Arguments(task="toy")
     same = [name for name, value in found if value == getattr(default, name)]

@@ -52,7 +52,7 @@ def pruned_file(folder, more=None):
     judged = controls.Judged(0.5, 0.4, (controls.Control("category", (0.5,), 0.1, (), None),), 0.4, 0.01, 0.9, "unknown", "unknown: ...")
     settings = {**dataclasses.asdict(PruneSettings()), "by": "locality", "model": "boosting", "judge": "linear", "folds": 5, "grouping": "none"}
     overlap = dataclasses.asdict(controls.Overlap(1, 2, 3, 0.5, 0.25, 0.3, 0.2))
-    pruned.write(folder, "toy", items, found, settings, {"judged": controls.to_json(judged), "overlap": overlap} if more is None else more)
+    pruned.write(folder, "toy", items, found, settings, {"judged": dataclasses.asdict(judged), "overlap": overlap} if more is None else more)
     return json.loads((folder / "pruned.json").read_text())
 
 

@@ -122,7 +122,7 @@ def knows(monkeypatch):
     """
     asked = Asked()
 
-    def diagnose(self, items, rewards, model):
+    def diagnose(self, items, rewards, model, deals=0):
         def found(places, seeds):
             asked.docs.append(len(places))
             if len(asked.docs) == asked.dies:
@@ -130,7 +130,9 @@ def knows(monkeypatch):
             known = np.array([items[i].category == "planted" for i in places])
             luck = np.array([hashed(seeds[0], items[i].key) for i in places])
             right = np.where(known, 1.0, luck < 0.5)
-            return Diagnosis(np.where(known, 0.9, 0.4) + luck / 100, np.full(len(places), 0.5), right[None], np.full((1, len(places)), 0.5))
+            dealt = np.where(known, 0.1, 0.4) + luck[::-1] / 100, np.ones(len(places))
+            s, half = np.where(known, 0.9, 0.4) + luck / 100, np.full(len(places), 0.5)
+            return Diagnosis(s, half, right[None], half[None], dealt=tuple(one[None] for one in dealt) if deals else None)
 
         return found
 

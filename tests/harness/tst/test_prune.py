@@ -210,7 +210,7 @@ def test_it_stops_where_text_no_longer_helps(tasks, tmp_path, knows):
     arguments = [word for word in FAST if word != "--no-near-chance-stop"]
     assert main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "90", "--batch", "10"]) == 0
     assert Counter(map(kind_of, ids(tmp_path, "removed"))) == {"planted": 40}
-    assert pruned(tmp_path)["stopped"] == "text-only answers are not significantly above the frequency baseline"
+    assert pruned(tmp_path)["stopped"] == "text-only scores are not significantly above those under golds dealt anew"
 
 
 @pytest.mark.parametrize(("match", "expected"), [("category", 1.0), ("format", 1 / 3), ("none", 1 / 3)])

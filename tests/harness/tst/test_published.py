@@ -158,13 +158,47 @@ def test_options_that_do_not_fit_are_one_line_before_any_work(tasks, tmp_path, k
 
 
 def test_docs_that_only_name_their_images_are_not_copied(tmp_path, knows, capsys):
-    """The pictures lie elsewhere: a copy would be a benchmark without them."""
+    """The pictures lie elsewhere: a copy would be a benchmark without them. So is said before any work, and neither form sends the user to the other."""
     rows = [{k: v for k, v in row.items() if k != "image"} | {"picture": f"{i}.png"} for i, row in enumerate(DOCS)]
     toys.write_task(tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
-    assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--to", tmp_path / "made", *COPY) == 2
-    assert "the docs only name their images or videos, which a copy would lack" in refused(capsys)
-    assert not (tmp_path / "made").exists()
-    assert len(ids(tmp_path / "out", "kept")) == 90, "the pruning itself is done"
+    for form in (COPY, ()):
+        assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--to", tmp_path / "made", *form) == 2
+        line = refused(capsys)
+        assert "the docs only name their images or videos, which a copy would lack; nothing can be published of it as it is" in line
+        assert "--copy" not in line
+    assert knows.docs == []
+    assert [path.name for path in tmp_path.iterdir()] == ["tasks"]
+
+
+def test_a_copy_of_docs_on_the_hub_that_only_name_their_images_is_a_filter(remote, tmp_path, knows, monkeypatch, capsys):
+    """Others have the original, so the list of ids is of use."""
+    folder, _ = remote
+    monkeypatch.setattr(published.pruned_filter, "is_media_feature", lambda feature: False)
+    assert command(folder, tmp_path / "out", "--budget", "30", "--to", tmp_path / "made", *COPY) == 2
+    assert refused(capsys).endswith("which a copy would lack; leave --copy out")
+    assert knows.docs == []
+
+
+def test_a_task_that_could_not_be_written_is_refused_before_any_work(tmp_path, knows, capsys):
+    """``process_docs`` draws at random, so ids of the docs that are kept would be of no use."""
+    (tmp_path / "tasks").mkdir()
+    code = "import os\ndef drawn(rows):\n    return rows.add_column('drawn', [os.urandom(8).hex() for _ in range(len(rows))])\n"
+    (tmp_path / "tasks" / "utils.py").write_text(code)
+    inline = {"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
+    toys.write_task(tmp_path / "tasks", "toy", DOCS, metadata=inline, process_docs="!function utils.drawn")
+    assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--key", "drawn") == 2
+    assert "are not those of its docs" in refused(capsys)
+    assert knows.docs == []
+
+
+def test_the_verdict_is_printed_before_a_dataset_is_written(tasks, tmp_path, knows, monkeypatch, capsys):
+    def full(*words, **more):
+        assert "120 docs removed" in capsys.readouterr().out, "the verdict stands there"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(published, "write", full)
+    assert command(tasks, tmp_path / "out", "--budget", "30", "--to", tmp_path / "made", *COPY) != 0
+    assert len(pruned(tmp_path / "out")["removed"]) == 30
 
 
 def test_process_docs_and_few_shot_docs_of_a_copy(tmp_path):

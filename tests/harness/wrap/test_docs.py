@@ -15,7 +15,7 @@ from PIL import Image
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
-from lmms_patch.harness.wrap import docs
+from lmms_patch.harness.wrap import docs, media
 from lmms_patch.harness.wrap.docs import CACHED_DOCS, Cutting, TaggedDoc, TaggedDocs, VariantDocs, ViewId
 
 
@@ -406,6 +406,17 @@ def test_a_blind_doc_has_no_images_and_all_its_text():
     blind = table("gqa_blind", base=ChatBase())
     assert shown(blind, 0, 0) == []
     assert blind.messages(blind[0]) == [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
+
+
+@pytest.mark.parametrize("content", ["hi", [{"type": "text", "text": "hi"}]])
+def test_messages_of_the_bases_own_get_the_line_after_the_users_last_words(content):
+    line = "guess"
+    before = [{"role": "system", "content": "s"}, {"role": "user", "content": "first"}, {"role": "user", "content": content}]
+    found = media.with_line([*before, {"role": "assistant", "content": "so"}], line)
+    want = "hi\nguess" if content == "hi" else [*content, {"type": "text", "text": "guess"}]
+    assert found == [*before[:2], {"role": "user", "content": want}, {"role": "assistant", "content": "so"}]
+    assert media.with_line(before, "") == before
+    assert media.with_line([], line) == []
 
 
 def test_a_too_small_image_is_excluded_for_that_grid_only_and_shown_in_full():

@@ -598,6 +598,17 @@ def test_blind_prompts_lose_the_marks_of_images(folder):
         assert [(images, prompt) for _, _, images, prompt in model.seen] == [([], f"What is in <image 1>? {i}") for i in range(2)]
 
 
+def test_a_blind_prompt_that_asks_for_a_guess_has_one_line_more(folder):
+    """Beside ``_blind`` in one run: the prompts of that stay as the base's are."""
+    write_task(folder, "toy", rows(2, question=lambda i: f"<image>\nWhat is it? {i}"))
+    line = "There is no image. If you do not know the answer, guess."
+    for model in (Model(), ChatModel()):
+        run(model, "toy_blindguess,toy_blind", folder)
+        want = {("toy_blindguess", f"What is it? {i}\n{line}") for i in range(2)} | {("toy_blind", f"What is it? {i}") for i in range(2)}
+        assert {(name, prompt) for name, _, _, prompt in model.seen} == want
+        assert not any(images for _, _, images, _ in model.seen)
+
+
 def test_blind_and_other_views_keep_apart_in_one_batch(folder):
     """An adapter that shows every doc by the first request's function: the doc decides what is shown, and in which words."""
 

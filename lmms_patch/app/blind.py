@@ -1,0 +1,182 @@
+"""``lmms-patch prune TASK --blind RUN...``: from runs of several models to the docs that are known without the image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lmms_patch.app.options import PruneArguments
+from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.runs.record import Record, full_marks
+from lmms_patch.runs.run import Result, find, labels, newest
+from lmms_patch.stats import intervals
+from lmms_patch.text import clean
+from lmms_patch.tst import controls
+from lmms_patch.tst.formats import Blind, BlindModel, RankedModel
+from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.known import Array, guess_rates, known
+from lmms_patch.tst.prune import EVEN, Pruned, Round, cluster_of
+
+WAYS = ("blind", "blindguess", "swap", "blank")
+"""Kinds that show no right image. Of a model that was asked in several of these ways the first counts: asked as if an image were there, models answer
+more than when they are told to guess (https://arxiv.org/abs/2603.21687)."""
+USED = {"task", "runs", "blind", "output", "include_path", "key", "seed", "match", "against", "to", "copy_docs", "license", "push", "public"}
+"""The options that mean something beside --blind."""
+CheckGolds = Callable[[Path, Sequence[Record], Sequence[Item]], None]
+"""Refuses a log whose golds are not those of the docs."""
+REMOVALS = 200
+"""Random removals that the ranks of models are compared with."""
+
+
+def check(arguments: PruneArguments) -> None:
+    """Refuse options that do not go with --blind, or with its absence.
+
+    Raises:
+        OptionError: RUN... without --blind or the reverse, or an option of another way to prune.
+    """
+    if bool(arguments.runs) != arguments.blind:
+        raise OptionError("--blind and RUN... go together: lmms-patch prune TASK --blind RUN1 RUN2 ...")
+    other = [name for name, field in type(arguments).model_fields.items() if name not in USED and getattr(arguments, name) != field.default]
+    if arguments.blind and other:
+        raise OptionError(f"{other[0]} is of pruning by a text-only model, and says nothing of blind answers; leave it out beside --blind")
+
+
+def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckGolds, tell: Callable[[str], None]) -> tuple[Pruned, Blind]:
+    """Return what goes, and what blind answers say.
+
+    Args:
+        arguments: what was asked.
+        items: the docs of the task.
+        check_golds: refuses a run whose golds are not those of the docs.
+        tell: told what was read.
+
+    Raises:
+        RecordError: there are no such runs of two models (by a metric that is better when higher), or a log is not of these docs.
+    """
+    results = [one for run in find(arguments.runs) for one in run.results if one.base == arguments.task and not one.place and one.higher_is_better]
+    latest, earlier = newest(results)
+    asked = {one.run.identity: one for way in reversed(WAYS) for one in latest if one.kind.name == way}
+    if len(asked) < 2:
+        raise RecordError(
+            f"{', '.join(map(str, arguments.runs))}: {len(asked)} models were asked {arguments.task} without its image (_{', _'.join(WAYS)}); "
+            "answers of two or more are needed"
+        )
+    if earlier:
+        tell(f"of {earlier} results there are later ones, which are taken")
+    names = labels([one.run for one in latest])
+    read = {who: _answers(one, items, check_golds) for who, one in asked.items()}
+    alike = [(item.category, item.format, len(item.answers)) for item in items]
+    right = np.array([marks for marks, _ in read.values()])
+    rights = _rights(items, [answers for _, answers in read.values()], right)
+    options = [len(item.answers) or len({item.golds[0] for item in items if item.golds}) for item in items]
+    guess = np.array([guess_rates(answers, rights, alike, options) for _, answers in read.values()])
+    clusters = cluster_of(items)
+    told = known(right, guess, clusters)
+    goes = sorted(map(int, np.flatnonzero(told.posterior > EVEN)), key=lambda i: (-told.posterior[i], items[i].key))
+    removed = np.array(goes, np.intp)
+    if len(goes) == len(items):
+        raise PatchError(f"{arguments.task}: each doc is more likely known without the image than not, so no doc would be left")
+    stopped = "no doc that is left is more likely known without the image than not"
+    scores = {items[i].key: float(told.posterior[i]) for i in goes}
+    once = Round(1, len(items), None, None, None, None, float(told.posterior.max()), scores, float((1 - told.posterior[removed]).sum()))
+    found = Pruned(np.setdiff1d(np.arange(len(items)), removed), removed, tuple(scores.values()), (once,), stopped)
+    models = [
+        BlindModel(model=names[who], task=one.task, right=_mean(marks), guess=_mean(np.where(np.isfinite(marks), rate, np.nan)), p=p, counts=counts)
+        for (who, one), marks, rate, p, counts in zip(asked.items(), right, guess, told.p, told.counts, strict=True)
+    ]
+    full = {one.run.identity: one for one in latest if one.kind.full and one.run.identity in asked}
+    ranks, swapped, at_random = _ranks(full, names, items, found, controls.group_keys(items, arguments.match), arguments.seed)
+    return found, Blind(
+        models=models,
+        share=told.share,
+        dependence=told.dependence,
+        p_dependent=told.p_dependent,
+        as_many_as=told.as_many_as,
+        ranks=ranks,
+        swapped=swapped,
+        swapped_random=at_random,
+    )
+
+
+def _mean(values: Array) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+
+
+def _answers(result: Result, items: Sequence[Item], check_golds: CheckGolds) -> tuple[Array, list[object]]:
+    """Return whether a model is right about each item (nan: not asked or not scored), and its answers (None likewise)."""
+    lines = {line.record.doc_id: line for line in result.lines(lean=False)}
+    assert result.log is not None
+    check_golds(result.log, [line.record for line in lines.values()], items)
+    right: Array = np.full(len(items), np.nan)
+    answers: list[object] = [None] * len(items)
+    for at, item in enumerate(items):
+        line = lines.get(item.doc_id)
+        score = None if line is None else line.record.views[0].scores.get(result.metric)
+        if line is not None and score is not None:
+            right[at] = score >= full_marks(line.record, result.metric) / 2
+            said = line.filtered_resps
+            place = line.record.views[0].names
+            answers[at] = _plain(said[0] if isinstance(said, list) and said else said) if place is None else place
+    return right, answers
+
+
+def _plain(answer: object) -> str:
+    return clean(str(answer)).strip(" .").casefold()
+
+
+def _rights(items: Sequence[Item], answers: Sequence[Sequence[object]], right: Array) -> list[set[object]]:
+    """Return the answers that are right for each item: places of its gold among its options, else its golds and what was scored as right."""
+    by_gold = [{place + 1 for place in item.rights} if item.is_choice else set(map(_plain, item.golds)) for item in items]
+    return [gold | {own[at] for own, marks in zip(answers, right, strict=True) if marks[at] == 1} for at, gold in enumerate(by_gold)]
+
+
+def _ranks(
+    full: dict[tuple[str, str, str], Result],
+    names: dict[tuple[str, str, str], str],
+    items: Sequence[Item],
+    found: Pruned,
+    groups: Sequence[Hashable],
+    seed: int,
+) -> tuple[list[RankedModel], int, float]:
+    """Return the models on the full image before and after, how many pairs of them change places, and how many do after random removals."""
+    if len(full) < 2:
+        return [], 0, 0.0
+    scores = []
+    for one in full.values():
+        by_doc = {record.doc_id: record.views[0].scores.get(one.metric) for record in one.records()}
+        scores.append([np.nan if (score := by_doc.get(item.doc_id)) is None else score for item in items])
+    values, everyone, clusters = np.array(scores, float), np.arange(len(items)), cluster_of(items)
+    drawn = [np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw)) for draw in range(REMOVALS)]
+    means = np.array([np.nanmean(values[:, kept], axis=1) for kept in drawn]).T
+    before, after = (_estimates(values, places, clusters) for places in (everyone, found.kept))
+    old, new = (np.nanmean(values[:, places], axis=1).tolist() for places in (everyone, found.kept))
+    ranked = [
+        RankedModel(
+            model=names[who],
+            task=one.task,
+            before=before[at],
+            after=after[at],
+            rank_before=1 + sum(other > old[at] for other in old),
+            rank_after=1 + sum(other > new[at] for other in new),
+            random=[float(means[at].mean()), float(means[at].min()), float(means[at].max())],
+        )
+        for at, (who, one) in enumerate(full.items())
+    ]
+    return ranked, _swapped(old, new), float(np.mean([_swapped(old, column) for column in means.T]))
+
+
+def _estimates(values: Array, places: Places, clusters: Places | None) -> list[list[float | None]]:
+    """Return the mean score on some items with the ends of its interval, for each model."""
+    out = []
+    for row in values:
+        used = places[np.isfinite(row[places])]
+        found = intervals.mean(row[used], None if clusters is None else clusters[used], ends=intervals.ends_of(row))
+        out.append([found.value, found.low, found.high])
+    return out
+
+
+def _swapped(old: Sequence[float], new: Sequence[float]) -> int:
+    """Return how many pairs change places."""
+    return sum((old[a] - old[b]) * (new[a] - new[b]) < 0 for a in range(len(old)) for b in range(a))
