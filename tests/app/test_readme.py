@@ -18,7 +18,7 @@ from tests.harness import warm
 from tests.places import ROOT
 from tests.sizes import size
 
-DOCS = size(36, None)
+DOCS = size(24, None)
 README = ROOT / "README.md"
 
 pytestmark = pytest.mark.cli

@@ -82,8 +82,10 @@ MADE = ("results", "toy_rci2", "patch,none", "made")
         (changed(*MADE, "images", to="0"), "images"),
     ],
 )
-def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(asked, run, tmp_path, change, told):
-    lean.write(tmp_path / "old", [lean.task(*lean.planted(400, 0.8, 0.6))], change=change)
+def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(asked, tmp_path, change, told):
+    for name, how in (("old", change), ("new", None)):
+        lean.write(tmp_path / name, [lean.task(*lean.planted(100, 0.8, 0.6))], change=how)
+    run = tmp_path / "new"
     refused(asked(run, DROP, baseline=tmp_path / "old"), f"was made otherwise: {told} differ")
     ended = asked(run, DROP, baseline=tmp_path / "old", ignore=[told.partition(" (")[0]])
     assert ended.status == 0
@@ -103,7 +105,7 @@ def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(a
 @pytest.mark.parametrize("both", [False, True])
 def test_what_a_run_does_not_record_is_told_and_not_compared(asked, tmp_path, gone, told, both):
     for name, change in (("old", gone), ("new", gone if both else None)):
-        lean.write(tmp_path / name, [lean.task(*lean.planted(400, 0.8, 0.6))], change=change)
+        lean.write(tmp_path / name, [lean.task(*lean.planted(100, 0.8, 0.6))], change=change)
     ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old")
     assert ended.status == 0
     assert ended.out.count("not recorded in both runs, so not compared") == 1

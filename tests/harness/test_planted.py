@@ -20,7 +20,7 @@ from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, sample
 from tests.sizes import size
 
 FAMILIES = ("local", "center", "count", "sum", "same", "larger", "text")
-DOCS = size(3, 60)
+DOCS = size(2, 60)
 """Of each family's 120."""
 
 pytestmark = pytest.mark.cli

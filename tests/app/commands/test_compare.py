@@ -8,6 +8,7 @@ import pytest
 
 from lmms_patch.app import cli
 from tests.making.runs import mc_run, write_run
+from tests.sizes import size
 
 
 @pytest.fixture
@@ -140,9 +141,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_input(run, two, tmp_path, damage, which):
-    DAMAGE[damage](*files(two[which]))
-    refused(run(*two, "--json", tmp_path / "c.json"), str(two[which]))
+def test_damaged_input(run, small, tmp_path, damage, which):
+    DAMAGE[damage](*files(small[which]))
+    refused(run(*small, "--json", tmp_path / "c.json"), str(small[which]))
     assert not (tmp_path / "c.json").exists()
 
 
@@ -164,12 +165,17 @@ def test_output_in_a_read_only_folder(run, two, tmp_path):
 ODD = [[], {}, "x", 7, 1.5, True, None, [1], {"toy_rci2": []}, {"toy_rci2": {"a": [1]}}]
 
 
+def odd(key):
+    """Every other value, of which keys of even and of odd length get different ones; in ``make test-deep`` every value."""
+    return size(ODD[len(key) % 2 :: 2], ODD)
+
+
 @pytest.mark.parametrize("key", ["n-shot", "versions", "config", "system_instruction_sha", "date", "model_name", "group_subtasks"])
 def test_odd_values_at_the_top_of_a_results_file(run, small, key):
     """What is not as the harness writes it is taken as not said, or refused in one line: never a traceback."""
     path, _ = files(small[0])
     data = json.loads(path.read_text())
-    for value in ODD:
+    for value in odd(key):
         path.write_text(json.dumps({**data, key: value}))
         status, out, err = run(*small)
         assert status in (0, 2), (key, value)
@@ -178,19 +184,19 @@ def test_odd_values_at_the_top_of_a_results_file(run, small, key):
 
 
 @pytest.mark.parametrize("key", ["configs", "results"])
-def test_results_that_are_of_another_type_are_refused(run, two, key):
-    path, _ = files(two[0])
+def test_results_that_are_of_another_type_are_refused(run, small, key):
+    path, _ = files(small[0])
     data = json.loads(path.read_text())
     for value in ODD:
         path.write_text(json.dumps({**data, key: value}))
-        refused(run(*two))
+        refused(run(*small))
 
 
 @pytest.mark.parametrize("key", ["limit", "offset", "gen_kwargs", "model", "model_args"])
 def test_odd_values_in_the_config_of_a_run(run, small, key):
     path, _ = files(small[0])
     data = json.loads(path.read_text())
-    for value in ODD:
+    for value in odd(key):
         path.write_text(json.dumps({**data, "config": {"model": "m", key: value}}))
         status, out, err = run(*small)
         assert status in (0, 2), (key, value)

@@ -9,6 +9,7 @@ from lmms_patch.harness.asking import journal
 from tests.harness import toys
 from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels, without_kept
 from tests.harness.toys import rows, write_task
+from tests.sizes import size
 
 DOCS = 12
 PORTION = 16
@@ -45,7 +46,7 @@ def files(folder):
     return sorted(path.name for path in folder.rglob("*.sqlite"))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", size(KINDS[1::2], KINDS), ids=lambda kind: kind.__name__)
 def test_a_killed_run_goes_on_where_it_was(kind, tasks, tmp_path):
     whole = asked_in(tmp_path / "whole", first := kind(), tasks, "toy_rci3,other_rci2")
     planned = len(first.asked)

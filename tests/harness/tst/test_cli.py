@@ -12,7 +12,7 @@ from tests.harness.command import details, lmms_eval, samples
 from tests.places import SHARED
 from tests.sizes import size
 
-SEEDS, TREES = size(2, 3), size(20, 40)
+SEEDS, TREES = size(1, 3), size(20, 40)
 VSI = SHARED / "vsi_bench.jsonl"
 
 pytestmark = pytest.mark.cli

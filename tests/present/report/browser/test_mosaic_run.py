@@ -14,7 +14,7 @@ from tests.harness import warm
 from tests.sizes import size
 
 FAMILIES = ("local", "count", "text")
-DOCS = size(4, 16)
+DOCS = size(3, 16)
 HOSTILE = "<script>alert(1)</script>"
 
 pytestmark = pytest.mark.cli
