@@ -169,7 +169,7 @@ class _Rule:
 _RULES = {
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
-    "mislead": _Rule("whole", "single cells mislead in {}, where a cell does worse than a wrong image"),
+    "mislead": _Rule("whole", "single cells mislead in {}: the answer to a cell is worse than a guess on a wrong image"),
     "cell": _Rule("cell", "one cell is enough for {}"),
     "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),
     "mixed": _Rule("cell", "the size of the cells decides in {}"),
@@ -184,7 +184,7 @@ _RULES = {
     "subtitled": _Rule(
         "subtitled", "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed"
     ),
-    "unread": _Rule("unread", "cannot be read: {}"),
+    "unread": _Rule("unread", "no result for {}"),
     "undecided": _Rule("undecided", "undecided: {}"),
     "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
     "adversarial": _Rule("boxes", "an adversarial box answers more than a relevant one in {}"),
@@ -467,7 +467,7 @@ class _Teller:
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
         if rule == "mislead":  # an index above 1 is not a number that people should carry away
             best = measures.get(f"mpp{case.grids[0]}")
-            return f"{case.score} {number(measures['fip'].value)}, with each doc's best cell {number(best.value if best else None)}"
+            return f"{case.score} {number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
         if rule == "mixed":
             return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
         if rule == "no image":
@@ -688,7 +688,7 @@ def _why_unread(case: Case) -> str:
         return "only full images were asked"
     if gate and gate.valid is False:
         if reading.refusal(gate.reason) == reading.NEAR_CHANCE:
-            return f"{case.score} {number(gate.fip)} on the full image, {number(gate.chance)} by chance"
+            return f"{case.score} {number(gate.fip)}, where guesses earn {number(gate.chance)}"
         return _short(gate.reason)
     reasons = (case.grid(n).reason or case.index(n).reason for n in case.grids)
     return _short(next(filter(None, reasons), case.measures["score"].reason or "nothing was scored"))

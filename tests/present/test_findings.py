@@ -51,7 +51,7 @@ SITUATIONS = {
     ),
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
-        ["Single cells mislead in a (acc 0.800, with each doc's best cell 0.000), where a cell does worse than a wrong image."],
+        ["Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): the answer to a cell is worse than a guess on a wrong image."],
     ),
     "two grids that agree: the finer one is shown": (
         [indexed("a", (2, -0.1, -0.2, -0.05), WRONG)],
@@ -143,7 +143,7 @@ SITUATIONS = {
     ),
     "near chance": (
         [indexed("a", (3, None, None, None), gate=NEAR)],
-        ["Cannot be read: a (acc 0.260 on the full image, 0.250 by chance)."],
+        ["No result for a (acc 0.260, where guesses earn 0.250)."],
     ),
     "answers that do not depend on the image": (
         [indexed("a", (3, None, None, None), gate=SAME_GATE)],
@@ -151,11 +151,11 @@ SITUATIONS = {
     ),
     "not shown that it looks": (
         [indexed("a", (3, None, None, None), gate=UNSHOWN)],
-        [f"Cannot be read: a ({UNSHOWN['reason']})."],
+        [f"No result for a ({UNSHOWN['reason']})."],
     ),
     "too many failed calls": (
         [indexed("a", (3, None, None, None, 400, "7.5 % of the calls failed (more than 5 %): run again with the same --use_cache"))],
-        ["Cannot be read: a (7.5 % of the calls failed (more than 5 %): run again with the same --use_cache)."],
+        ["No result for a (7.5 % of the calls failed (more than 5 %): run again with the same --use_cache)."],
     ),
     "a null that was measured and says nothing": (
         [indexed("a", (3, None, None, None), raw=(-0.2, -0.3, -0.1))],
@@ -194,7 +194,7 @@ SITUATIONS = {
     ),
     "three models near chance": (
         [indexed("a", (3, None, None, None), gate=NEAR, model=model) for model in "xyz"],
-        ["Cannot be read: a (all 3 models)."],
+        ["No result for a (all 3 models)."],
     ),
     "the clearest first": (
         [indexed("a", WRONG), indexed("b", (3, -0.4, -0.5, -0.3)), indexed("c", FULL), indexed("d", (3, 0.7, 0.6, 0.8))],
@@ -218,7 +218,7 @@ SITUATIONS = {
         [indexed("a", WRONG), dataclasses.replace(indexed("a", kind="crci"), measures={"score": ends(0.8)})],
         [
             "One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). In every order of the options that is not confirmed: a (no index).",
-            "Cannot be read: a (only full images were asked).",
+            "No result for a (only full images were asked).",
         ],
     ),
     "six of which three are undecided": (
@@ -231,7 +231,7 @@ SITUATIONS = {
         [
             f"The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]). {OF_FIVE}",
             f"One cell is enough for b (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH} {OF_FIVE}",
-            "Cannot be read: c (acc 0.260 on the full image, 0.250 by chance).",
+            "No result for c (acc 0.260, where guesses earn 0.250).",
             "Undecided: d (luck-corrected RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400), e (luck-corrected RCI +0.05 [-0.12, +0.22], about "
             f"4,700 docs would settle it, this run has 400) and f (luck-corrected RCI +0.05 [-0.12, +0.22], about 4,700 docs would settle it, this run has 400). {OF_FIVE}",
         ],

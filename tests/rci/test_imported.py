@@ -101,7 +101,7 @@ def test_full_images_alone_are_a_run_without_an_index(tmp_path, capsys):
     assert audit.check(found).unchecked == ()
     out = str(done.path.parent)
     assert main(["show", out]) == 0
-    assert "Cannot be read: Toy (only full images were asked)" in " ".join(capsys.readouterr().out.split())
+    assert "No result for Toy (only full images were asked)" in " ".join(capsys.readouterr().out.split())
     assert main(["compare", out, out]) == 0
     assert main(["leaderboard", out, "--output", str(tmp_path / "board")]) == 0
     assert main(["report", out, "--output", str(tmp_path / "page")]) == 0

@@ -198,7 +198,7 @@ def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_pat
         write_run(tmp_path / name, {"quiz_rotate": turned_run(knows(0.5), n=100, unscored=lost, base="quiz")}, model_name=f"org/{name}")
     shown = api.show(tmp_path / "b")
     (said,) = (one.text for one in shown.findings)
-    assert said.startswith("Cannot be read: quiz (40 of 400 calls for the full image in all orders failed (10%, m")
+    assert said.startswith("No result for quiz (40 of 400 calls for the full image in all orders failed (10%, m")
     (row, by_place) = (line.split() for line in text(shown).splitlines() if line.startswith("quiz_rotate "))
     assert set(row[4:]) == set(by_place[3:]) == {"N/A"}
     one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")

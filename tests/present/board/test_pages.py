@@ -146,7 +146,7 @@ def test_its_findings_are_those_of_its_results(tmp_path):
         assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
     low = "PCRI_3 −0.20, 95 % interval [−0.30, −0.10], luck not measured, and luck alone may make it so low"
     assert f"Undecided: gqa ({low})." in found["m"]
-    assert "Cannot be read: pope (acc 0.260 on the full image, 0.250 by chance)." in found["m"]
+    assert "No result for pope (acc 0.260, where guesses earn 0.250)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
 
 
@@ -295,7 +295,7 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
             index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True, marginal=True),
             "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
         ),
-        (index_task("toy", grids={3: None}, valid=False, fip=0.26), "Cannot be read: toy (acc 0.260 on the full image, 0.250 by chance)."),
+        (index_task("toy", grids={3: None}, valid=False, fip=0.26), "No result for toy (acc 0.260, where guesses earn 0.250)."),
         (
             index_task("toy", grids={3: None}, valid=False, why="the answers do not depend on the image (0.6 and 0.6)", looks=False),
             "No image is needed for toy.",

@@ -148,7 +148,7 @@ def test_an_index_below_chance_is_said_not_shown(tmp_path):
     path = write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)})
     assert "near chance" in table(load(path))
     (said,) = told(path)
-    assert said.startswith("Cannot be read: toy (acc 0.")
+    assert said.startswith("No result for toy (acc 0.")
 
 
 def test_groups_and_averages_are_tables(tmp_path):
