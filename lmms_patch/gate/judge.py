@@ -143,7 +143,11 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
             raise RecordError(f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file")
     sides_of = [("", one) for one in results]
     sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and any(one is other for other in compared)]
-    told = [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of for said in one.audit.unproven]
+    unproven: dict[str, list[str]] = {}
+    for which, one in sides_of:
+        for said in one.audit.unproven:
+            unproven.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
+    told = [f"{sides.some(names, 5)}: {said}" for said, names in unproven.items()]
     told += [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
     return told + [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of if (said := reading.kept(one.result.details))]
 

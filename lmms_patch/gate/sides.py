@@ -202,7 +202,7 @@ def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]
             there = list(dict.fromkeys(one.names(key)[-1] for one in left))
             close = nearest(getattr(rule, key)[0].strip("*"), there, 1)
             hint = f"did you mean {close[0]}? " if close else ""
-            raise OptionError(f"{source}: rule {rule.name!r}: {key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {_some(there)}")
+            raise OptionError(f"{source}: rule {rule.name!r}: {key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {some(there)}")
         left = kept
     for one in left:
         if not one.result.docs:
@@ -224,10 +224,11 @@ def made_by(results: Sequence[Subject], kinds: Sequence[str]) -> str:
     run = results[0].run
     model = ("tst_rf", "") if kind.folds else (run.adapter, run.model_args)
     again = runs.command(*model, names, str(results[0].fingerprint["limit"]))
-    return f"no {kind.name} run{f' of {_some(bases, 3)}' if kind.suffix else ''} here; make one: {again}"
+    return f"no {kind.name} run{f' of {some(bases, 3)}' if kind.suffix else ''} here; make one: {again}"
 
 
-def _some(names: Sequence[str], most: int = 12) -> str:
+def some(names: Sequence[str], most: int = 12) -> str:
+    """Return names as a list in words, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -250,7 +251,7 @@ class Baseline:
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Subject] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
         self.results, self.older, self.itself = read(path, "the baseline", {key for one in judged for key in (one.place, one.result.origin)})
-        left = f"{path} holds what is judged, {_some(self.itself, 5)}: left out of the baseline"
+        left = f"{path} holds what is judged, {some(self.itself, 5)}: left out of the baseline"
         self.notes: dict[str, None] = {left: None} if self.itself else {}
         self._partners: dict[int, Subject] = {}
         self._compared: dict[tuple[int, float], Compared | None] = {}
@@ -274,10 +275,10 @@ class Baseline:
         if not left:
             there = list(dict.fromkeys(other.task for other in self.results))
             itself = "without the run itself " if self.itself else ""
-            raise RecordError(f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {_some(there)}")
+            raise RecordError(f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {some(there)}")
         if len(left) > 1:
             names = [f"{other.task} of {other.model}" for other in left]
-            raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {_some(names)}; give a baseline with one of them")
+            raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {some(names)}; give a baseline with one of them")
         self._check(one, left[0])
         return left[0]
 
@@ -351,7 +352,7 @@ class Baseline:
                 names = matching(other.measures, rule.metric) if rule.metric else asked
                 gone = [name for name in names if name not in skipped and not matching(one.measures, name)]
                 if gone:
-                    what = f"the baseline of {one.task} has {_some(gone)}, this run has not"
+                    what = f"the baseline of {one.task} has {some(gone)}, this run has not"
                     raise RecordError(f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)")
 
     def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
