@@ -22,6 +22,8 @@ from tests.making.reports import undrawn
 from tests.sizes import size
 
 DOCS = 120
+FEWER = size(60, DOCS)
+"""Docs of tests in which it does not matter how many views a run leaves out."""
 NULL = 10
 OPTIONS = {"null": NULL, "pilot": 20, "precision": 0.15}
 PORTION = 32
@@ -240,7 +242,7 @@ def test_what_cannot_be_asked_in_part_is_refused_before_any_call(tmp_path, confi
 @pytest.mark.parametrize("code", ["return sum(items) / len(items)", "return 100 * sum(items) / len(items)", "return float(sum(items))"])
 def test_aggregations_that_are_means_are_known_by_trial(tmp_path, code):
     (tmp_path / "utils.py").write_text(f"def own(items):\n    {code}\n")
-    write_task(tmp_path, "toy", rows(DOCS), metadata={"lmms_patch": OPTIONS},
+    write_task(tmp_path, "toy", rows(FEWER), metadata={"lmms_patch": OPTIONS},
                metric_list=[{"metric": "exact_match", "aggregation": "!function utils.own", "higher_is_better": True}])  # fmt: skip
     full = metrics(asked_in(tmp_path / "a", PerRequestK(), tmp_path, "toy_rci3"), "toy_rci3")
     found = metrics(asked_in(tmp_path / "b", PerRequestK(), tmp_path), "toy_rci3_quick")
@@ -290,7 +292,7 @@ TWO = [{"metric": name, "aggregation": "mean", "higher_is_better": True} for nam
 def two_metrics(folder, raises=()):
     (folder / "utils.py").write_text(SCORER.format(raises=set(raises) or "()"))
     options = {**OPTIONS, "metric": "acc"}
-    write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": options}, metric_list=TWO, process_results="!function utils.process_results")
+    write_task(folder, "toy", rows(FEWER), metadata={"lmms_patch": options}, metric_list=TWO, process_results="!function utils.process_results")
     text = "task: toy_exit\nbase: toy\ngrids: [3]\nexit: true\nclass: !function lmms_patch.Wrap\n"
     (folder / "toy_exit.yaml").write_text(text)
 
