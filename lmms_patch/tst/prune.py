@@ -3,7 +3,8 @@
 Items are identified by their stable key throughout, so that neither their order nor an interruption changes the result.
 
 A round goes only where luck explains less than half of it. What luck gives is known from the same held-out predictions under golds that are dealt
-anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution.
+anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution. That holds for items with options. An open
+gold may be typical of its category, and so are dealt golds: that is a shortcut that pruning is for, and no luck.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Algorithm 1 (Appendix C).
 """
@@ -190,7 +191,7 @@ class _Pruning:
             chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
-            innocent = sum(luck[self.place[key]] for key in chosen) if luck else None
+            innocent = sum(luck.get(self.place[key], 0.0) for key in chosen) if luck else None
             if not stopped and innocent is not None and innocent >= EVEN * len(chosen):
                 stopped = f"the next round would remove {len(chosen)} items, and {innocent:.0f} of them are expected to be there by luck"
                 chosen, innocent = {}, None
@@ -208,8 +209,8 @@ class _Pruning:
         """Diagnose the items that are left.
 
         Returns:
-            The next round without its removal; by place the score of every scored item, and the probability that luck gave it, where golds were dealt
-            anew.
+            The next round without its removal; by place the score of every scored item, and of those with options the probability that luck gave it,
+            where golds were dealt anew.
         """
         luck: dict[int, float] = {}
         number, out = len(self.rounds) + 1, set(gone)
@@ -226,7 +227,9 @@ class _Pruning:
             told = Round(number, len(kept), accuracy, baseline, self._above_dealt(diagnosis, kept), below, None)
             if self.settings.near_chance and diagnosis.dealt is not None:
                 dealt, weights = diagnosis.dealt
-                luck = dict(zip(map(int, kept), by_luck(scores, dealt - (diagnosis.s - scores), weights), strict=True))
+                own = np.array([self.items[i].is_choice for i in kept])
+                guessed = by_luck(scores[own], (dealt - (diagnosis.s - scores))[:, own], weights[:, own])
+                luck = dict(zip(map(int, kept[own]), guessed.tolist(), strict=True))
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return replace(told, highest=max(known.values(), default=None)), known, luck
 
@@ -318,6 +321,8 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     from sklearn.isotonic import isotonic_regression  # of the extra ``tst``, which a pruning by given scores does not need
 
     known = np.isfinite(scores)
+    if not known.any():
+        return np.ones(len(scores))
     heights, counts = np.unique(-scores[known], return_counts=True)
     lucky = np.isfinite(dealt)
     order = np.argsort(-dealt[lucky])

@@ -366,6 +366,20 @@ def test_a_dealt_gold_counts_as_often_as_the_own_one_would(shares):
         assert (weights * (lent == gold)).sum() / 400 == pytest.approx(200 * share, rel=0.03)
 
 
+def test_open_answers_that_are_typical_of_their_category_are_no_luck():
+    """Nine in ten objects are counted as 2: dealt golds score as the own ones do, and yet these docs are what pruning is for."""
+    items = [dataclasses.replace(choice(i, "2" if i % 10 else "7"), format="number", options=(), answers=()) for i in range(100)]
+
+    def diagnose(places, seeds):
+        s = np.array([0.9 if items[i].golds == ("2",) else 0.1 for i in places])
+        marks = np.ones((1, len(places)))
+        return Diagnosis(s, 0 * s, marks, 0 * marks, dealt=(np.stack([s - 0.05, s - 0.05]), np.ones((2, len(places)))))
+
+    found = prune(items, PruneSettings(budget=30, batch=10), diagnose)
+    assert len(found.removed) == 30
+    assert found.innocent is None
+
+
 def test_golds_are_dealt_within_category_and_format():
     kinds = [choice(i, "AB"[i % 2], category="xy"[i // 10]) for i in range(20)]
     kinds += [dataclasses.replace(choice(20 + i), format="number", options=(), answers=(), golds=(str(i),)) for i in range(5)]
