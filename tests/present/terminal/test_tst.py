@@ -121,10 +121,9 @@ def test_a_results_file_may_be_named_itself(tmp_path, capsys):
 
 
 def test_what_to_do_next_goes_by_the_verdict():
-    learned, not_learned = task_of(**head(estimate(0.2, 0.1, 0.3))), task_of(**head(estimate(0.0, -0.1, 0.1)))
-    copied = task_of(
-        texts={"different": 9, "repeated": 9, "conflicting": 0}, by_grouping={"none": grouped(), "text": grouped(above=estimate(0, -1, 1))}
-    )
+    gain, texts = head(estimate(0.2, 0.1, 0.3))["by_grouping"], {"different": 9, "repeated": 9, "conflicting": 0}
+    learned, not_learned = task_of(by_grouping=gain), task_of(**head(estimate(0.0, -0.1, 0.1)))
+    copied = task_of(texts=texts, by_grouping={**gain, "text": grouped(above=estimate(0, -1, 1))})
     for task, says in ((learned, "'lmms-patch prune toy' makes the task without them"), (copied, "the option 'group'"), (not_learned, "toy_blind")):
         (told,) = next_steps([task])
         assert told.startswith("next for toy_tst5: ")
