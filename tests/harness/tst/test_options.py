@@ -10,6 +10,7 @@ from lmms_eval.tasks import TaskManager
 from lmms_patch.errors import OptionError
 from tests.harness.toys import ChatModel, Model, metrics, run
 from tests.harness.tst.toys import ODD, Rf, choices, details, rf, samples_of, tst_of, write
+from tests.sizes import size
 
 BY_SCENE = {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1}
 
@@ -75,12 +76,12 @@ def test_a_function_adds_features(tmp_path, monkeypatch):
     """Numbers at random, but a feature knows them."""
     (tmp_path / "hints_of_toy.py").write_text(HINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    golds = np.random.default_rng(0).integers(1, 5, 240)
-    rows = [{**row, "choices": [], "answer": str(gold)} for row, gold in zip(choices(240), golds, strict=True)]
+    golds = np.random.default_rng(0).integers(1, 5, size(120, 240))
+    rows = [{**row, "choices": [], "answer": str(gold)} for row, gold in zip(choices(len(golds)), golds, strict=True)]
     write(tmp_path, rows=rows)
-    without = details(run(Rf(trees=40), "toy_tst5", tmp_path))
+    without = details(run(Rf(trees=size(20, 40)), "toy_tst5", tmp_path))
     write(tmp_path, rows=rows, profile={**BY_SCENE, "features": "hints_of_toy.hint"})
-    found = details(run(Rf(trees=40), "toy_tst5", tmp_path))
+    found = details(run(Rf(trees=size(20, 40)), "toy_tst5", tmp_path))
     assert without["tst"] < 0.45 < 0.9 < found["tst"]
     assert found["tst_details"]["importance"][0]["feature"] == "extra.hint"
     assert not [row for row in without["tst_details"]["importance"] if "extra" in row["feature"]]

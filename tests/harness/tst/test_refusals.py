@@ -11,6 +11,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
 from lmms_patch.harness.models.tst import TstLora, TstRf
 from tests.harness.toys import ChatModel, Model, rows, run, write_task
 from tests.harness.tst.toys import ODD, WORDS, Rf, choices, details, line_of, rf, tst_of, write
+from tests.sizes import size
 
 BY_SCENE = {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1}
 
@@ -207,7 +208,7 @@ BAD_INPUT = {
     ),
     "golds that are no option, so open": (changed(answer=lambda i, row: "Z" if i % 4 == 0 else row["answer"]), lambda found: found["tst"] > 0.9),
     "open answers that never recur": (untrainable(), lambda found: found["tst"] == 0),
-    "very long questions": (changed(question=lambda i, row: row["question"] + " really" * 5000), lambda found: found["tst"] > 0.9),
+    "very long questions": (changed(question=lambda i, row: row["question"] + " really" * size(1000, 5000)), lambda found: found["tst"] > 0.9),
     "numbers with words among them": (
         changed(choices=lambda i, row: [], answer=lambda i, row: "many" if i % 6 == 0 else str(i % 5)),
         lambda found: 0 <= found["tst"] <= 1,

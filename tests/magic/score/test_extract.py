@@ -13,7 +13,7 @@ from tests.sizes import examples
 
 
 def load(name):
-    return yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
+    return yaml.load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
 HELD_OUT = load("phrases_held_out")
