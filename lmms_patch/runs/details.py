@@ -257,7 +257,7 @@ class MagicNumbers(Struct):
         by_type: the same by type of question
         counts: docs that a convention touches
         bounds: by metric, of numbers by the judge that lack verdicts; absent in older files
-        judged_by: how the judge was asked
+        judged_by: how the judge was asked; absent without one
     """
 
     MORE: ClassVar[bool] = True
@@ -274,7 +274,7 @@ class MagicNumbers(Struct):
     dataset: str | None = None
     seed: int | None = None
     left_out: LeftOut = LeftOut()
-    judged_by: dict[str, Any] = {}
+    judged_by: dict[str, Any] | UnsetType = UNSET
 
     @property
     def failed(self) -> int:

@@ -31,6 +31,7 @@ from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
+from lmms_patch.runs.typed import convert
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import arguments, clean, html_table, masked, unique
@@ -264,10 +265,11 @@ class Result:
         """How many docs the benchmark has, asked or not, as the digest of the log covers it; None where the file does not say."""
         return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
 
-    @property
+    @cached_property
     def tst(self) -> TstDetails | None:
         """The numbers of a text-only cross-validation; None of all other tasks."""
-        return self.stored.tst_details or None if isinstance(self.stored, Details) else None
+        stored = self.details.get("tst_details")
+        return convert(stored, TstDetails) if stored else None
 
     @property
     def magic(self) -> MagicNumbers | None:

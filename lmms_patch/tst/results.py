@@ -6,7 +6,7 @@ Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tabl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, Grouped, Str
 from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
-from lmms_patch.tst.copies import CLASSES
 
 Array = NDArray[np.float64]
 Withheld = Literal["agreeing", "conflicting"]
@@ -146,7 +145,7 @@ class _Records:
         if (classes == "single").all():
             return None
         out: dict[CopyClass, Copied] = {}
-        for name in CLASSES:
+        for name in get_args(CopyClass):
             own = classes == name
             above = self._mean(scores - baseline, own, difference=True)
             out[name] = Copied(int(own.sum()), _known_mean(scores[own]), _known_mean(baseline[own]), above)

@@ -93,7 +93,7 @@ def hallusion_judged() -> Case:
         plain.rows,
         plain.right,
         plain.wrong,
-        asked=[f"yesno {int(one.endswith('yes'))}" for one in plain.asked],
+        asked=[f"yesno {('No', 'Yes')[one.endswith('yes')]}" for one in plain.asked],
         floors={},
         chance=("majority", 50.0),
         never=plain.never,

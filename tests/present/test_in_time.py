@@ -174,7 +174,7 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
     assert "### film, 1 frame, frames" in board
     assert "### film, 8 frames, frames" in board
     cells, segments = (board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments"))
-    assert ("Mean \\|luck-corrected PCRI\\|" in cells, "radio" in cells) == (True, False)
+    assert ("Mean \\|luck-corrected RCI\\|" in cells, "radio" in cells) == (True, False)
     assert ("Mean \\|luck-corrected TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
     eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
     assert "| org/a | 0.797" in eight

@@ -233,4 +233,4 @@ def test_videos_are_left_out_only_where_nothing_is_shown(monkeypatch, kind):
 
     manager = Manager()
     plugin._load_wrapped(manager, native, spec(kind) if kind != "tst" else WrapSpec("toy", kind), {})
-    assert loaded == [({"dataset_kwargs": {}}, True) if kind in ("blind", "tst") else (None, False)]
+    assert loaded == [({"dataset_kwargs": {}}, True) if kind in ("blind", "blindguess", "tst") else (None, False)]

@@ -84,7 +84,7 @@ def test_vsibench_is_read_as_it_is(monkeypatch):
         assert row["question"] in item.question
     scenes = {(row["dataset"], row["scene_name"]) for row in rows}
     assert int(grouping(task.items, "source").groups.max()) + 1 == len(scenes)
-    assert task.headline.name == "joined"  # of all docs, not of every 40th, a chain of scenes and texts connects nearly all: then by source
+    assert task.headline.name == "source"  # a chain of scenes and near copies of a text connects nearly all docs
 
 
 def test_vsibench_scores_are_those_of_its_definition(monkeypatch):

@@ -105,7 +105,7 @@ def test_the_explorer_marks_each_answer_and_finds_docs_by_the_first_one(finished
     shown = {}
     for doc in range(DOCS):
         for place, view in enumerate(found.doc(0, doc)["sides"][0]["views"]):
-            assert view["state"] in STATES
+            assert view["state"] in STATES.values()
             if view["unfinished"] or view["state"] in ("failed", "unscored"):
                 shown[doc, place] = "unfinished" if view["unfinished"] else view["state"]
     assert shown == PLAN

@@ -144,7 +144,7 @@ def test_its_findings_are_those_of_its_results(tmp_path):
     cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
     for one in findings(list(cases.values())):
         assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
-    low = "PCRI_3 −0.20, 95 % interval [−0.30, −0.10], luck not measured, and luck alone may make it so low"
+    low = "PCRI_3 −0.20 [−0.30, −0.10], luck not measured, and luck alone may make it so low"
     assert f"Undecided: gqa ({low})." in found["m"]
     assert "No result for pope (acc 0.260, where guesses earn 0.250)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
