@@ -31,19 +31,19 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
-_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/?[msoOl]{0,4}[-f]?[msoO]{0,4}")
+_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?h?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
-_LABELLED = re.compile("[msc]*l[ms]*")
-_CHAIN = re.compile(r"N(?:[,&][,&ht]{0,2}N){0,40}")
+_LABELLED = re.compile("[msc]*v?l[ms]*")
+_CHAIN = re.compile(r"N(?:(?:o[^RoOL/]{1,15}?c)?[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
-_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})(#?)[jl]{{0,4}}(?:n|(?<=N)#)")
+_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
 """Ordinals, how many, and their noun."""
-_ALL_OF = re.compile(r"(?:b|ah?(#))[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
+_ALL_OF = re.compile(r"(?:b|ah?(#)?)[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
 _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
 """A gloss behind an id: ``(plate)``, ``: plate,``."""
 _GLOSSED = re.compile(r"[mc]{0,2}[o:]")
-_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
+_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
 _MANY = pattern(pieces("boxes", "areas", "frames"))
 _PLURAL = pattern(r".*(?:s|\))")
@@ -75,11 +75,11 @@ _AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})"
 _LABELS = [
     (
         pattern(
-            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|\(|^|"
+            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then|on|us(?:e|ed|ing))[ ]|,[ ]|\(|^|"
             r"[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
         ),
         pattern(
-            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n|\((?!\d))|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
         ),
     ),
     (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
@@ -138,6 +138,16 @@ _NO_NTH_AFTER = pattern(
 _LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b")
 _INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
 _NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
+_ARTICLE = r"(?:the|an?|de[rmn]|die|das|eine?[nmrs]?|l[aeo]s?|el|il|gli|un[aeo]?|uma?|os?|as?|i)"
+_AND_THE_NTH = pattern(rf"[^.!?\n\d]*(?:[,;—]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:{pieces('the')}\s+)+")
+_IN_SERIES = pattern(
+    rf"\s*(?:[.,;:!)—-]|$|(?:{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
+)
+"""What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
+_USES = pattern(words("relevant", "uses"))
+_NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
+"""What stands in a clause that uses every box, and what in a clause that does not."""
+_EXCEPT = pattern(rf"{words('every', 'all')}[^.;!?\n]*{NOUN}[^.;!?\n]*{pieces('except')}\s*(?:{pieces('the')}\s+)?#?$")
 _AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
@@ -166,7 +176,7 @@ _PAIRS = pattern(
     r"return\w*|jump\w*|shift\w*|go|going|turn\w*)\s+(?:the\s+)?$",
 )
 _RELEVANT = pattern(
-    r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$",
+    rf"(?<![{LETTER}])(?:key|correct|right|important|necessary|evidence|supporting|target|answer|{pieces('relevant', 'used')})[ _]*(?:bounding )?$",
 )
 _DISMISSED_KIND = pattern(rf"{pieces('ignored_kinds')}[ _]+$")
 _MORE = pattern(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b")
@@ -304,7 +314,7 @@ class _Reader:
         """Read a group that begins with a region word."""
         bridge = _BRIDGE.match(self.kinds, at + 1)
         first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
-        if behind := _BEHIND.match(self.kinds, first):
+        if behind := (_CHAIN if "v" in kinds or ":" in kinds else _BEHIND).match(self.kinds, first):
             return self._ordinals(token.start, self.tokens[first : behind.end()])
         if not self.kinds.startswith(("#", "R"), first) or (token.kind != "n" and not _LABELLED.fullmatch(kinds)):
             return None
@@ -313,7 +323,7 @@ class _Reader:
         if _NO_BRIDGE.search(joint) or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start)) or _ANOTHER.search(before):
             return None
         relevant, frame = "u" in kinds or _RELEVANT.search(before), _FRAME.fullmatch(word)
-        if frame and (not _FRAME_JOINT.fullmatch(self.text, token.end, number.start) or _OTHER_FRAME.search(before)):
+        if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
             return None
         if ("f" in kinds and not self.kinds.startswith("#t#", first)) or ("v" in kinds and not relevant):
             return None
@@ -367,7 +377,9 @@ class _Reader:
     def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group such as ``second box`` or ``first two boxes``."""
         match = _NTH_NOUN.match(self.kinds, at)
-        if match is None or (_nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before)):
+        if match is None:
+            return self._in_series(at, token, after)
+        if _nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before):
             return None
         noun = self.tokens[match.end() - 1]
         if noun.kind == "#":  # "the third one" behind "the first box"
@@ -379,11 +391,23 @@ class _Reader:
         if not read or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
             return None  # "the first box I look at"
         plural, chain = bool(_PLURAL.fullmatch(noun.text)), self.tokens[at : at + len(match[1])]
-        if not match[2]:
+        many = plural or _MANY.fullmatch(noun.text)
+        at_number = match.start(2) if match[2] else at - 1 if many and re.search("[#b]$", self.kinds[:at]) else None
+        if at_number is None:
             return self._ordinals(token.start, chain, noun.end) if len(chain) > 1 or not plural else None
-        how_many, first = value(self.tokens[match.start(2)].text), place(token, self.count)
+        how_many, first = self._how_many(at_number), place(token, self.count)
         begin = 1 if first == 1 else first - how_many + 1
-        return self._several(token, noun, begin, how_many) if len(chain) == 1 and plural and first in (1, self.count) else None
+        return self._several(token, noun, begin, how_many) if len(chain) == 1 and many and first in (1, self.count) else None
+
+    def _how_many(self, at: int) -> int:
+        return 2 if self.kinds[at] == "b" else value(self.tokens[at].text)
+
+    def _in_series(self, at: int, token: Token, after: str) -> Group | None:
+        """Read an ordinal without a noun behind a box with an ordinal: ``the second box shows a cook, the fifth a pan``."""
+        if self.last is None or self.last.items[0].kind not in ("ordinal", "sign") or not _IN_SERIES.match(after):
+            return None
+        alike = _AND_THE_NTH.fullmatch(self.text, self.last.end, token.start)
+        return self._ordinals(token.start, [token]) if alike and token.start < self.last.end + 2 * _NEAR else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
         """Read the ordinals of "the first, second and third", or of ``vùng thứ hai``, where they stand behind the region word."""
@@ -396,7 +420,10 @@ class _Reader:
         match = _ALL_OF.match(self.kinds, at)
         if match is None:
             return None
-        how_many = value(self.tokens[match.start(1)].text) if match[1] else 2
+        if token.kind == "a" and not match[1]:
+            told = _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0]
+            return self._several(token, self.tokens[match.end() - 1], 1, self.count) if _USES.search(told) and not _NOT_ALL.search(told) else None
+        how_many = self._how_many(match.start(1)) if match[1] else 2
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
 
     def _several(self, word: Token, noun: Token, first: int, how_many: int) -> Group | None:
@@ -417,6 +444,8 @@ class _Reader:
         contrast = self.last is not None and token.start - self.last.end < _NEAR and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
         alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if item.kind == "sign" else _LABELS))
         hashed = before.endswith("#") and _NO_HASH.search(_STOP.split(before)[-1] + _STOP.split(after, maxsplit=1)[0])
+        if _EXCEPT.search(before):
+            return self._list(item.start, at, "many", False)
         if not contrast and (hashed or not (alone or self._behind_clause(before, after))):
             return None
         return Group(item.start, item.end, (item,), item.kind == "sign")
