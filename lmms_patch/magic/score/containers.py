@@ -66,11 +66,11 @@ _NOT_USED = pattern(
 )
 _IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
 _LISTED_ID = rf"#?(?:\d{{1,2}}(?![\d.%]\d|%)|[{CIRCLED}])(?:[ ]?\([^()\n]{{1,60}}\))?"
-_MORE_IDS = rf"(?:\s*(?:[,;&、]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
+_MORE_IDS = rf"(?:\s*(?:[,;&、·]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
 _AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|$)|[ ]*\n)"
 _ONLY_USED = pattern(
-    rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<ignored>{pieces('ignored_kinds')})|{pieces('relevant')}|{pieces('used')}(?=[^:]*:))"
-    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}\[?\s*(?={_LISTED_ID}{_MORE_IDS}{{1,30}}{_AFTER_IDS})"
+    rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
+    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}\[?\s*(?={_LISTED_ID}(?(sure)|{_MORE_IDS}){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
 )
 """``Used: 1 and 4``: words that need no box beside them."""
 _CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
@@ -134,7 +134,7 @@ def _objects(text: str) -> str:
 
 
 def _named(match: re.Match[str]) -> str:
-    return f"{match[0]}{'ignored areas' if match['ignored'] else 'areas'} "
+    return f"{match[0]}{'ignored areas' if _DISMISSES.search(match[0]) else 'areas'} "
 
 
 def _cited(text: str) -> str:

@@ -70,6 +70,7 @@ _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
 _MARK = pattern(f"[{_CROSS}{_CHECK}]")
 _MARKED = pattern(rf"[ \t>|*•–\-\[(]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
 _ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
+_ALL_BEHIND = pattern(rf"[^.;!?\n]{{0,20}}{words('every', 'all')}[^.;!?\n\d]{{0,20}}{NOUN}(?![^.;!?\n]*(?:n't|\bnot|{pieces('ignored_kinds')}))")
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
 _STOP = pattern(r"[.!?;\n。！？；।؟]")
 
@@ -84,7 +85,10 @@ def excepted(text: str, group: Group) -> bool:
     """Return whether a text speaks of all boxes but those of a group: "all boxes except R2"."""
     clause = _clause_before(text, group)
     apart = _BEFORE.search(clause)
-    return bool(apart and apart["apart"] and _ALL.search(clause[: apart.end("apart")]) and not _all_dismissed(text, group, clause))
+    if not apart or not apart["apart"]:
+        return False
+    every = _ALL.search(clause[: apart.end("apart")]) or _ALL_BEHIND.match(text, group.end)
+    return bool(every and not _all_dismissed(text, group, clause))
 
 
 def _clause_before(text: str, group: Group) -> str:

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
-_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?h?[msoO]{0,4}")
+_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?[ht]?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
 _LABELLED = re.compile("[msc]*v?l[ms]*")
@@ -43,7 +43,7 @@ _ALL_OF = re.compile(r"(?:b|ah?(#)?)[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
 _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
 """A gloss behind an id: ``(plate)``, ``: plate,``."""
 _GLOSSED = re.compile(r"[mc]{0,2}[o:]")
-_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
+_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?(?:(?<=&)t)?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
 _MANY = pattern(pieces("boxes", "areas", "frames"))
 _PLURAL = pattern(r".*(?:s|\))")
@@ -71,7 +71,7 @@ _SHOWS = (
     r"focuses|encompasses)"
 )
 _SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks|seems|appears|lies|sits|does|can|could|might|may|gives)"
-_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})")
+_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows', 'to')})")
 _LABELS = [
     (
         pattern(
@@ -139,15 +139,15 @@ _LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|m
 _INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
 _NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
 _ARTICLE = r"(?:the|an?|de[rmn]|die|das|eine?[nmrs]?|l[aeo]s?|el|il|gli|un[aeo]?|uma?|os?|as?|i)"
-_AND_THE_NTH = pattern(rf"[^.!?\n\d]*(?:[,;—]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:{pieces('the')}\s+)+")
+_AND_THE_NTH = pattern(rf"(?:(?!{words('numbers')})[^.!?\n\d。])*(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:(?:{pieces('the')}\s+)+|(?=[^!-~\s]))")
 _IN_SERIES = pattern(
-    rf"\s*(?:[.,;:!)—-]|$|(?:{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
+    rf"\s*(?:[.,;:!()—-]|$|입니다|です|(?:{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
 )
 """What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
 _USES = pattern(words("relevant", "uses"))
 _NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
 """What stands in a clause that uses every box, and what in a clause that does not."""
-_EXCEPT = pattern(rf"{words('every', 'all')}[^.;!?\n]*{NOUN}[^.;!?\n]*{pieces('except')}\s*(?:{pieces('the')}\s+)?#?$")
+_EXCEPT = pattern(rf"{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}\s*(?:{pieces('the')}\s+)?#?$")
 _AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
@@ -314,7 +314,9 @@ class _Reader:
         """Read a group that begins with a region word."""
         bridge = _BRIDGE.match(self.kinds, at + 1)
         first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
-        if behind := (_CHAIN if "v" in kinds or ":" in kinds else _BEHIND).match(self.kinds, first):
+        relevant = "u" in kinds or _RELEVANT.search(before)
+        behind = _BEHIND.match(self.kinds, first) or (_CHAIN.match(self.kinds, first) if relevant else None)
+        if behind and (behind.re is _BEHIND or _IN_SERIES.match(self._after(self.tokens[behind.end() - 1].end))):
             return self._ordinals(token.start, self.tokens[first : behind.end()])
         if not self.kinds.startswith(("#", "R"), first) or (token.kind != "n" and not _LABELLED.fullmatch(kinds)):
             return None
@@ -322,7 +324,7 @@ class _Reader:
         joint, behind_it = self.text[token.end : number.start], self._after(number.end)
         if _NO_BRIDGE.search(joint) or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start)) or _ANOTHER.search(before):
             return None
-        relevant, frame = "u" in kinds or _RELEVANT.search(before), _FRAME.fullmatch(word)
+        frame = _FRAME.fullmatch(word)
         if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
             return None
         if ("f" in kinds and not self.kinds.startswith("#t#", first)) or ("v" in kinds and not relevant):
@@ -331,7 +333,7 @@ class _Reader:
         if bracket and self._coordinates(token.end + bracket.end(), many):
             return None
         item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
-        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=]", joint) or "v" in kinds):
+        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds):
             return None
         if not self._kept(item.numbers[0], strong) or (number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)):
             return None
@@ -404,10 +406,11 @@ class _Reader:
 
     def _in_series(self, at: int, token: Token, after: str) -> Group | None:
         """Read an ordinal without a noun behind a box with an ordinal: ``the second box shows a cook, the fifth a pan``."""
-        if self.last is None or self.last.items[0].kind not in ("ordinal", "sign") or not _IN_SERIES.match(after):
+        first = self.last.items[0] if self.last else None
+        if not self.last or not first or (first.kind not in ("ordinal", "sign") and first.start > self.last.start) or not _IN_SERIES.match(after):
             return None
-        alike = _AND_THE_NTH.fullmatch(self.text, self.last.end, token.start)
-        return self._ordinals(token.start, [token]) if alike and token.start < self.last.end + 2 * _NEAR else None
+        alike = token.start < self.last.end + 2 * _NEAR and _AND_THE_NTH.match(self.text[self.last.end : token.start] + token.text[0])
+        return self._ordinals(token.start, [token]) if alike and alike.end() == token.start - self.last.end else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
         """Read the ordinals of "the first, second and third", or of ``vùng thứ hai``, where they stand behind the region word."""
