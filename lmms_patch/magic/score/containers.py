@@ -16,7 +16,7 @@ _USED = rf"(?:key|important|{pieces('relevant', 'used')})"
 _KINDS = rf"(?:{_USED}|{pieces('ignored_kinds')})"
 _SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
 _FRAMES = pieces("frames")
-_BOXES = rf"(?:{pieces('boxes', 'areas')}|(?:{_KINDS}[ _]?){_FRAMES}|{_FRAMES}(?=[ _]?{_KINDS}))"
+_BOXES = rf"(?:{pieces('boxes', 'areas')}|(?:{_KINDS}[ _]?){_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}(?=:|[^.:;!?\n\d]{{0,30}}[ _]{_KINDS}))"
 _PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
 _HEADING = pattern(
     rf"[*_` ]*(?:{_KINDS}[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
@@ -29,6 +29,7 @@ _BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
 _JUDGED = pattern(rf"(?!.*{NOUN}).*{words('relevant', 'used')}[^|]*")
 """The heading of a column that says of each box whether the box counts."""
 _DENIED = pattern(rf"[*_` ]*(?:{pieces('denies', 'ignored_kinds')}|n(?=[*_` ]*$))(?![{LETTER}])")
+_SKIPPED = pattern(rf"[*_` ]*{pieces('ignored_kinds')}[*_` ]*")
 _NO_BOXES = pattern(
     r"\b(?:steps?|questions?|options?|rank|scores?|players?|teams?|counts?|quantity|prices?|years?|stages?|actions?|thoughts?|reasoning|reasons?|facts?)\b",
 )
@@ -49,8 +50,11 @@ _HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-
 _IN_LINE = pattern(rf"{_HEAD}(?=\d)")
 _IN_LINE_ROW = pattern(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])")
 """``The boxes show: 1 - a fork; 2 - a knife``."""
+_LISTED_ID = rf"#?(?:\d{{1,2}}(?![\d.%]\d|%)|[{CIRCLED}])(?:[ ]?\([^()\n]{{1,60}}\))?"
+_MORE_IDS = rf"(?:\s*(?:[,;&、·]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
+_AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|$)|[ ]*\n)"
 _IDS_FOLLOW = pattern(
-    rf"{_HEAD}(?=\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$))"
+    rf"{_HEAD}(?={_LISTED_ID}{_MORE_IDS}{{1,30}}{_AFTER_IDS})"
     rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
     r"(?=\d{1,2}(?:, \d{1,2}){0,20},? and \d{1,2} (?:are|show|contain|have|both|depict|look|cover|seem|appear)\b)",
 )
@@ -65,17 +69,14 @@ _NOT_USED = pattern(
     rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:{pieces('denies')}|0)\b|{_KEY}{pieces('ignored_kinds')}[\"']?\s*:\s*[\"']?(?:true|yes|1)\b"
 )
 _IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
-_LISTED_ID = rf"#?(?:\d{{1,2}}(?![\d.%]\d|%)|[{CIRCLED}])(?:[ ]?\([^()\n]{{1,60}}\))?"
-_MORE_IDS = rf"(?:\s*(?:[,;&、·]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
-_AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|$)|[ ]*\n)"
 _ONLY_USED = pattern(
     rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
-    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}\[?\s*(?={_LISTED_ID}(?(sure)|{_MORE_IDS}){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
+    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>\[)?\s*(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
 )
 """``Used: 1 and 4``: words that need no box beside them."""
 _CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
 """An id in brackets behind a word: ``the car [7]``."""
-_REFERENCES = pattern(r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|footnotes?|steps?)\b|\[\d{3}|=\s*\[")
+_REFERENCES = pattern(r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b|\[\d{3}|=\s*\[")
 
 
 def written_out(text: str) -> str:
@@ -97,7 +98,7 @@ def written_out(text: str) -> str:
         head = _LIST_HEAD.fullmatch(line)
         if cells and column and column[1] and cells != out[-1:] and len(cells) > column[0]:
             place, word, judged = column
-            if 0 <= judged < len(cells) and _DENIED.match(cells[judged]):
+            if any(_SKIPPED.fullmatch(cell) for cell in cells) or (0 <= judged < len(cells) and _DENIED.match(cells[judged])):
                 word = _IGNORED
             cells[place] = _CELL.sub(rf"\g<1>{word} ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)

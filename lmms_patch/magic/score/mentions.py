@@ -34,10 +34,10 @@ from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, patt
 _BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?[ht]?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
-_LABELLED = re.compile("[msc]*v?l[ms]*")
+_LABELLED = re.compile("[msc]*u?v?l[ms]*")
 _CHAIN = re.compile(r"N(?:(?:o[^RoOL/]{1,15}?c)?[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
-_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
+_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})j?([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
 """Ordinals, how many, and their noun."""
 _ALL_OF = re.compile(r"(?:b|ah?(#)?)[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
 _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
@@ -95,7 +95,8 @@ _CIRCLE = [
             r"(?:\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、]|^|[.!?:;,。]\s|[\n。,;])[*_`]{0,3}$",
         ),
         pattern(rf"[*_`]{{0,3}}(?:[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|$)"),
-    )
+    ),
+    (pattern(r"\b(?:in|inside|within) $"), pattern("")),
 ]
 """What stands before and behind a circled digit that is said to show something; before other text it numbers a list."""
 _NO_FRACTION = r"(?!\.\d|[ ]?[%°x×]|/\d)"
@@ -139,7 +140,7 @@ _LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|m
 _INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
 _NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
 _ARTICLE = r"(?:the|an?|de[rmn]|die|das|eine?[nmrs]?|l[aeo]s?|el|il|gli|un[aeo]?|uma?|os?|as?|i)"
-_AND_THE_NTH = pattern(rf"(?:(?!{words('numbers')})[^.!?\n\d。])*(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:(?:{pieces('the')}\s+)+|(?=[^!-~\s]))")
+_AND_THE_NTH = pattern(rf"(?:(?!{words('numbers')})[^.!?\n\d。])*(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:(?:{pieces('the')}\s+)+|(?=\d*[^!-~\s\d]))")
 _IN_SERIES = pattern(
     rf"\s*(?:[.,;:!()—-]|$|입니다|です|(?:{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
 )
@@ -327,7 +328,7 @@ class _Reader:
         frame = _FRAME.fullmatch(word)
         if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
             return None
-        if ("f" in kinds and not self.kinds.startswith("#t#", first)) or ("v" in kinds and not relevant):
+        if ("f" in kinds and not re.match("#th?#", self.kinds[first:])) or ("v" in kinds and not relevant):
             return None
         bracket = re.search(r"[\[(]", joint)
         if bracket and self._coordinates(token.end + bracket.end(), many):
@@ -337,7 +338,7 @@ class _Reader:
             return None
         if not self._kept(item.numbers[0], strong) or (number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)):
             return None
-        again = "many" if many or bracket or "f" in kinds else "one"
+        again = "many" if many or bracket or re.search("[f:]", kinds) else "one"
         group = self._list(token.start, first, again if digits_alone else "name", strong)
         if len(group.numbers) > 1 or item.kind != "digits" or not digits_alone:
             return group
@@ -379,6 +380,8 @@ class _Reader:
     def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group such as ``second box`` or ``first two boxes``."""
         match = _NTH_NOUN.match(self.kinds, at)
+        if _EXCEPT.search(before):
+            return self._ordinals(token.start, [token])
         if match is None:
             return self._in_series(at, token, after)
         if _nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before):
@@ -399,7 +402,7 @@ class _Reader:
             return self._ordinals(token.start, chain, noun.end) if len(chain) > 1 or not plural else None
         how_many, first = self._how_many(at_number), place(token, self.count)
         begin = 1 if first == 1 else first - how_many + 1
-        return self._several(token, noun, begin, how_many) if len(chain) == 1 and many and first in (1, self.count) else None
+        return self._several(token, noun, begin, how_many) if len(chain) == 1 and (match[2] or many) and first in (1, self.count) else None
 
     def _how_many(self, at: int) -> int:
         return 2 if self.kinds[at] == "b" else value(self.tokens[at].text)
@@ -409,7 +412,7 @@ class _Reader:
         first = self.last.items[0] if self.last else None
         if not self.last or not first or (first.kind not in ("ordinal", "sign") and first.start > self.last.start) or not _IN_SERIES.match(after):
             return None
-        alike = token.start < self.last.end + 2 * _NEAR and _AND_THE_NTH.match(self.text[self.last.end : token.start] + token.text[0])
+        alike = token.start < self.last.end + 2 * _NEAR and _AND_THE_NTH.match(self.text[self.last.end : token.start] + token.text)
         return self._ordinals(token.start, [token]) if alike and alike.end() == token.start - self.last.end else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
@@ -445,7 +448,7 @@ class _Reader:
         if item.kind == "word" or len(token.text) > 2 or counts or not self._kept(item.numbers[0], False):
             return None
         contrast = self.last is not None and token.start - self.last.end < _NEAR and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
-        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if item.kind == "sign" else _LABELS))
+        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if token.text in CIRCLED else _LABELS))
         hashed = before.endswith("#") and _NO_HASH.search(_STOP.split(before)[-1] + _STOP.split(after, maxsplit=1)[0])
         if _EXCEPT.search(before):
             return self._list(item.start, at, "many", False)
@@ -503,7 +506,7 @@ class _Reader:
         spelt = kind == "#" and item.kind != "digits" and token.text not in CIRCLED
         if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
             return ""
-        if gloss and not bare:
+        if (gloss or ";" in joint) and not bare:
             return ""  # a group of its own, which the words in between may dismiss
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""
