@@ -26,7 +26,7 @@ _HEADING = pattern(
 _SURE = pattern(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$")
 """A heading that names a box in whichever column; another one ("Boxes") may count, unless the column is the first."""
 _BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
-_JUDGED = pattern(rf"(?!.*{NOUN}).*{words('relevant', 'used')}[^|]*")
+_JUDGED = pattern(rf"(?!.*{NOUN}).*(?:{words('relevant', 'used', 'uses')}|keep|verdict)[^|]*")
 """The heading of a column that says of each box whether the box counts."""
 _DENIED = pattern(rf"[*_` ]*(?:{pieces('denies', 'ignored_kinds')}|n(?=[*_` ]*$))(?![{LETTER}])")
 _SKIPPED = pattern(rf"[*_` ]*{pieces('ignored_kinds')}[*_` ]*")
@@ -41,7 +41,7 @@ _LIST_HEAD = pattern(
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
 _LIST_ROW = pattern(
-    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
+    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"'\[]{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}\][ ]|\d{1,2}[*_`\"'\]]{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
 )
 
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
@@ -71,7 +71,7 @@ _NOT_USED = pattern(
 _IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
 _ONLY_USED = pattern(
     rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
-    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>\[)?\s*(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
+    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>[\[{{(])?\s*(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
 )
 """``Used: 1 and 4``: words that need no box beside them."""
 _CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
@@ -100,7 +100,7 @@ def written_out(text: str) -> str:
             place, word, judged = column
             if any(_SKIPPED.fullmatch(cell) for cell in cells) or (0 <= judged < len(cells) and _DENIED.match(cells[judged])):
                 word = _IGNORED
-            cells[place] = _CELL.sub(rf"\g<1>{word} ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
+            cells[place] = _CELL.sub(rf"\g<1>{word}s ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)
         if head:
             listed = _IGNORED if _DISMISSES.search(line) else _ONE

@@ -127,7 +127,7 @@ _CONTRAST = pattern(
 )
 """What stands between a box and the bare number of another, of which only one counts: ``box 3, not 4``."""
 _MOVES = pattern(
-    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
+    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass(?!eng)|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
     r"reach|compar|pan|proceed|step|line|arrow|transition)\w*\b",
 )
 """Words of a gaze or thing that goes from one box to another, and does not dwell on those between."""
@@ -148,7 +148,9 @@ _IN_SERIES = pattern(
 _USES = pattern(words("relevant", "uses"))
 _NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
 """What stands in a clause that uses every box, and what in a clause that does not."""
-_EXCEPT = pattern(rf"{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}\s*(?:{pieces('the')}\s+)?#?$")
+_EXCEPT = pattern(
+    rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}|\b(?:all|every)(?: of)?(?: the)? {NOUN} but(?: for)?)\s*(?:{pieces('the')}\s+)?#?$",
+)
 _AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
@@ -477,7 +479,7 @@ class _Reader:
         rigid, ended, last = items[0].kind == "sign", False, items[0].start
         while step := _STEP.match(self.kinds, at + 1):
             item, bare = self._item(step.end() - 1), not step[4] and step[5] == "#"
-            joint = self._joint(step, items[-1], item, again, start, ended and bare)
+            joint = self._joint(step, items[-1], item, again, start, ended and bare and not step[2])
             if not joint or not self._kept(item.numbers[-1], strong):
                 break
             at, last = step.end() - 1, item.start
