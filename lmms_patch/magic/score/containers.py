@@ -1,4 +1,4 @@
-"""Ids that stand for a box by their container alone: a table's column, a list under a heading, a JSON object. Pure text work."""
+"""Ids that stand for a box by their container alone: a table's column, a list under a heading, brackets, a JSON object. Pure text work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _USED = rf"(?:key|important|{pieces('relevant', 'used')})"
 _KINDS = rf"(?:{_USED}|{pieces('ignored_kinds')})"
 _SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
 _FRAMES = pieces("frames")
-_BOXES = rf"(?:{pieces('boxes', 'areas')}|(?:{_KINDS}[ _]?){_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}(?=:|[^.:;!?\n\d]{{0,30}}[ _]{_KINDS}))"
+_BOXES = rf"(?:{pieces('boxes', 'areas')}|{_KINDS}[ _]?{_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}"
+_BOXES += rf"(?=:|[^.:;!?\n\d]{{0,30}}[ _]{_KINDS}))"
 _PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
 _HEADING = pattern(
     rf"[*_` ]*(?:{_KINDS}[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
@@ -36,12 +37,13 @@ _NO_BOXES = pattern(
 """What else stands in the heading of a table whose first column numbers no boxes."""
 _CELL = pattern(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)")
 _LIST_HEAD = pattern(
-    rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')}|(?<![^\W_] ){_USED})(?:[ _](?!\d)[^\W_]+){{0,5}}"
-    r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
+    rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')}|(?<![^\W_] ){_USED})"
+    r"(?:[ _](?!\d)[^\W_]+){0,5}[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
 _LIST_ROW = pattern(
-    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"'\[]{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}\][ ]|\d{1,2}[*_`\"'\]]{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
+    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"'\[]{0,3}(?:(?:id|index|number|no)[:=.][ ])?)"
+    r"(?=\d{1,2}\][ ]|\d{1,2}[*_`\"'\]]{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
 )
 
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
@@ -66,24 +68,29 @@ _NUMBER_KEY = pattern(r"([\"'])(?=\d{1,2}\1\s*:)")
 _OF_BOX = pattern(rf"{_KEY}(?:{NOUN}(?:_\w{{1,20}})?|{_KINDS})[\"']?\s*:")
 _NOT_BOX = pattern(r"[\"'](?:option|step|question|answer|choice|player|page|year)s?[\"']\s*:")
 _NOT_USED = pattern(
-    rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:{pieces('denies')}|0)\b|{_KEY}{pieces('ignored_kinds')}[\"']?\s*:\s*[\"']?(?:true|yes|1)\b"
+    rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:{pieces('denies')}|0)\b"
+    rf"|{_KEY}{pieces('ignored_kinds')}[\"']?\s*:\s*[\"']?(?:true|yes|1)\b"
 )
 _IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
 _ONLY_USED = pattern(
     rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
-    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>[\[{{(])?\s*(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
+    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>[\[{{(])?\s*"
+    rf"(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
 )
 """``Used: 1 and 4``: words that need no box beside them."""
 _CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
 """An id in brackets behind a word: ``the car [7]``."""
-_REFERENCES = pattern(r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b|\[\d{3}|=\s*\[")
+_REFERENCES = pattern(
+    r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b"
+    r"|\[\d{3}|=\s*\["
+)
 
 
 def written_out(text: str) -> str:
     r"""Return the text with a region word before every number that stands for a box by its container alone.
 
     These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as "The boxes show: 1 - a fork;
-    2 - a knife", and the id of a JSON object that has a box. What says that they are boxes is not in the same sentence, so a step would not tell.
+    2 - a knife" or "Used: 1, 4", ids in brackets behind words, and the id of a JSON object that has a box or says whether it is relevant. What says that they are boxes is not in the same sentence, so a step would not tell.
 
     >>> written_out("Relevant regions:\n- 2")
     'Relevant regions:\n- region 2'

@@ -18,7 +18,9 @@ Rules:
 * Ordinals are not read where they stand for an order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal",
   "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* Not read: roman numerals ("Region II"), "all regions" without their number; coordinates, fractions, years, option letters, "(R) 4",
+* "All boxes" and "every box" are read where the clause says that they are used or needed: "all boxes are red" names none.
+* An ordinal without a noun goes on from a box with an ordinal: "the second box shows a cook, the fifth a pan".
+* Not read: roman numerals ("Region II"); coordinates, fractions, years, option letters, "(R) 4",
   "Pentium(R)4", "(L)1 and (R)2".
 """
 
@@ -75,11 +77,12 @@ _AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows', 't
 _LABELS = [
     (
         pattern(
-            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then|on|us(?:e|ed|ing))[ ]|,[ ]|\(|^|"
-            r"[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
+            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|"
+            r"\b(?:on|us(?:e|ed|ing))[ ]|,[ ]|\(|^|[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
         ),
         pattern(
-            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n|\((?!\d))|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+            r"[*_`]{0,3}(?=[ ]*(?:[.,;:!?)\]|]|$|\n|\((?!\d))|"
+            rf"[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
         ),
     ),
     (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
@@ -140,18 +143,23 @@ _LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|m
 _INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
 _NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
 _ARTICLE = r"(?:the|an?|de[rmn]|die|das|eine?[nmrs]?|l[aeo]s?|el|il|gli|un[aeo]?|uma?|os?|as?|i)"
-_AND_THE_NTH = pattern(rf"(?:(?!{words('numbers')})[^.!?\n\d。])*(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto))\s*(?:(?:{pieces('the')}\s+)+|(?=\d*[^!-~\s\d]))")
+_AND_THE_NTH = pattern(
+    rf"(?:(?!{words('numbers')})[^.!?\n\d。])*"
+    rf"(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto|than))"
+    rf"\s*(?:(?:{pieces('the')}\s+)+|(?=\d*[^!-~\s\d]))"
+)
 _IN_SERIES = pattern(
-    rf"\s*(?:[.,;:!()—-]|$|입니다|です|(?:{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
+    r"\s*(?:[.,;:!()—-]|$|입니다|です|"
+    rf"(?:one|{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
 )
 """What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
 _USES = pattern(words("relevant", "uses"))
 _NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
 """What stands in a clause that uses every box, and what in a clause that does not."""
 _EXCEPT = pattern(
-    rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}|\b(?:all|every)(?: of)?(?: the)? {NOUN} but(?: for)?)\s*(?:{pieces('the')}\s+)?#?$",
+    rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}"
+    rf"|\b(?:all|every)(?: of)?(?: the)? {NOUN} but(?: for)?)\s*(?:{pieces('the')}\s+)?#?$",
 )
-_AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
     r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
@@ -330,7 +338,7 @@ class _Reader:
         frame = _FRAME.fullmatch(word)
         if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
             return None
-        if ("f" in kinds and not re.match("#th?#", self.kinds[first:])) or ("v" in kinds and not relevant):
+        if ("f" in kinds and not self.kinds.startswith(("#t#", "#th#"), first)) or ("v" in kinds and not relevant):
             return None
         bracket = re.search(r"[\[(]", joint)
         if bracket and self._coordinates(token.end + bracket.end(), many):
@@ -384,38 +392,32 @@ class _Reader:
         match = _NTH_NOUN.match(self.kinds, at)
         if _EXCEPT.search(before):
             return self._ordinals(token.start, [token])
-        if match is None:
-            return self._in_series(at, token, after)
+        if match is None or self.kinds[match.end() - 1] == "#":
+            return self._in_series(token, after)
         if _nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before):
             return None
         noun = self.tokens[match.end() - 1]
-        if noun.kind == "#":  # "the third one" behind "the first box"
-            between = self.text[self.last.end : token.start][-2 * _NEAR :] if self.last else ""
-            read = noun.text.lower() == "one" and _AND_THE.fullmatch(between) is not None
-        else:
-            read = not (noun.text.isascii() and _NO_NTH.fullmatch(noun.text))
-        behind = self._after(noun.end)
-        if not read or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
+        behind, no_box = self._after(noun.end), noun.text.isascii() and _NO_NTH.fullmatch(noun.text)
+        if no_box or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
             return None  # "the first box I look at"
         plural, chain = bool(_PLURAL.fullmatch(noun.text)), self.tokens[at : at + len(match[1])]
-        many = plural or _MANY.fullmatch(noun.text)
-        at_number = match.start(2) if match[2] else at - 1 if many and re.search("[#b]$", self.kinds[:at]) else None
-        if at_number is None:
+        number = match.start(2) if match[2] else at - 1
+        if not match[2] and (self.kinds[number:at] not in ("#", "b") or not (plural or _MANY.fullmatch(noun.text))):
             return self._ordinals(token.start, chain, noun.end) if len(chain) > 1 or not plural else None
-        how_many, first = self._how_many(at_number), place(token, self.count)
+        how_many, first = self._how_many(number), place(token, self.count)
         begin = 1 if first == 1 else first - how_many + 1
-        return self._several(token, noun, begin, how_many) if len(chain) == 1 and (match[2] or many) and first in (1, self.count) else None
+        return self._several(token, noun, begin, how_many) if len(chain) == 1 and first in (1, self.count) else None
 
     def _how_many(self, at: int) -> int:
         return 2 if self.kinds[at] == "b" else value(self.tokens[at].text)
 
-    def _in_series(self, at: int, token: Token, after: str) -> Group | None:
+    def _in_series(self, token: Token, after: str) -> Group | None:
         """Read an ordinal without a noun behind a box with an ordinal: ``the second box shows a cook, the fifth a pan``."""
-        first = self.last.items[0] if self.last else None
-        if not self.last or not first or (first.kind not in ("ordinal", "sign") and first.start > self.last.start) or not _IN_SERIES.match(after):
+        if self.last is None or token.start > self.last.end + 2 * _NEAR or not _IN_SERIES.match(after):
             return None
-        alike = token.start < self.last.end + 2 * _NEAR and _AND_THE_NTH.match(self.text[self.last.end : token.start] + token.text)
-        return self._ordinals(token.start, [token]) if alike and alike.end() == token.start - self.last.end else None
+        first, between = self.last.items[0], self.text[self.last.end : token.start]
+        alike = (first.kind in ("ordinal", "sign") or first.start == self.last.start) and _AND_THE_NTH.match(between + token.text)
+        return self._ordinals(token.start, [token]) if alike and alike.end() == len(between) else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
         """Read the ordinals of "the first, second and third", or of ``vùng thứ hai``, where they stand behind the region word."""
