@@ -153,9 +153,10 @@ _IN_SERIES = pattern(
     rf"(?:one|{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
 )
 """What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
-_USES = pattern(words("relevant", "uses"))
+_USES_THEM = pattern(rf"{words('uses')}\W+(?:\w+\W+)?$")
+_ARE_USED = pattern(rf"[^.;!?\n,|:]{{0,25}}?{words('relevant', 'uses')}")
 _NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
-"""What stands in a clause that uses every box, and what in a clause that does not."""
+"""What stands before or behind all boxes that are used, and what in a clause that does not use them all."""
 _EXCEPT = pattern(
     rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}"
     rf"|\b(?:all|every)(?: of)?(?: the)? {NOUN} but(?: for)?)\s*(?:{pieces('the')}\s+)?#?$",
@@ -431,8 +432,9 @@ class _Reader:
         if match is None:
             return None
         if token.kind == "a" and not match[1]:
-            told = _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0]
-            return self._several(token, self.tokens[match.end() - 1], 1, self.count) if _USES.search(told) and not _NOT_ALL.search(told) else None
+            noun, clause = self.tokens[match.end() - 1], _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0]
+            used = (_USES_THEM.search(before) or _ARE_USED.match(self._after(noun.end))) and not _NOT_ALL.search(clause)
+            return self._several(token, noun, 1, self.count) if used else None
         how_many = self._how_many(match.start(1)) if match[1] else 2
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
 
