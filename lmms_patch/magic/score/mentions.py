@@ -417,7 +417,9 @@ class _Reader:
         if self.last is None or token.start > self.last.end + 2 * _NEAR or not _IN_SERIES.match(after):
             return None
         first, between = self.last.items[0], self.text[self.last.end : token.start]
-        alike = (first.kind in ("ordinal", "sign") or first.start == self.last.start) and _AND_THE_NTH.match(between + token.text)
+        alike = (first.kind in ("ordinal", "sign") or first.start == self.last.start or after.startswith(" one")) and _AND_THE_NTH.match(
+            between + token.text
+        )
         return self._ordinals(token.start, [token]) if alike and alike.end() == len(between) else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
