@@ -1,41 +1,49 @@
-"""Ids that stand for a box by their container alone: a table's column, a list under a heading, a JSON object. Pure text work."""
+"""Ids that stand for a box by their container alone: a table's column, a list under a heading, brackets, a JSON object. Pure text work."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from lmms_patch.magic.score.lexer import LEFT, NOUN
+from lmms_patch.magic.score.lexer import CIRCLED, LEFT, NOUN
 from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
 
 _NEAR = 100
 _ONE, _IGNORED = "region", "ignored region"
 """What is written before an id, and before the id of a box that the container dismisses."""
-_BOXES = pieces("boxes", "areas")
 _DISMISSES = pattern(words("ignored_kinds"))
-_USED = r"(?:relevant|useful|used|key|needed|selected|chosen|important)"
+_USED = rf"(?:key|important|{pieces('relevant', 'used')})"
+_KINDS = rf"(?:{_USED}|{pieces('ignored_kinds')})"
 _SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
+_FRAMES = pieces("frames")
+_BOXES = rf"(?:{pieces('boxes', 'areas')}|{_KINDS}[ _]?{_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}"
+_BOXES += rf"(?=:|[^.:;!?\n\d]{{0,30}}[ _]{_KINDS}))"
 _PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
 _HEADING = pattern(
-    rf"[*_` ]*(?:(?:{_USED}|{pieces('ignored_kinds')})[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
+    rf"[*_` ]*(?:{_KINDS}[ _])?(?:{_PLAIN}[ ]){{0,2}}(?!frame|label|outline|square|marker){NOUN}(?:[ _]?{_SIGN})?"
     r"(?:[ ]used)?[*_` ]*"
 )
 """The heading of a column of box numbers."""
 _SURE = pattern(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$")
 """A heading that names a box in whichever column; another one ("Boxes") may count, unless the column is the first."""
 _BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
+_JUDGED = pattern(rf"(?!.*{NOUN}).*(?:{words('relevant', 'used', 'uses')}|keep|verdict)[^|]*")
+"""The heading of a column that says of each box whether the box counts."""
+_DENIED = pattern(rf"[*_` ]*(?:{pieces('denies', 'ignored_kinds')}|n(?=[*_` ]*$))(?![{LETTER}])")
+_SKIPPED = pattern(rf"[*_` ]*{pieces('ignored_kinds')}[*_` ]*")
 _NO_BOXES = pattern(
     r"\b(?:steps?|questions?|options?|rank|scores?|players?|teams?|counts?|quantity|prices?|years?|stages?|actions?|thoughts?|reasoning|reasons?|facts?)\b",
 )
 """What else stands in the heading of a table whose first column numbers no boxes."""
 _CELL = pattern(r"^([ ]*[*_`#]{0,3})(?=\d{1,2}(?:[ ]?(?:,|;|&|-|and)[ ]?#?\d{1,2}){0,20}[*_`]{0,3}[ ]*$)")
 _LIST_HEAD = pattern(
-    rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')})(?:[ _](?!\d)[^\W_]+){{0,5}}"
-    r"[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
+    rf"[ \t>#*_\"'-]{{0,20}}(?:[^\W_'-]+(?:[ _]|'s[ ])){{0,6}}(?:{_BOXES}|{pieces('ignored_kinds')}|(?<![^\W_] ){_USED})"
+    r"(?:[ _](?!\d)[^\W_]+){0,5}[*_`\"' ]{0,5}[:=][*_` ]{0,5}\[?[ \t]*",
 )
 """A line that ends with words on boxes and a colon: the numbers of the lines below are boxes."""
 _LIST_ROW = pattern(
-    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"']{0,3}(?:(?:id|index|number|no)[:=.][ ])?)(?=\d{1,2}[*_`\"']{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
+    r"^([ \t]*(?:[-*•–+][ \t]+)?[*_`#\"'\[]{0,3}(?:(?:id|index|number|no)[:=.][ ])?)"
+    r"(?=\d{1,2}\][ ]|\d{1,2}[*_`\"'\]]{0,3}[ \t]*(?:$|,[ \t]*$|[:=–—-][ \t]|\([^)\d]))"
 )
 
 """A line of such a list. ``1.`` and ``1)`` number the list itself."""
@@ -44,8 +52,11 @@ _HEAD = rf"{LEFT}{_BOXES}(?:[^.:;!?\n\d{LETTER}][^.:;!?\n\d]{{0,40}}?)?(?::|[ ]-
 _IN_LINE = pattern(rf"{_HEAD}(?=\d)")
 _IN_LINE_ROW = pattern(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?:[-–:=]|is|shows|contains)[ ]+[a-z])")
 """``The boxes show: 1 - a fork; 2 - a knife``."""
+_LISTED_ID = rf"#?(?:\d{{1,2}}(?![\d.%]\d|%)|[{CIRCLED}])(?:[ ]?\([^()\n]{{1,60}}\))?"
+_MORE_IDS = rf"(?:\s*(?:[,;&、·]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
+_AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|$)|[ ]*\n)"
 _IDS_FOLLOW = pattern(
-    rf"{_HEAD}(?=\d{{1,2}}(?:\s*(?:[,;&]|{words('joins')})\s*(?:and\s+)?\d{{1,2}}){{1,30}}\s*(?:[.;)]|$))"
+    rf"{_HEAD}(?={_LISTED_ID}{_MORE_IDS}{{1,30}}{_AFTER_IDS})"
     rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
     r"(?=\d{1,2}(?:, \d{1,2}){0,20},? and \d{1,2} (?:are|show|contain|have|both|depict|look|cover|seem|appear)\b)",
 )
@@ -54,31 +65,50 @@ _OBJECT = pattern(r"\{[^{}]{1,800}\}")
 _KEY = r"[\"']?\b(?:\w{1,20}_)?"
 _ID = pattern(rf"({_KEY}(?:id|index|idx|number|num|no|nr|label)[\"']?\s*[:=]\s*[\"']?)(?=\d{{1,2}}[\"']?\s*[,}}\n])")
 _NUMBER_KEY = pattern(r"([\"'])(?=\d{1,2}\1\s*:)")
-_OF_BOX = pattern(rf"{_KEY}{NOUN}(?:_\w{{1,20}})?[\"']?\s*:")
-_NOT_USED = pattern(rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:false|no|0)\b")
-_IN_LIST = pattern(rf"[a-z_-]{{0,30}}{_BOXES}\w*[\"']?\s*[:=]\s*\[?\s*$")
+_OF_BOX = pattern(rf"{_KEY}(?:{NOUN}(?:_\w{{1,20}})?|{_KINDS})[\"']?\s*:")
+_NOT_BOX = pattern(r"[\"'](?:option|step|question|answer|choice|player|page|year)s?[\"']\s*:")
+_NOT_USED = pattern(
+    rf"{_KEY}{_USED}[\"']?\s*:\s*[\"']?(?:{pieces('denies')}|0)\b"
+    rf"|{_KEY}{pieces('ignored_kinds')}[\"']?\s*:\s*[\"']?(?:true|yes|1)\b"
+)
+_IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
+_ONLY_USED = pattern(
+    rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
+    rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>[\[{{(])?\s*"
+    rf"(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
+)
+"""``Used: 1 and 4``: words that need no box beside them."""
+_CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
+"""An id in brackets behind a word: ``the car [7]``."""
+_REFERENCES = pattern(
+    r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b"
+    r"|\[\d{3}|=\s*\["
+)
 
 
 def written_out(text: str) -> str:
     r"""Return the text with a region word before every number that stands for a box by its container alone.
 
     These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as "The boxes show: 1 - a fork;
-    2 - a knife", and the id of a JSON object that has a box. What says that they are boxes is not in the same sentence, so a step would not tell.
+    2 - a knife" or "Used: 1, 4", ids in brackets behind words, and the id of a JSON object that has a box or says whether it is relevant. What
+    says that they are boxes is not in the same sentence, so a step would not tell.
 
     >>> written_out("Relevant regions:\n- 2")
     'Relevant regions:\n- region 2'
     """
     out: list[str] = []
-    column: tuple[int, str] | None = None
+    column: tuple[int, str, int] | None = None
     listed, was_head = "", False
-    for line in _objects(text).split("\n"):
+    for line in _cited(_objects(_ONLY_USED.sub(_named, text))).split("\n"):
         separator = "|" if "|" in line else "\t" if "\t" in line.strip() else ""
         cells = line.split(separator) if separator else []
-        column = (column or _column(cells)) if cells else None
+        column = (column or _column(cells, listed)) if cells else None
         head = _LIST_HEAD.fullmatch(line)
         if cells and column and column[1] and cells != out[-1:] and len(cells) > column[0]:
-            place, word = column
-            cells[place] = _CELL.sub(rf"\g<1>{word} ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
+            place, word, judged = column
+            if any(_SKIPPED.fullmatch(cell) for cell in cells) or (0 <= judged < len(cells) and _DENIED.match(cells[judged])):
+                word = _IGNORED
+            cells[place] = _CELL.sub(rf"\g<1>{word}s ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)
         if head:
             listed = _IGNORED if _DISMISSES.search(line) else _ONE
@@ -101,7 +131,7 @@ def _objects(text: str) -> str:
         nonlocal last, word
         listed = _IN_LIST.search(text[max(0, match.start() - _NEAR) : match.start()])
         if last < 0 or text[last : match.start()].strip(" \t\n,"):
-            if not (listed or _OF_BOX.search(match[0])):
+            if not (listed or _OF_BOX.search(match[0])) or _NOT_BOX.search(match[0]):
                 return match[0]
             word = _IGNORED if listed and _DISMISSES.search(listed[0]) else _ONE
         last = match.end()
@@ -112,15 +142,31 @@ def _objects(text: str) -> str:
     return _OBJECT.sub(written, text)
 
 
-def _column(cells: Sequence[str]) -> tuple[int, str]:
-    """Return the column of box numbers that a table's first row tells, and what to write there; "" where it tells none."""
+def _named(match: re.Match[str]) -> str:
+    return f"{match[0]}{'ignored areas' if _DISMISSES.search(match[0]) else 'areas'} "
+
+
+def _cited(text: str) -> str:
+    """Return the text with a region word before ids in brackets, where the text has several such ids."""
+    several = len(set(re.findall(r"\[(\d{1,2})\]", text))) > 1 and not _REFERENCES.search(text)
+    return _CITED.sub("area [", text) if several else text
+
+
+def _column(cells: Sequence[str], listed: str) -> tuple[int, str, int]:
+    """Return the column of box numbers that a table's first row tells, what to write there ("" for no column), and the column that judges boxes.
+
+    Args:
+        cells: of the row.
+        listed: what to write by the line above the table.
+    """
     short = [cell if len(cell) < _NEAR else "" for cell in cells]
     filled = next((place for place, cell in enumerate(short) if cell.strip()), 0)
+    judged = next((place for place, cell in enumerate(short) if _JUDGED.fullmatch(cell)), -1)
     for place, cell in enumerate(short):
         if _HEADING.fullmatch(cell) and (place == filled or _SURE.match(cell)):
-            return place, _IGNORED if _DISMISSES.search(cell) else _ONE
-    bare = _BARE.fullmatch(short[filled]) and not any(map(_NO_BOXES.search, short))
-    return filled, _ONE if bare else ""
+            return place, _IGNORED if _DISMISSES.search(cell) else _ONE, judged
+    bare = _BARE.fullmatch(short[filled]) and (listed or not any(map(_NO_BOXES.search, short)))
+    return filled, (listed or _ONE) if bare else "", judged
 
 
 def _in_line(line: str) -> str:

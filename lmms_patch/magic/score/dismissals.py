@@ -34,6 +34,7 @@ _KIND = pattern(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[
 _KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
 _AFTER = pattern(
+    rf"(?![\]}}\s]*,\s*[\"'][^\"':]{{0,30}}{pieces('ignored_kinds')})"
     rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[\"']?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}",
 )
@@ -70,6 +71,13 @@ _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
 _MARK = pattern(f"[{_CROSS}{_CHECK}]")
 _MARKED = pattern(rf"[ \t>|*•–\-\[(]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
 _ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
+_ALL_BEHIND = pattern(
+    rf"[^.;!?\n]{{0,20}}{words('every', 'all')}[^.;!?\n\d]{{0,20}}{NOUN}(?![^.;!?\n]{{0,60}}(?:n't|\bnot|{pieces('ignored_kinds')}))"
+)
+_APART_BEHIND = pattern(
+    rf"[^.;!?\n。]{{0,8}}{pieces('except_behind')}[,、\s]*(?:其他|其余)?{words('every', 'all')}"
+    rf"[^.;!?\n。]{{0,40}}{NOUN}(?![^.;!?\n。]{{0,60}}{pieces('ignored_kinds')})"
+)
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
 _STOP = pattern(r"[.!?;\n。！？；।؟]")
 
@@ -83,8 +91,9 @@ def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
 def excepted(text: str, group: Group) -> bool:
     """Return whether a text speaks of all boxes but those of a group: "all boxes except R2"."""
     clause = _clause_before(text, group)
-    apart = _BEFORE.search(clause)
-    return bool(apart and apart["apart"] and _ALL.search(clause[: apart.end("apart")]) and not _all_dismissed(text, group, clause))
+    apart, end = _BEFORE.search(clause), group.end
+    every = apart and apart["apart"] and (_ALL.search(clause[: apart.end("apart")]) or _ALL_BEHIND.match(text, end))
+    return bool(_APART_BEHIND.match(text, end) or (every and not _all_dismissed(text, group, clause)))
 
 
 def _clause_before(text: str, group: Group) -> str:

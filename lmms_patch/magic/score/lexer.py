@@ -47,7 +47,7 @@ _INSIDE += rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b))"
 _BEHIND = rf"(?<=\((?-i:R))(?<![A-Za-z0-9]\(R)\)\d{{1,2}}{RIGHT}(?![ ]?[%°]|[ ]{UNIT}\b)"
 _NAME = rf"(?:{LEFT}|(?<=R\d)|(?<=R\d\d))R(?:\}}?_?\{{\d{{1,3}}\}}|{_TIGHT}|{_INSIDE}|{_BEHIND}){_NO_BOX}"
 _NUMBER = rf"\d{{1,3}}{RIGHT}(?!\.\d)(?![ ]?[%°ΩΩ]|'{{2}})(?![ ]?[x×][ ]?\d)(?![ -]?{UNIT}\b){_COUNTER}|[{CIRCLED}]"
-_AFTER_HAN = r"(?=\s|[是中里裡内內有和与與或、,。;:的为為在显顯包也都则則]|$)"
+_AFTER_HAN = r"(?=\s|[到至是中里裡内內有和与與或、,。;:的为為在显顯包也都则則]|$)"
 _SPELT = rf"{LEFT}{pieces('numbers')}{RIGHT}(?!-[a-z])|(?<=[框域盒])[一二三四五六七八九十]{_AFTER_HAN}"
 _IDS = r"\d{1,2}(?:[ ]*(?:[,;&-]|and|\.{2,3})[ ]*[#R]?\d{1,2})"
 """An id of several in brackets or a tag."""
@@ -73,18 +73,18 @@ _KINDS = {
     "a": words("all"),
     "l": words("labelled"),
     "s": words("signs"),
-    "&": rf"{words('joins')}|[/&+∪∩]|\\c[ua]p(?![a-z])",
+    ":": r"[:=]|(?<![\d)\]}])(?<![\d)\]}] )[→⇒]",
+    "&": rf"{words('joins')}|[/&+∪∩→]|\\c[ua]p(?![a-z])",
     "v": words("verbs"),
     "f": words("from"),
     "j": words("adjectives"),
     "h": rf"{words('the')}|\bl'",
-    "u": rf"(?:I (?:have )?)?(?:used|needed|considered|chosen|chose|selected|involved|relevant|{pieces('ignored_kinds')})(?![{LETTER}])"
+    "u": rf"(?:I (?:have )?)?(?:chose|{pieces('relevant', 'used', 'ignored_kinds')})(?![{LETTER}])"
     r"|of interest\b",
     ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
     "-": "[-—]",
-    ",": "[,;、]",
-    ":": "[:=]",
-    "m": "[*_`\"'$\\\\]+",
+    ",": "[,;、·]",
+    "m": r"(?:\\boxed(?![a-z])|[*_`\"'$\\])+",
     "o": r"[(\[]",
     "O": r"[{<]",
     "c": r"[)}\]>]",

@@ -18,7 +18,9 @@ Rules:
 * Ordinals are not read where they stand for an order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal",
   "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* Not read: roman numerals ("Region II"), "all regions" without their number; coordinates, fractions, years, option letters, "(R) 4",
+* "All boxes" and "every box" are read where the clause says that they are used or needed: "all boxes are red" names none.
+* An ordinal without a noun goes on from a box with an ordinal: "the second box shows a cook, the fifth a pan".
+* Not read: roman numerals ("Region II"); coordinates, fractions, years, option letters, "(R) 4",
   "Pentium(R)4", "(L)1 and (R)2".
 """
 
@@ -31,19 +33,19 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
-_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/?[msoOl]{0,4}[-f]?[msoO]{0,4}")
+_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?[ht]?[msoO]{0,4}")
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
-_LABELLED = re.compile("[msc]*l[ms]*")
-_CHAIN = re.compile(r"N(?:[,&][,&ht]{0,2}N){0,40}")
+_LABELLED = re.compile("[msc]*u?v?l[ms]*")
+_CHAIN = re.compile(r"N(?:(?:o[^RoOL/]{1,15}?c)?[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
-_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})(#?)[jl]{{0,4}}(?:n|(?<=N)#)")
+_NTH_NOUN = re.compile(rf"({_CHAIN.pattern})j?([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
 """Ordinals, how many, and their noun."""
-_ALL_OF = re.compile(r"(?:b|ah?(#))[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
+_ALL_OF = re.compile(r"(?:b|ah?(#)?)[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
 _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
 """A gloss behind an id: ``(plate)``, ``: plate,``."""
 _GLOSSED = re.compile(r"[mc]{0,2}[o:]")
-_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
+_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?(?:(?<=&)t)?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
 _MANY = pattern(pieces("boxes", "areas", "frames"))
 _PLURAL = pattern(r".*(?:s|\))")
@@ -71,15 +73,16 @@ _SHOWS = (
     r"focuses|encompasses)"
 )
 _SAYS = rf"(?:{_SHOWS}|is|are|was|has|have|had|looks|seems|appears|lies|sits|does|can|could|might|may|gives)"
-_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows')})")
+_AFTER_SPELT = pattern(rf"\s*(?:[.,;:!?)]|$|{words('verbs', 'joins', 'shows', 'to')})")
 _LABELS = [
     (
         pattern(
-            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|\(|^|"
-            r"[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
+            r"(?:\b(?:in|inside|within|at|see|check|consider|examine|of|from|and|or|both|than|with|to|but|while|whereas|then)[ ]|"
+            r"\b(?:on|us(?:e|ed|ing))[ ]|,[ ]|\(|^|[.!?:;\n][ ]|\n)[*_`]{0,3}#$",
         ),
         pattern(
-            rf"[*_`]{{0,3}}(?=[ ]*(?:[.,;:!?)\]|]|$|\n)|[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+            r"[*_`]{0,3}(?=[ ]*(?:[.,;:!?)\]|]|$|\n|\((?!\d))|"
+            rf"[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
         ),
     ),
     (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
@@ -95,7 +98,8 @@ _CIRCLE = [
             r"(?:\b(?:in|inside|within|at|see|numbers?|labell?ed|marked|and|or|of)[ ]|[(,][ ]?|[在看和与、]|^|[.!?:;,。]\s|[\n。,;])[*_`]{0,3}$",
         ),
         pattern(rf"[*_`]{{0,3}}(?:[ ]?(?:{_SAYS}\b|[),.]|and[ ]|or[ ]|mark|[和与是中里内有显、])|$)"),
-    )
+    ),
+    (pattern(r"\b(?:in|inside|within) $"), pattern("")),
 ]
 """What stands before and behind a circled digit that is said to show something; before other text it numbers a list."""
 _NO_FRACTION = r"(?!\.\d|[ ]?[%°x×]|/\d)"
@@ -126,7 +130,7 @@ _CONTRAST = pattern(
 )
 """What stands between a box and the bare number of another, of which only one counts: ``box 3, not 4``."""
 _MOVES = pattern(
-    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
+    r"\b(?:mov|shift|glanc|gaz|eyes?|attention|look|switch|jump|travel|wander|walk|go(?:es|ing)?|lead|extend|span|zoom|scroll|pass(?!eng)|follow|way|route|track|chang|differ|throw|carr|hand|trajector|view|direct|path|distance|return|turn|sweep|drift|stretch|run|"
     r"reach|compar|pan|proceed|step|line|arrow|transition)\w*\b",
 )
 """Words of a gaze or thing that goes from one box to another, and does not dwell on those between."""
@@ -138,7 +142,25 @@ _NO_NTH_AFTER = pattern(
 _LOOKED_AT = pattern(r"\s+(?:(?:that|which)\s+)?(?:I|we|you|he|she|they|it|one|my|the person)\b")
 _INSIDE = pattern(r"\b(?:in|inside|within|at)\s+(?:the\s+)?$")
 _NO_NTH_BEFORE = pattern(r"\b(?:my|his|her|their|our|a|an|another|every|each|no)\s+$")
-_AND_THE = pattern(r"[^.;!?\n]*\b(?:and|or|than)\s+the\s+")
+_ARTICLE = r"(?:the|an?|de[rmn]|die|das|eine?[nmrs]?|l[aeo]s?|el|il|gli|un[aeo]?|uma?|os?|as?|i)"
+_AND_THE_NTH = pattern(
+    rf"(?:(?!{words('numbers')})[^.!?\n\d。])*"
+    rf"(?:[,;—、]|{words('joins', 'but')}|\b(?:while|whereas|während|mientras|tandis que|mentre|enquanto|than))"
+    rf"\s*(?:(?:{pieces('the')}\s+)+|(?=\d*[^!-~\s\d]))"
+)
+_IN_SERIES = pattern(
+    r"\s*(?:[.,;:!()—-]|$|입니다|です|"
+    rf"(?:one|{_ARTICLE}|{_SAYS}|{pieces('verbs', 'shows')})(?![{LETTER}])(?! (?:the )?(?:same|only|one|first|last|time|place)\b))",
+)
+"""What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
+_USES_THEM = pattern(rf"{words('uses')}\W+(?:\w+\W+)?$")
+_ARE_USED = pattern(rf"[^.;!?\n,|:]{{0,25}}?{words('relevant', 'uses')}")
+_NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
+"""What stands before or behind all boxes that are used, and what in a clause that does not use them all."""
+_EXCEPT = pattern(
+    rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}"
+    rf"|\b(?:all|every)(?: of)?(?: the)? {NOUN} but(?: for)?)\s*(?:{pieces('the')}\s+)?#?$",
+)
 _COUNTED = (
     r"people|person|persons|man|men|woman|women|child|children|feet|mice|sheep|fish|geese|other|others|more|"
     r"different|additional|extra|separate|similar|distinct|identical|small|large|big|little|tall|short|young|old|"
@@ -166,7 +188,7 @@ _PAIRS = pattern(
     r"return\w*|jump\w*|shift\w*|go|going|turn\w*)\s+(?:the\s+)?$",
 )
 _RELEVANT = pattern(
-    r"\b(?:relevant|useful|key|correct|right|important|necessary|used|needed|chosen|selected|evidence|supporting|target|answer)[ _]+(?:bounding )?$",
+    rf"(?<![{LETTER}])(?:key|correct|right|important|necessary|evidence|supporting|target|answer|{pieces('relevant', 'used')})[ _]*(?:bounding )?$",
 )
 _DISMISSED_KIND = pattern(rf"{pieces('ignored_kinds')}[ _]+$")
 _MORE = pattern(rf"(?:\s*,\s*\d{{1,2}})*\s*,?\s*(?:&|{words('joins')})\s*\d{{1,2}}\b")
@@ -304,7 +326,9 @@ class _Reader:
         """Read a group that begins with a region word."""
         bridge = _BRIDGE.match(self.kinds, at + 1)
         first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
-        if behind := _BEHIND.match(self.kinds, first):
+        relevant = "u" in kinds or _RELEVANT.search(before)
+        behind = _BEHIND.match(self.kinds, first) or (_CHAIN.match(self.kinds, first) if relevant else None)
+        if behind and (behind.re is _BEHIND or _IN_SERIES.match(self._after(self.tokens[behind.end() - 1].end))):
             return self._ordinals(token.start, self.tokens[first : behind.end()])
         if not self.kinds.startswith(("#", "R"), first) or (token.kind != "n" and not _LABELLED.fullmatch(kinds)):
             return None
@@ -312,20 +336,20 @@ class _Reader:
         joint, behind_it = self.text[token.end : number.start], self._after(number.end)
         if _NO_BRIDGE.search(joint) or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start)) or _ANOTHER.search(before):
             return None
-        relevant, frame = "u" in kinds or _RELEVANT.search(before), _FRAME.fullmatch(word)
-        if frame and (not _FRAME_JOINT.fullmatch(self.text, token.end, number.start) or _OTHER_FRAME.search(before)):
+        frame = _FRAME.fullmatch(word)
+        if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
             return None
-        if ("f" in kinds and not self.kinds.startswith("#t#", first)) or ("v" in kinds and not relevant):
+        if ("f" in kinds and not self.kinds.startswith(("#t#", "#th#"), first)) or ("v" in kinds and not relevant):
             return None
         bracket = re.search(r"[\[(]", joint)
         if bracket and self._coordinates(token.end + bracket.end(), many):
             return None
         item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
-        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=]", joint) or "v" in kinds):
+        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds):
             return None
         if not self._kept(item.numbers[0], strong) or (number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)):
             return None
-        again = "many" if many or bracket or "f" in kinds else "one"
+        again = "many" if many or bracket or re.search("[f:]", kinds) else "one"
         group = self._list(token.start, first, again if digits_alone else "name", strong)
         if len(group.numbers) > 1 or item.kind != "digits" or not digits_alone:
             return group
@@ -367,23 +391,36 @@ class _Reader:
     def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group such as ``second box`` or ``first two boxes``."""
         match = _NTH_NOUN.match(self.kinds, at)
-        if match is None or (_nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before)):
+        if _EXCEPT.search(before):
+            return self._ordinals(token.start, [token])
+        if match is None or self.kinds[match.end() - 1] == "#":
+            return self._in_series(token, after)
+        if _nth_item(token, 0).kind == "ordinal" and _NO_NTH_BEFORE.search(before):
             return None
         noun = self.tokens[match.end() - 1]
-        if noun.kind == "#":  # "the third one" behind "the first box"
-            between = self.text[self.last.end : token.start][-2 * _NEAR :] if self.last else ""
-            read = noun.text.lower() == "one" and _AND_THE.fullmatch(between) is not None
-        else:
-            read = not (noun.text.isascii() and _NO_NTH.fullmatch(noun.text))
-        behind = self._after(noun.end)
-        if not read or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
+        behind, no_box = self._after(noun.end), noun.text.isascii() and _NO_NTH.fullmatch(noun.text)
+        if no_box or _NO_NTH_AFTER.match(behind) or (_LOOKED_AT.match(behind) and not _INSIDE.search(before)):
             return None  # "the first box I look at"
         plural, chain = bool(_PLURAL.fullmatch(noun.text)), self.tokens[at : at + len(match[1])]
-        if not match[2]:
+        number = match.start(2) if match[2] else at - 1
+        if not match[2] and (self.kinds[number:at] not in ("#", "b") or not (plural or _MANY.fullmatch(noun.text))):
             return self._ordinals(token.start, chain, noun.end) if len(chain) > 1 or not plural else None
-        how_many, first = value(self.tokens[match.start(2)].text), place(token, self.count)
+        how_many, first = self._how_many(number), place(token, self.count)
         begin = 1 if first == 1 else first - how_many + 1
-        return self._several(token, noun, begin, how_many) if len(chain) == 1 and plural and first in (1, self.count) else None
+        return self._several(token, noun, begin, how_many) if len(chain) == 1 and first in (1, self.count) else None
+
+    def _how_many(self, at: int) -> int:
+        return 2 if self.kinds[at] == "b" else value(self.tokens[at].text)
+
+    def _in_series(self, token: Token, after: str) -> Group | None:
+        """Read an ordinal without a noun behind a box with an ordinal: ``the second box shows a cook, the fifth a pan``."""
+        if self.last is None or token.start > self.last.end + 2 * _NEAR or not _IN_SERIES.match(after):
+            return None
+        first, between = self.last.items[0], self.text[self.last.end : token.start]
+        alike = (first.kind in ("ordinal", "sign") or first.start == self.last.start or after.startswith(" one")) and _AND_THE_NTH.match(
+            between + token.text
+        )
+        return self._ordinals(token.start, [token]) if alike and alike.end() == len(between) else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
         """Read the ordinals of "the first, second and third", or of ``vùng thứ hai``, where they stand behind the region word."""
@@ -396,7 +433,11 @@ class _Reader:
         match = _ALL_OF.match(self.kinds, at)
         if match is None:
             return None
-        how_many = value(self.tokens[match.start(1)].text) if match[1] else 2
+        if token.kind == "a" and not match[1]:
+            noun, clause = self.tokens[match.end() - 1], _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0]
+            used = (_USES_THEM.search(before) or _ARE_USED.match(self._after(noun.end))) and not _NOT_ALL.search(clause)
+            return self._several(token, noun, 1, self.count) if used else None
+        how_many = self._how_many(match.start(1)) if match[1] else 2
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
 
     def _several(self, word: Token, noun: Token, first: int, how_many: int) -> Group | None:
@@ -415,8 +456,10 @@ class _Reader:
         if item.kind == "word" or len(token.text) > 2 or counts or not self._kept(item.numbers[0], False):
             return None
         contrast = self.last is not None and token.start - self.last.end < _NEAR and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
-        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if item.kind == "sign" else _LABELS))
+        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if token.text in CIRCLED else _LABELS))
         hashed = before.endswith("#") and _NO_HASH.search(_STOP.split(before)[-1] + _STOP.split(after, maxsplit=1)[0])
+        if _EXCEPT.search(before):
+            return self._list(item.start, at, "many", False)
         if not contrast and (hashed or not (alone or self._behind_clause(before, after))):
             return None
         return Group(item.start, item.end, (item,), item.kind == "sign")
@@ -442,7 +485,7 @@ class _Reader:
         rigid, ended, last = items[0].kind == "sign", False, items[0].start
         while step := _STEP.match(self.kinds, at + 1):
             item, bare = self._item(step.end() - 1), not step[4] and step[5] == "#"
-            joint = self._joint(step, items[-1], item, again, start, ended and bare)
+            joint = self._joint(step, items[-1], item, again, start, ended and bare and not step[2])
             if not joint or not self._kept(item.numbers[-1], strong):
                 break
             at, last = step.end() - 1, item.start
@@ -471,7 +514,7 @@ class _Reader:
         spelt = kind == "#" and item.kind != "digits" and token.text not in CIRCLED
         if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
             return ""
-        if gloss and not bare:
+        if (gloss or ";" in joint) and not bare:
             return ""  # a group of its own, which the words in between may dismiss
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""

@@ -103,6 +103,13 @@ REGIONS: list[Text] = [
     ("box", " =", "1"),
     ("box", "\n", "1"),
     ("", "The 日本", ""),
+    ("", "I used every box ", ""),
+    ("the first box ", "and the ", "third."),
+    ("", "the first box and the second, ", ""),
+    ("the first box ", "as primeiras ", "2"),
+    ("", "all boxes except 1 ", ""),
+    ("the relevant boxes are ", "the first, ", "x"),
+    ("", "in ② ", ""),
 ]
 DISMISSED: list[Text] = [
     ("", "not R1 ", ""),
@@ -117,6 +124,9 @@ DISMISSED: list[Text] = [
     ("R1 ", "skip ", "it"),
     ("I thought ", "I thought ", "R1"),
     ("", "all but R1 ", ""),
+    ("", "except R1, all boxes ", ""),
+    ("R1", "以外の全", "領域"),
+    ("", "枠1以外のすべての枠", ""),
     ("all ", "boxes ", "except R1"),
     ("", "R1 ❌ ", ""),
     ("R1 ", "a ", "❌"),
@@ -127,6 +137,13 @@ DISMISSED: list[Text] = [
     ("R1 ", "и ", "не важна"),
 ]
 HEADED: list[Text] = [
+    ("", "Relevant: 1, ", ""),
+    ("Used: ", "1, ", "2"),
+    ("Used:", " ", "1, 2"),
+    ("Used: 1", " ", ", 2"),
+    ("", "Used: 1 (", ""),
+    ("", "dog [1] ", ""),
+    ("", "| Relevant | ", ""),
     ("", "| Region | 1 |\n", ""),
     ("| Region |\n", "| 1", ""),
     ("Regions:\n", "- 1\n", ""),
