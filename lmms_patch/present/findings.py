@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import OF_CLIPS, Kind, Words
+from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -241,7 +241,8 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
         notes = []
         checks = [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases] if one.kind == "cell" else []
         if None in checks:
-            notes.append(by_key[one.cases[0]].kind.words.say(NOT_WHICH))
+            words = by_key[one.cases[0]].kind.words
+            notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))  # clips have no _crci
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}.")
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
@@ -467,7 +468,8 @@ class _Teller:
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
         if rule == "mislead":  # an index above 1 is not a number that people should carry away
             best = measures.get(f"mpp{case.grids[0]}")
-            return f"{case.score} {number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
+            told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
+            return f"{case.score} {case.kind.words.say(told)}"
         if rule == "mixed":
             return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
         if rule == "no image":

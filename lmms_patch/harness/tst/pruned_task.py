@@ -24,7 +24,7 @@ from typing import Any
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
-from lmms_patch.harness import compat
+from lmms_patch.harness import compat, load
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.tst.flat_config import Copies, Function, dump, flat
 from lmms_patch.tst import pruned_filter
@@ -199,7 +199,7 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
     """Load the base once, and note what its ``process_docs`` is called with.
 
     Raises:
-        CannotWrapError: the filter could not tell the evaluated split from others, or the docs come as a stream.
+        CannotWrapError: the dataset could not be loaded, the filter could not tell the evaluated split from others, or the docs come as a stream.
     """
     # Note which rows became which docs: the filter is called with the rows of every split, and must tell the evaluated split by its name.
     own = manager._get_config(base).get("process_docs")
@@ -209,7 +209,8 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
         calls.append((rows, own(rows) if own else rows))
         return calls[-1][1]
 
-    loaded = manager.load_task_or_group([{"task": base, **configs.without_videos(manager, base), "process_docs": noting}])
+    with load.named(manager, base):
+        loaded = manager.load_task_or_group([{"task": base, **configs.without_videos(manager, base), "process_docs": noting}])
     task = loaded[base]
     config = task.config
     split = config.test_split if task.has_test_docs() else config.validation_split
