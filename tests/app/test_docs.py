@@ -62,7 +62,7 @@ def test_commands_print_what_the_page_shows(page, folder):
 
 def test_the_stored_runs_have_no_file_that_a_later_version_refuses(folder):
     """A Parquet file is read by the version that wrote its schema alone; every command would warn of each of the others."""
-    assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 17
+    assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 19
     assert list(folder.rglob("*.parquet")) == []
 
 

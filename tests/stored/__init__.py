@@ -19,6 +19,7 @@ and of the first version that keeps objects in a file beside the results, all wi
 - ``curve``: ``rcicurve`` of 30 docs of ``mosaic_local`` with ``pilot: 10, null: 12``
 - ``clips``: ``mosaic_video_order_{trci2,tshuffle4,treverse}``, ``mosaic_video_moment_trci4``, ``mosaic_video_count_frames``,
   ``mosaic_video_still_frame``, by ``mosaic_reader``
+- ``told``: ``mosaic_text_blindguess,mosaic_count_blindguess``
 - ``focus``: ``magic_mosaic,magic_mosaic_relevant,magic_mosaic_nobox,magic_mosaic_selfheal``
 
 ``turned_b``, ``parts_b`` and ``boxes_b`` are of the embedded model whose image processor got a smaller budget (``longest_edge`` 19600 in place of
