@@ -51,7 +51,9 @@ SITUATIONS = {
     ),
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
-        ["Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): the answer to a cell is worse than a guess on a wrong image."],
+        [
+            "Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): the answer to a cell is worse than a guess on a wrong image."
+        ],
     ),
     "two grids that agree: the finer one is shown": (
         [indexed("a", (2, -0.1, -0.2, -0.05), WRONG)],
