@@ -50,7 +50,7 @@ def all_features(items, train, groups, seed=0) -> list[Features]:
 def same(a: Features, b: Features, *, training_only: bool = False) -> None:
     assert a.names == b.names
     first, second = (f.values[f.inner >= 0] if training_only else f.values for f in (a, b))
-    moved = [name for j, name in enumerate(a.names) if not np.array_equal(first[:, j], second[:, j], equal_nan=True)]
+    moved = [name for j, name in enumerate(a.names) if not np.allclose(first[:, j], second[:, j], rtol=0, atol=1e-6, equal_nan=True)]
     assert not moved
     np.testing.assert_array_equal(a.inner[a.inner >= 0], b.inner[b.inner >= 0])
 

@@ -73,7 +73,7 @@ def test_numbers_that_are_right_or_wrong_are_chosen_among_the_golds():
     """The word tells the number, and neighbouring words tell far numbers: a regression would answer the means between them."""
     stream = np.random.default_rng(0)
     value = [2, 900, 7, 350, 12, 64, 500, 1, 33, 128]
-    items = [number(i, f"How many times {OBJECTS[k]}?", value[k]) for i, k in enumerate(stream.integers(0, 10, 200))]
+    items = [number(i, f"In row {i}, how many times {OBJECTS[k]}?", value[k]) for i, k in enumerate(stream.integers(0, 10, 200))]
     items[0] = replace(items[0], golds=(f"{float(items[0].golds[0]):.1f}",))  # another spelling of the same number
     rewards = exact(items)
     prepared = RfDiagnostic(FEW_TREES).prepare(items, rewards)

@@ -208,6 +208,7 @@ def maps_of(part: Part) -> tuple[Necessity, ...]:
 def in_each(words: Iterable[Words], sentence: str) -> str:
     """Return a sentence in the words of each medium, once where they are the same.
 
+    >>> from lmms_patch.ask.spec import KINDS
     >>> in_each([KINDS["rci"].words, KINDS["trci"].words, KINDS["pcri"].words], "one cell")
     'one cell / one segment'
     """

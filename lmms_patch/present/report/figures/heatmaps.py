@@ -69,6 +69,7 @@ class Grid:
 def place(i: int, n: int, kind: Kind) -> str:
     """Return where a cell is, in words: from 1, from the top left; or which segment it is.
 
+    >>> from lmms_patch.ask.spec import KINDS
     >>> place(2, 3, KINDS["rci"]), place(2, 3, KINDS["trci"])
     ('row 1, column 3', 'segment 3')
     """
