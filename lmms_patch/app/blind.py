@@ -44,7 +44,7 @@ def check(arguments: PruneArguments) -> None:
 
 
 def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckGolds, tell: Callable[[str], None]) -> tuple[Pruned, Blind]:
-    """Return what goes, and what blind answers say.
+    """Return which docs are pruned, and what the models' answers without the image say of each doc.
 
     Args:
         arguments: what was asked.

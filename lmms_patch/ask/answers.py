@@ -142,7 +142,11 @@ def _golds(doc: Asked) -> tuple[str, ...]:
 
 
 def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str | None) -> list[tuple[str, ...]]:
-    """Return golds that are the places of the options yes and no as these; without such options, 1 as yes and 0 as no where prompts ask for them."""
+    """Return golds 0 and 1 as the words yes and no, where that is what they stand for; else return the golds as they are.
+
+    Where a doc's options are yes and no, the gold is the place of one of them. Without such options 1 is yes and 0 is no: the task is then declared
+    as ``yesno``, or nine in ten prompts ask for yes or no.
+    """
     options = [doc.choices if sorted(map(str.lower, doc.choices)) == ["no", "yes"] else ("No", "Yes") for doc in docs]
     asked = [bool(doc.choices) if doc.choices == own else _YES_OR_NO.search(doc.prompt) for doc, own in zip(docs, options, strict=True)]
     places = {gold for own in golds for gold in own} <= {"0", "1"} and not any(doc.by_index for doc in docs)

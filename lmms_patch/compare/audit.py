@@ -375,7 +375,10 @@ class _Log:
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _least_docs(self) -> int:
-        """Return how many docs the benchmark has, or at least has: another doc's images are taken from all docs, asked or not."""
+        """Return the fewest docs that the benchmark can have, as the file and the log tell.
+
+        A wrong image may come from any doc of the benchmark, also from one that was not asked. So its doc id bounds the number from below.
+        """
         return max(self.result.all_docs or 0, 1 + max(self.sources, default=-1))
 
     def _records(self, pipelines: int) -> list[Record]:

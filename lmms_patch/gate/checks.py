@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -71,7 +72,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(ABC):
     """What one rule asks of one result.
 
     Attributes:
@@ -91,6 +92,7 @@ class Check:
         """The limits of what is judged, without the margin."""
         return None, None
 
+    @abstractmethod
     def verdict(self, level: float, primary: bool | None) -> Verdict:
         """Return the verdict.
 
@@ -98,7 +100,6 @@ class Check:
             level: of the interval, where an interval decides (``judge.verdicts``).
             primary: as ``Verdict.primary``.
         """
-        raise NotImplementedError
 
     @property
     def limit(self) -> str:
@@ -113,9 +114,9 @@ class Check:
 class Limited(Check):
     """A limit of a number, or of its difference to the baseline's, on which the number's interval decides."""
 
+    @abstractmethod
     def number(self, level: float) -> Judged:
         """Return what is judged, with its interval at a level."""
-        raise NotImplementedError
 
     def bounds(self, level: float) -> tuple[Judged, Judged] | None:
         """Return the bounds of a number by a judge that lacks verdicts; None for all others."""
@@ -136,7 +137,7 @@ class Limited(Check):
 
     @property
     def compared(self) -> list[Subject]:
-        """The results that the number is made of."""
+        """The results that the number is computed from."""
         return [self.one]
 
     def may_pass(self, null: str | None) -> bool:
@@ -351,9 +352,9 @@ class Kept(OfRequirement):
     UNKNOWN: ClassVar[Call] = "fail"
     """The verdict where what is judged is unknown."""
 
+    @abstractmethod
     def found(self) -> tuple[float | None, str]:
         """Return what is judged, None where it is unknown, and why; without limits 1 is asked for."""
-        raise NotImplementedError
 
     def verdict(self, level: float, primary: bool | None) -> Verdict:
         (value, reason), (least, most), one = self.found(), self.ends, self.one

@@ -18,7 +18,7 @@ UNITS = ("1", "一1", "\n", " \n", "*\n", "subtitles:\n", "(A)x", "(A),1", "at (
 
 
 def took(reader, text):
-    """The less processor time of two."""
+    """Return the processor seconds of the faster of two readings."""
     times = []
     for _ in range(2):
         began = time.process_time()

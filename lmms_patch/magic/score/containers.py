@@ -1,4 +1,4 @@
-"""Ids that stand for a box by their container alone: a table's column, a list under a heading, brackets, a JSON object. Pure text work."""
+"""Finds numbers that name boxes because of where they stand: in a table's column, a list under a heading, brackets, a JSON object. Pure text work."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _names_above(sheet: Sheet) -> str:
 
 
 def _level(shown: Sequence[Labelled]) -> str:
-    """Return the coverage of the intervals, for a head."""
+    """Return the level of the intervals as a table's head shows it, such as ``[95 %]``."""
     return f"[{100 * next((s.result.analysis.fip.level for s in shown if s.result.analysis), LEVEL):.3g} %]"
 
 

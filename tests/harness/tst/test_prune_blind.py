@@ -12,7 +12,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.tst.formats import PrunedJson
 from lmms_patch.tst.selection import hashed
 from tests.harness import toys
-from tests.harness.tst.pruning import DOCS, ids, kind_of, pruned, refused, save, tasks  # noqa: F401
+from tests.harness.tst.pruning import DOCS, ids, kind_of, pruned, refused, save, tasks  # noqa: F401 - fixtures are imported
 
 KNOWS = {"guesser": 0, "read": 0.9, "prior": 0.95, "weak": 0.8, "looker": 0}
 """Of the 40 planted docs the share whose answer a model knows without looking. What a looker says is always yes."""
