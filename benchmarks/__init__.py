@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 def parse(parser: argparse.ArgumentParser, **tiny: Any) -> argparse.Namespace:
     """Read the command line; with ``--tiny`` the defaults are those of ``tiny``, and the script enforces no target."""
     parser.add_argument(
-        "--tiny", action="store_true", help="a size that takes seconds: the code runs, its results are checked, targets are only told"
+        "--tiny",
+        action="store_true",
+        help="a size that takes seconds: the code runs, its results are checked, targets are only told",
     )
     given = parser.parse_args()
     if given.tiny:

@@ -117,7 +117,9 @@ def drawn(world: World, docs: int, seed: int, earlier: str = "none", graded: boo
     stream = np.random.default_rng([seed, docs])
     clusters = images(world, docs, stream)
     kinds = np.random.default_rng(99)  # the same in every replay
-    of_cells, of_image, more = (kinds.normal(size=KINDS) * factor for factor in (world.kinds, 0.7 * world.kinds, 0.3 * world.kinds))
+    of_cells, of_image, more = (
+        kinds.normal(size=KINDS) * factor for factor in (world.kinds, 0.7 * world.kinds, 0.3 * world.kinds)
+    )
     kind = stream.integers(0, KINDS, docs)
     trait = math.sqrt(0.1) * stream.normal(size=docs)[clusters] + math.sqrt(0.9) * stream.normal(size=docs)
     where = np.array([CENTRE if k % 2 else np.roll(CENTRE, 3 * (k // 2) - 3) for k in range(KINDS)])
@@ -175,7 +177,9 @@ def truth(name: str, parts: int = 60) -> float:
         parts: how many times 100,000 docs; 60 (6 million docs) give a standard error of about 0.0006.
     """
     world = WORLDS[name]
-    single = World(world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike)
+    single = World(
+        world.name, world.spread, world.cell, world.shown, world.other, world.image, world.kinds, False, world.alike
+    )
     sums = np.zeros(2)
     for seed in range(parts):
         scores = drawn(single, 100_000, 10**6 + seed).scores
@@ -237,7 +241,9 @@ def check(made: Benchmark, asking: Asking) -> None:
     ends = asking.interval(0)
     assert ends.low <= ends.value <= ends.high, ends
     assert asking.calls <= made.scores.size, f"{asking.calls} of {made.scores.size} calls"
-    assert asking.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), f"{ends.value} of all answers, not {made.index}"
+    assert asking.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), (
+        f"{ends.value} of all answers, not {made.index}"
+    )
 
 
 def holds(ends: Ends, truth: float) -> float:
@@ -265,7 +271,13 @@ def one(job: tuple[Row, int, float | None]) -> list[float]:
     ends = asking.interval(0)
     wanted = made.index if whole is None else whole
     check(made, asking)
-    return [asking.calls / made.scores.size, holds(ends, wanted), ends.half, ends.value - wanted, *simple_plans(made, row.half)]
+    return [
+        asking.calls / made.scores.size,
+        holds(ends, wanted),
+        ends.half,
+        ends.value - wanted,
+        *simple_plans(made, row.half),
+    ]
 
 
 def rows() -> Iterator[Row]:
@@ -287,11 +299,23 @@ def rows() -> Iterator[Row]:
 
 
 TARGETS: list[tuple[Callable[[Row], bool], dict[str, float]]] = [
-    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "benchmark", {"none": 17, "other": 16, "checkpoint": 10}),
-    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "population", {"none": 22, "other": 21, "checkpoint": 13}),
-    (lambda row: row.docs == 3000 and row.half == 0.03 and row.target == "benchmark", {"none": 43, "other": 41, "checkpoint": 30}),
+    (
+        lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "benchmark",
+        {"none": 17, "other": 16, "checkpoint": 10},
+    ),
+    (
+        lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "population",
+        {"none": 22, "other": 21, "checkpoint": 13},
+    ),
+    (
+        lambda row: row.docs == 3000 and row.half == 0.03 and row.target == "benchmark",
+        {"none": 43, "other": 41, "checkpoint": 30},
+    ),
     (lambda row: row.docs == 1500 and row.half == 0.03, {"none": 58, "other": 55, "checkpoint": 45}),
-    (lambda row: row.docs == 12578 and row.half == 0.05 and row.world == "local", {"none": 8, "other": 8, "checkpoint": 6}),
+    (
+        lambda row: row.docs == 12578 and row.half == 0.05 and row.world == "local",
+        {"none": 8, "other": 8, "checkpoint": 6},
+    ),
     (
         lambda row: row.docs == 3000 and row.half == 0.05 and row.world == "local" and row.target == "benchmark",
         {"none": 25, "other": 23, "checkpoint": 18},
@@ -320,7 +344,11 @@ def shown(row: Row, found: Array) -> tuple[str, bool]:
     slack = 200 * math.sqrt(0.95 * 0.05 / len(found))  # two standard errors of a share
     missed = [
         *(["calls"] if target is not None and 100 * calls.mean() > target else []),
-        *(["coverage"] if not COVERAGE[0] - slack <= cover <= (100 if row.world == "rare" else COVERAGE[1] + slack) else []),
+        *(
+            ["coverage"]
+            if not COVERAGE[0] - slack <= cover <= (100 if row.world == "rare" else COVERAGE[1] + slack)
+            else []
+        ),
     ]
     low, high = 100 * np.quantile(calls, [0.05, 0.95])
     line = (
@@ -371,10 +399,15 @@ def differs(made: Benchmark, asking: Asking, seed: int) -> bool:
     done, part = float((asking.steps >= 2).mean()), asking.sampled(0)
     ones = np.ones(len(made.scores))
     pairs = {"full": (made.scores[:, 0], part.whole), "best": (made.scores[:, 1:].max(axis=1), part.cells)}
-    sets = {name: (np.column_stack([first, ones]), np.column_stack([second, ones])) for name, (first, second) in pairs.items()}
+    sets = {
+        name: (np.column_stack([first, ones]), np.column_stack([second, ones]))
+        for name, (first, second) in pairs.items()
+    }
     index = paired.Number(("full", "best"), lambda full, best: 1 - best / full)
     form = MEAN.within(0.0, 1.0)
-    found = paired.differences(form, sets, {"index": index}, made.clusters, draws=1000, seed=seed, stands_for=(1.0, 1 / done))["index"].estimate
+    found = paired.differences(
+        form, sets, {"index": index}, made.clusters, draws=1000, seed=seed, stands_for=(1.0, 1 / done)
+    )["index"].estimate
     return found.low is None or found.high is None or not found.low <= 0 <= found.high
 
 
@@ -386,17 +419,28 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
     ends = asking.interval(0)
     check(made, asking)
     held = holds(ends, made.index)
-    return [asking.calls / made.scores.size, held, ends.half, ends.value - made.index, *simple_plans(made, half), float(differs(made, asking, seed))]
+    return [
+        asking.calls / made.scores.size,
+        held,
+        ends.half,
+        ends.value - made.index,
+        *simple_plans(made, half),
+        float(differs(made, asking, seed)),
+    ]
 
 
 def study_recorded(pool: Executor, path: Path, replays: int) -> bool:
     """Print the table of a real model's answers. Return whether intervals hold the truth, and comparisons find nothing, often enough."""
     made, good = recorded(path, False), True
     print(f"{len(made.scores):,} docs, RCI {made.index:+.4f}\n")
-    print("| half-width | earlier run | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |")
+    print(
+        "| half-width | earlier run | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |"
+    )
     print("|---" * 9 + "|", flush=True)
     for half, earlier in itertools.product((0.03, 0.05), (False, True)):
-        found = np.array(list(pool.map(replay_recorded, [(path, earlier, half, k) for k in range(replays)], chunksize=4)))
+        found = np.array(
+            list(pool.map(replay_recorded, [(path, earlier, half, k) for k in range(replays)], chunksize=4))
+        )
         calls, holds, width, bias, every, early, differ = found.T
         low, high, wide = *(100 * np.quantile(calls, [0.05, 0.95])), np.quantile(width, 0.95)
         print(

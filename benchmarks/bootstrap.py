@@ -123,12 +123,17 @@ def bootstraps(docs: int, rounds: int) -> int:
                 found[name] = way(scores)
                 seconds[name].append(time.process_time() - start)
             wide = found["loop"][1] - found["loop"][0]
-            assert all(np.allclose(ends, found["loop"], atol=0.15 * wide) for ends in found.values()), f"the ways must agree: {found}"
+            assert all(np.allclose(ends, found["loop"], atol=0.15 * wide) for ends in found.values()), (
+                f"the ways must agree: {found}"
+            )
         least = {name: min(times) for name, times in seconds.items()}
         of_scipy, of_loop = least["scipy"] / least["ours"], least["loop"] / least["ours"]
         failures += of_scipy < target
         times = " | ".join(f"{least[name]:.4f}" for name in WAYS)
-        print(f"| {kind} | {times} | {of_scipy:.1f} | {of_loop:.1f} | at least {target}: {met(of_scipy >= target)} |", flush=True)
+        print(
+            f"| {kind} | {times} | {of_scipy:.1f} | {of_loop:.1f} | at least {target}: {met(of_scipy >= target)} |",
+            flush=True,
+        )
     return failures
 
 
@@ -173,7 +178,9 @@ def analyses(docs: int, tiny: bool) -> int:
         apart(write_records, path, docs, tiny=tiny)  # what it leaves in memory is not to be counted
         size = path.stat().st_size / 2**20
         seconds, before, more = apart(analysis, path, tiny=tiny).value
-    print(f"\nanalysis of {docs} docs, 10 views each, {DRAWS} draws; records: {size:.0f} MiB as text, {before:.0f} MiB in memory (Python included)\n")
+    print(
+        f"\nanalysis of {docs} docs, 10 views each, {DRAWS} draws; records: {size:.0f} MiB as text, {before:.0f} MiB in memory (Python included)\n"
+    )
     print("| | measured | target |\n|---|---|---|")
     print(f"| processor seconds | {seconds:.1f} | at most {SECONDS:.0f}: {met(seconds <= SECONDS)} |")
     print(f"| memory on top of the records, MiB | {more:.0f} | at most {MEMORY:.0f}: {met(more <= MEMORY)} |")

@@ -47,7 +47,13 @@ def asking(folder: Path, journal: str) -> float:
     os.environ["LMMS_PATCH_JOURNAL"] = journal
     model = Slow()
     with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()):
-        about = {"model": "slow", "model_args": "", "batch_size": 1, "process_with_media": False, "reasoning_tags": None}
+        about = {
+            "model": "slow",
+            "model_args": "",
+            "batch_size": 1,
+            "process_with_media": False,
+            "reasoning_tags": None,
+        }
         found = run(model, "toy_rci3", folder, cli_args=Namespace(output_path=out, **about))
         kept = any("journal" in str(path) for path in Path(out).rglob("*"))
     assert metrics(found, "toy_rci3")["exact_match"] == 1, "every answer is right"
@@ -69,7 +75,9 @@ def main() -> int:
         write_task(Path(folder), "toy", docs, metadata={"version": 0.0, "lmms_patch": {"null": 0}})
         rounds = [[asking(Path(folder), journal) for journal in ("off", "keep")] for _ in range(given.rounds)]
     without, with_it = (min(column) for column in zip(*rounds, strict=True))
-    print(f"{10 * given.docs} calls: {without:.1f} s without, {with_it:.1f} s with the journal: {with_it / without:.3f} times (target {TARGET})")
+    print(
+        f"{10 * given.docs} calls: {without:.1f} s without, {with_it:.1f} s with the journal: {with_it / without:.3f} times (target {TARGET})"
+    )
     return int(with_it / without > TARGET and not given.tiny)
 
 

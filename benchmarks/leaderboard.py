@@ -60,11 +60,17 @@ def run_of(made: dict[str, Any], model: int, benchmarks: int) -> dict[str, Any]:
         prints = {"docs": f"docs{b:012d}", "prompts": f"prompts{b:09d}", "lmms_eval": "0.7.3", "lmms_patch": "0.1"}
         found = {
             **made["results"][task],
-            "patch,none": {**made["results"][task]["patch,none"], "made": {**made["results"][task]["patch,none"]["made"], **prints}},
+            "patch,none": {
+                **made["results"][task]["patch,none"],
+                "made": {**made["results"][task]["patch,none"]["made"], **prints},
+            },
         }
         described = {**made["configs"][task]["lmms_patch"], "base": f"bench{b:02d}"}
         described["options"] = {**described["options"], "type": ("mcq", "yesno", "vqa", "caption")[b % 4]}
-        results[name], configs[name] = found, {**made["configs"][task], "lmms_patch": described, "dataset_path": f"org/bench{b:02d}"}
+        results[name], configs[name] = (
+            found,
+            {**made["configs"][task], "lmms_patch": described, "dataset_path": f"org/bench{b:02d}"},
+        )
         versions[name], shots[name] = 1.0, 0
     about = {"model_name": f"org/model-{model:04d}", "versions": versions, "n-shot": shots, "group_subtasks": {}}
     return {**made, **about, "results": results, "configs": configs, "date": f"20260101_{model:06d}"}
@@ -95,7 +101,9 @@ def main() -> int:
     assert [used.value[:2] for used in found.values()] == [(args.runs, entries), (1, more), (0, more)], found
     for words, (out, seconds, worked, memory) in found.items():
         counts = ", ".join(map(str, out))
-        print(f"{words}: {seconds:.1f} s ({worked:.1f} s of processor time), peak {memory:.0f} MiB (files read, entries, files written: {counts})")
+        print(
+            f"{words}: {seconds:.1f} s ({worked:.1f} s of processor time), peak {memory:.0f} MiB (files read, entries, files written: {counts})"
+        )
     print("files in MiB:", ", ".join(f"{name} {mib:.1f}" for name, mib in files.items()))
     missed = whole.wall > SECONDS or whole.memory > MEMORY
     print(f"targets: {SECONDS:.0f} s, {MEMORY:.0f} MiB: {'MISSED' if missed else 'met'}")

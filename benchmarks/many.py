@@ -47,7 +47,10 @@ def make(folder: Path, count: int, benchmarks: int, docs: int) -> None:
             return known, [guess(stream) for _ in known]
 
         name = f"bench{bench:02d}"
-        path = write_run(folder / f"run{number:05d}", {f"{name}_rci3": world_run(say, n=docs, grid=3, seed=bench, base=name, answers=1 + answers)})
+        path = write_run(
+            folder / f"run{number:05d}",
+            {f"{name}_rci3": world_run(say, n=docs, grid=3, seed=bench, base=name, answers=1 + answers)},
+        )
         write(find([path])[0].results)
     for number in range(count):  # the first are those that were made: their names come last, when they are copied
         place, of = folder / f"run{number:05d}", folder / f"run{number % (benchmarks * DIFFERENT):05d}"
@@ -55,7 +58,11 @@ def make(folder: Path, count: int, benchmarks: int, docs: int) -> None:
             shutil.copytree(of, place, copy_function=os.link)
         [results] = place.glob("*_results.json")
         day, model = number // benchmarks % DAYS, number // (benchmarks * DAYS)
-        about = {"model_name": f"org/model-{model:04d}", "date": f"2026-01-{1 + day:02d}T00-00-00.000000", "start_time": float(number)}
+        about = {
+            "model_name": f"org/model-{model:04d}",
+            "date": f"2026-01-{1 + day:02d}T00-00-00.000000",
+            "start_time": float(number),
+        }
         data = json.loads(results.read_text(encoding="utf-8")) | about
         results.unlink()  # it is a link to the one that it was copied from
         results.write_text(json.dumps(data), encoding="utf-8")
@@ -79,7 +86,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = folder / "runs"
-        apart(make, runs, args.runs, args.benchmarks, args.docs, tiny=args.tiny)  # a child's peak memory starts from its parent's
+        apart(
+            make, runs, args.runs, args.benchmarks, args.docs, tiny=args.tiny
+        )  # a child's peak memory starts from its parent's
         print(f"{args.runs:,} runs of {args.docs} docs of 10 views", flush=True)
         for what, target in TARGETS.items():
             out = folder / what
@@ -87,9 +96,12 @@ def main() -> int:
                 found, seconds, worked, memory = apart(numbers, runs, tiny=args.tiny)
                 assert found == args.runs, f"{found} runs in the table"
             else:
-                _, seconds, worked, memory = apart(command, what, str(runs), "--output", str(out), "--quiet", tiny=args.tiny)
+                _, seconds, worked, memory = apart(
+                    command, what, str(runs), "--output", str(out), "--quiet", tiny=args.tiny
+                )
                 assert all(
-                    f"bench{number:02d}" in (out / "index.html").read_text(encoding="utf-8") for number in range(min(args.runs, args.benchmarks))
+                    f"bench{number:02d}" in (out / "index.html").read_text(encoding="utf-8")
+                    for number in range(min(args.runs, args.benchmarks))
                 )
             page = (out / "index.html").stat().st_size / 1e6 if out.is_dir() else 0.0
             said = f"{seconds:.1f} s ({worked:.1f} s of processor time), {memory:.0f} MiB, page of {page:.1f} MB"
@@ -102,7 +114,9 @@ def main() -> int:
         _, _, worked, _ = apart(command, "leaderboard", str(runs), "--output", str(out), "--quiet", tiny=args.tiny)
         one, two = ((folder / name / "leaderboard.csv").read_bytes() for name in ("leaderboard", "from-logs"))
         assert one == two, "the logs have other numbers than the Parquet files"
-        print(f"leaderboard from the logs: {worked:.1f} s of processor time, {worked / took['leaderboard']:.2f} times as long; the same numbers")
+        print(
+            f"leaderboard from the logs: {worked:.1f} s of processor time, {worked / took['leaderboard']:.2f} times as long; the same numbers"
+        )
     print(f"targets: {'MISSED' if missed else 'met'}")
     return int(missed and not args.tiny)
 

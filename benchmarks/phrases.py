@@ -54,7 +54,9 @@ def from_lines(path: Path) -> Iterator[Phrase]:
             row = json.loads(line)
             shown = row["boxes"] if isinstance(row["boxes"], int) else len(row["boxes"])
             dismissed = frozenset(row.get("dismissed") or ())
-            yield Phrase(row["text"], shown, frozenset(row["refers"]) | dismissed, dismissed, str(row.get("language", "")))
+            yield Phrase(
+                row["text"], shown, frozenset(row["refers"]) | dismissed, dismissed, str(row.get("language", ""))
+            )
 
 
 def from_tests() -> Iterator[Phrase]:
@@ -72,16 +74,31 @@ def figures(phrases: Iterable[Phrase], misses: bool = False) -> dict[str, float]
     for row in rows:
         found = regions(row.text, row.boxes)
         said = found.used | found.invented
-        named, both, read, exact = named + len(row.named), both + len(row.named & said), read + len(said), exact + (said == row.named)
+        named, both, read, exact = (
+            named + len(row.named),
+            both + len(row.named & said),
+            read + len(said),
+            exact + (said == row.named),
+        )
         dismissed, told = dismissed + len(row.dismissed), told + len(row.dismissed & found.negated)
         claimed += len(found.negated)
         if misses and (said != row.named or found.negated != row.dismissed):
             print(
                 f"{row.text!r} of {row.boxes}: {sorted(said)} for {sorted(row.named)}, dismissed {sorted(found.negated)} for {sorted(row.dismissed)}"
             )
-    shares = {"precision": (both, read), "recall": (both, named), "exact": (exact, len(rows)), "dismissals": (told, dismissed)}
+    shares = {
+        "precision": (both, read),
+        "recall": (both, named),
+        "exact": (exact, len(rows)),
+        "dismissals": (told, dismissed),
+    }
     shares["dismissed rightly"] = (told, claimed)
-    return {"phrases": len(rows), "boxes": named, "dismissed": dismissed, **{name: part / of if of else 1.0 for name, (part, of) in shares.items()}}
+    return {
+        "phrases": len(rows),
+        "boxes": named,
+        "dismissed": dismissed,
+        **{name: part / of if of else 1.0 for name, (part, of) in shares.items()},
+    }
 
 
 def main() -> int:
@@ -98,9 +115,16 @@ def main() -> int:
     print("| | " + " | ".join(total) + " |")
     print("|---" * (len(total) + 1) + "|")
     for language, some in [*sorted(by_language.items()), ("all", phrases)]:
-        print(f"| {language} | " + " | ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in figures(some).values()) + " |")
+        print(
+            f"| {language} | "
+            + " | ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in figures(some).values())
+            + " |"
+        )
     missed = [f"{name} {total[name]:.3f}, target {target}" for name, target in TARGETS.items() if total[name] < target]
-    print("\n".join(f"missed: {line}" for line in missed) or f"targets: {', '.join(f'{name} {target}' for name, target in TARGETS.items())}")
+    print(
+        "\n".join(f"missed: {line}" for line in missed)
+        or f"targets: {', '.join(f'{name} {target}' for name, target in TARGETS.items())}"
+    )
     return bool(missed)
 
 

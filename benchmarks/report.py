@@ -42,11 +42,15 @@ def main() -> int:
         apart(make, folder / "run", docs, tiny=args.tiny)
         size = sum(file.stat().st_size for file in (folder / "run").iterdir()) / 1e6
         print(f"{docs:,} docs, {size:.0f} MB of files", flush=True)
-        _, seconds, _, memory = apart(command, "report", str(folder / "run"), "--output", str(folder / "report"), "--quiet", tiny=args.tiny)
+        _, seconds, _, memory = apart(
+            command, "report", str(folder / "run"), "--output", str(folder / "report"), "--quiet", tiny=args.tiny
+        )
         text = (folder / "report" / "index.html").read_text(encoding="utf-8")
         assert f"{docs:,} docs" in text, "the report is not of this run"
         page = (folder / "report" / "index.html").stat().st_size / 1e6
-    print(f"{seconds:.1f} s (target {SECONDS:.0f}), {memory:.0f} MiB at most (target {MEMORY:.0f}), page of {page:.2f} MB (target {PAGE:.0f})")
+    print(
+        f"{seconds:.1f} s (target {SECONDS:.0f}), {memory:.0f} MiB at most (target {MEMORY:.0f}), page of {page:.2f} MB (target {PAGE:.0f})"
+    )
     return int(not args.tiny and (seconds > SECONDS or memory > MEMORY or page > PAGE))
 
 

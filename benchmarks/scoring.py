@@ -52,16 +52,22 @@ def main() -> int:
     given = parse(parser, docs=20, rounds=1)
     logger.remove()
     docs = [
-        {"image": coded_image(i % 8), "question": f"Is thing {i} there? Answer with a word.", "answer": ANSWERS[i % 4]} for i in range(given.docs)
+        {"image": coded_image(i % 8), "question": f"Is thing {i} there? Answer with a word.", "answer": ANSWERS[i % 4]}
+        for i in range(given.docs)
     ]
     with tempfile.TemporaryDirectory() as folder:
         write_task(Path(folder), "toy", docs, metadata={"version": 0.0})
         missed = False
         for threads in (4, 1):  # 4 is the host's default; its threads wait for each other
-            rounds = [[after_inference(name, Path(folder), threads) for name in ("toy", "toy_rci3")] for _ in range(given.rounds)]
+            rounds = [
+                [after_inference(name, Path(folder), threads) for name in ("toy", "toy_rci3")]
+                for _ in range(given.rounds)
+            ]
             native, wrapped = (min(column) for column in zip(*rounds, strict=True))
             ratio = f"{wrapped / native:.1f} times (target {TARGET}); by round {', '.join(f'{b / a:.2f}' for a, b in rounds)}"
-            print(f"{given.docs} docs, {threads} threads: native {native:.1f} s, _rci3 {wrapped:.1f} s of processor: {ratio}")
+            print(
+                f"{given.docs} docs, {threads} threads: native {native:.1f} s, _rci3 {wrapped:.1f} s of processor: {ratio}"
+            )
             missed |= wrapped > TARGET * native
     return missed and not given.tiny
 

@@ -51,7 +51,12 @@ def make(folder: Path, docs: int) -> None:
             found = json.loads(line)
             views = len(found["patch"]["views"]) * (1 + ("wrong_image" in found["patch"]))
             answers = [stream.choice("ABCD") for _ in range(views)]
-            out.write(json.dumps({**found, "filtered_resps": answers, "input": f"What is object {number}?\nA. u\nB. v\nC. w\nD. x"}) + "\n")
+            out.write(
+                json.dumps(
+                    {**found, "filtered_resps": answers, "input": f"What is object {number}?\nA. u\nB. v\nC. w\nD. x"}
+                )
+                + "\n"
+            )
     (folder / "log").replace(log)
     write(find([path])[0].results)
 
@@ -85,16 +90,24 @@ def main() -> int:
         apart(make, folder, args.docs, tiny=args.tiny)
         parquet, log = next(folder.glob("*.parquet")), next(folder.glob("*.jsonl"))
         size = parquet.stat().st_size / 1e6
-        print(f"{args.docs:,} docs: log of {log.stat().st_size / 1e6:.0f} MB, Parquet of {size:.1f} MB (target {SIZE:.0f})", flush=True)
+        print(
+            f"{args.docs:,} docs: log of {log.stat().st_size / 1e6:.0f} MB, Parquet of {size:.1f} MB (target {SIZE:.0f})",
+            flush=True,
+        )
         short, long = read(folder)
-        print(f"two columns: {short:.2f} s from the file, {long:.1f} s from the log: {long / short:.0f} times (target {FASTER:.0f})", flush=True)
+        print(
+            f"two columns: {short:.2f} s from the file, {long:.1f} s from the log: {long / short:.0f} times (target {FASTER:.0f})",
+            flush=True,
+        )
         written = [str(Path(name) / made) for made in ("from-file.json", "from-log.json")]
         _, _, fast, memory = apart(command, "analyze", str(folder), "--quiet", "--json", written[0], tiny=args.tiny)
         parquet.unlink()
         _, _, slow, more = apart(command, "analyze", str(folder), "--quiet", "--json", written[1], tiny=args.tiny)
         stored, logged = (json.loads(Path(file).read_bytes()) for file in written)
         assert stored == logged, "the log has other numbers than the Parquet file"
-    print(f"analyze: {fast:.1f} s and {memory:.0f} MiB with the file (target {MEMORY:.0f}), {slow:.1f} s and {more:.0f} MiB without")
+    print(
+        f"analyze: {fast:.1f} s and {memory:.0f} MiB with the file (target {MEMORY:.0f}), {slow:.1f} s and {more:.0f} MiB without"
+    )
     return int(not args.tiny and (long / short < FASTER or size > SIZE * args.docs / 100_000 or memory > MEMORY))
 
 

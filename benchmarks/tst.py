@@ -163,7 +163,12 @@ def _fitted(items: Sequence[Item], train: Places, test: Places, trees: int, seed
 
     def features(places: Places, fit: bool) -> Any:
         own, categories = [texts[i] for i in places], [[items[i].category] for i in places]
-        return hstack([(words.fit_transform if fit else words.transform)(own), (kinds.fit_transform if fit else kinds.transform)(categories)]).tocsr()
+        return hstack(
+            [
+                (words.fit_transform if fit else words.transform)(own),
+                (kinds.fit_transform if fit else kinds.transform)(categories),
+            ]
+        ).tocsr()
 
     if not numbers:
         model = RandomForestClassifier(trees, max_depth=20, n_jobs=WORKERS, random_state=seed)
@@ -204,15 +209,21 @@ def speed(sets: Sets, settings: ModelSettings | None = None) -> list[str]:
         for stage, spent in stages(items, settings, grouped).items():
             print(f"  one core: {stage}: {spent:.1f} s")
         with_it, without = cost_of_linear(items, settings, grouped)
-        print(f"  processor: {with_it:.1f} s with the linear model, {without:.1f} s without ({with_it / without:.2f} times)")
+        print(
+            f"  processor: {with_it:.1f} s with the linear model, {without:.1f} s without ({with_it / without:.2f} times)"
+        )
         if name == "vsi_bench" and with_it / without > BESIDE:
-            failures.append(f"{name} takes {with_it / without:.2f} times as long with the linear model, above {BESIDE:g}")
+            failures.append(
+                f"{name} takes {with_it / without:.2f} times as long with the linear model, above {BESIDE:g}"
+            )
         if name == "vsi_bench" and ours > SECONDS:
             failures.append(f"{name} takes {ours:.1f} s, above {SECONDS:g}")
     return failures
 
 
-def cost_of_linear(items: Sequence[Item], settings: ModelSettings, grouped: Any, rounds: int = 2) -> tuple[float, float]:
+def cost_of_linear(
+    items: Sequence[Item], settings: ModelSettings, grouped: Any, rounds: int = 2
+) -> tuple[float, float]:
     """Return the processor seconds with and without the linear model, the least of some rounds; other processes do not count in them."""
     seconds = dict.fromkeys((True, False), float("inf"))
     for _ in range(rounds):
@@ -262,7 +273,9 @@ def pruning(sets: Sets) -> list[str]:
     found = prune(
         items,
         PruneSettings(),
-        lambda places, seeds: diagnose(prepared, items, rewards, places, grouped, seeds=seeds, runner=in_threads(WORKERS)),
+        lambda places, seeds: diagnose(
+            prepared, items, rewards, places, grouped, seeds=seeds, runner=in_threads(WORKERS)
+        ),
         tell=print,
     )
     seconds = time.perf_counter() - start
@@ -279,9 +292,13 @@ def stops(sets: Sets, docs: int = 1500, seeds: Sequence[int] = SEEDS) -> list[st
             rewards, grouped, seen = rewards_of(items), grouping(items, "none"), []
             prepared = RfDiagnostic(ModelSettings(beside=False)).prepare(items, rewards)
 
-            def diagnosed(places: Places, fold_seeds: Sequence[int], known: Any = (items, rewards, grouped, prepared, seen)) -> Diagnosis:
+            def diagnosed(
+                places: Places, fold_seeds: Sequence[int], known: Any = (items, rewards, grouped, prepared, seen)
+            ) -> Diagnosis:
                 items, rewards, grouped, prepared, seen = known
-                found = diagnose(prepared, items, rewards, places, grouped, seeds=fold_seeds, runner=in_threads(WORKERS), deals=DEALS)
+                found = diagnose(
+                    prepared, items, rewards, places, grouped, seeds=fold_seeds, runner=in_threads(WORKERS), deals=DEALS
+                )
                 seen.append(against_baseline(found, None)[1])
                 return found
 
@@ -291,16 +308,30 @@ def stops(sets: Sets, docs: int = 1500, seeds: Sequence[int] = SEEDS) -> list[st
             planted = [[told[int(key.removeprefix("key"))] for key in done.removed] for done in never.rounds]
             knows = next((i for i, batch in enumerate(planted) if np.mean(batch or [0]) < 0.5), len(planted))
             now = prune(items, budget, diagnosed)
-            until = {way: [one for batch in planted[:end] for one in batch] for way, end in (("before", before), ("who knows", knows))}
+            until = {
+                way: [one for batch in planted[:end] for one in batch]
+                for way, end in (("before", before), ("who knows", knows))
+            }
             ways = {**until, "now": list(told[now.removed])}
-            shown = ", ".join(f"{way} {sum(gone)} of {told.sum()} found, {len(gone) - sum(gone)} innocent" for way, gone in ways.items())
-            print(f"{words} words, seed {seed}: {shown}; expected by luck {now.innocent or 0:.0f} ({now.stopped})", flush=True)
+            shown = ", ".join(
+                f"{way} {sum(gone)} of {told.sum()} found, {len(gone) - sum(gone)} innocent"
+                for way, gone in ways.items()
+            )
+            print(
+                f"{words} words, seed {seed}: {shown}; expected by luck {now.innocent or 0:.0f} ({now.stopped})",
+                flush=True,
+            )
             if sum(ways["now"]) < sum(ways["before"]) - 3:
                 failures.append(f"{words} words, seed {seed}: the stop of now finds fewer")
     return failures
 
 
-BLIND = {"as assumed": {}, "a letter bias": {"bias": np.array([0.7, 0.1, 0.1, 0.1])}, "copies": {}, "chance alone": {"share": 0.0}}
+BLIND = {
+    "as assumed": {},
+    "a letter bias": {"bias": np.array([0.7, 0.1, 0.1, 0.1])},
+    "copies": {},
+    "chance alone": {"share": 0.0},
+}
 """Worlds of blind answers."""
 
 
@@ -335,7 +366,9 @@ def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
                     for a in range(5)
                     for b in range(a)
                 )
-                rows[way].append((truth.sum(), truth[goes].sum(), (goes & ~truth).sum(), (1 - posterior[goes]).sum(), swaps))
+                rows[way].append(
+                    (truth.sum(), truth[goes].sum(), (goes & ~truth).sum(), (1 - posterior[goes]).sum(), swaps)
+                )
         for way, counted in rows.items():
             planted, found, innocent, expected, swaps = np.mean(counted, axis=0)
             told = f"{found:.0f} of {planted:.0f} known found, {innocent:.1f} innocent, {expected:.1f} expected"
@@ -370,7 +403,9 @@ def _peak(kind: str, count: int) -> tuple[float, float]:
     rewards = rewards_of(items)
     start = time.perf_counter()
     prepared = RfDiagnostic().prepare(items, rewards)
-    found = diagnose(prepared, items, rewards, np.arange(count), grouping(items, "source"), seeds=(0,), runner=in_threads(8))
+    found = diagnose(
+        prepared, items, rewards, np.arange(count), grouping(items, "source"), seeds=(0,), runner=in_threads(8)
+    )
     assert np.isfinite(found.scores).all(), "every item has a score"
     return before, time.perf_counter() - start
 
@@ -381,7 +416,9 @@ def memory(sets: Sets, count: int = 100_000, tiny: bool = False) -> list[str]:
     for kind in ("options", "numbers"):
         (before, seconds), _, _, mib = apart(_peak, kind, count, tiny=tiny)
         peak = mib / 1024
-        print(f"{count} items, {kind}: peak {peak:.1f} GiB (the items themselves {before:.1f}), {seconds:.0f} s for one cross-validation")
+        print(
+            f"{count} items, {kind}: peak {peak:.1f} GiB (the items themselves {before:.1f}), {seconds:.0f} s for one cross-validation"
+        )
         failures += [f"{kind}: peak {peak:.1f} GiB, above {MEMORY:g}"] if peak > MEMORY else []
     return failures
 
@@ -434,12 +471,17 @@ def shuffles(sets: Sets, count: int = 20) -> list[str]:
             shuffled = shuffle_golds(items, seed)
             again = rewards.regold(shuffled)
             prepared = RfDiagnostic().prepare(shuffled, again)
-            found = diagnose(prepared, shuffled, again, np.arange(len(items)), grouped, seeds=(0,), runner=in_threads(WORKERS))
+            found = diagnose(
+                prepared, shuffled, again, np.arange(len(items)), grouped, seeds=(0,), runner=in_threads(WORKERS)
+            )
             rows.append([found.accuracy, np.nanmean(found.baseline), np.nanmean(found.chance)])
         means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(count)
         less = np.array(rows)[:, :1] - np.array(rows)[:, 1:]
         apart = [f"{100 * d.mean():+.2f} ({d.mean() / (d.std(ddof=1) / np.sqrt(count)):+.1f} SE)" for d in less.T]
-        told = ", ".join(f"{what} {100 * m:.2f} (SE {100 * e:.2f})" for what, m, e in zip(("TsT", "baseline", "chance"), means, errors, strict=True))
+        told = ", ".join(
+            f"{what} {100 * m:.2f} (SE {100 * e:.2f})"
+            for what, m, e in zip(("TsT", "baseline", "chance"), means, errors, strict=True)
+        )
         print(f"{name}, {count} shuffles: {told}; TsT less baseline {apart[0]}, less chance {apart[1]}", flush=True)
     return []
 
@@ -455,7 +497,10 @@ def rivals(sets: Sets, made: Sets | None = None) -> list[str]:
         for rival in RIVALS:
             theirs = rival_scores(items, rival, grouped, SEEDS[0])
             less, error = _difference(items, ours, theirs)
-            print(f"    {rival}: {100 * np.nanmean(theirs):.1f}, ours less this {100 * less:+.1f} (SE {100 * error:.1f})", flush=True)
+            print(
+                f"    {rival}: {100 * np.nanmean(theirs):.1f}, ours less this {100 * less:+.1f} (SE {100 * error:.1f})",
+                flush=True,
+            )
             failures += [f"{name}: {rival} is {-less / error:.1f} SE better"] if less < -error else []
     return failures
 
@@ -476,7 +521,9 @@ def embeddings(sets: Sets, path: str) -> list[str]:
     for name, items in sets.items():
         for grouped in (source_of(items), grouping(items, "text")):
             for model in ("boosting", "linear"):
-                plain, found = (cross_validation(items, ModelSettings(model, embed=given), grouped) for given in (None, embed))
+                plain, found = (
+                    cross_validation(items, ModelSettings(model, embed=given), grouped) for given in (None, embed)
+                )
                 more, error = _difference(items, found.scores.mean(axis=0), plain.scores.mean(axis=0))
                 told = f"{100 * plain.accuracy:.1f}, with embeddings {100 * found.accuracy:.1f} ({100 * more:+.1f}, SE {100 * error:.1f})"
                 print(f"{name}, {grouped.name}, {model}: {told}", flush=True)
@@ -508,7 +555,13 @@ def claims(sets: Sets) -> list[str]:
         p = sign_flip_p((early.scores - early.baseline).mean(axis=0), cluster_of(items))
         null: dict[str, Any] = {}
         if has_many_categories(items):
-            null = {"shuffled": to_json(shuffled_null(RfDiagnostic(settings), items, rewards, kept, found[kept.name], k=5, fold_seed=SEEDS[0]))}
+            null = {
+                "shuffled": to_json(
+                    shuffled_null(
+                        RfDiagnostic(settings), items, rewards, kept, found[kept.name], k=5, fold_seed=SEEDS[0]
+                    )
+                )
+            }
         details = details_of(items, found, kept.name, unusable=why, **null)
         print(f"{name}: before: {early.accuracy:.3f} against {np.nanmean(early.baseline):.3f}, p = {p:.4f}")
         for sentence in text_only.notes(convert(details, TstDetails)):
@@ -524,16 +577,23 @@ def judged_prunings(docs: int = 600) -> list[str]:
     def diagnosed(items: Sequence[Item], model: ModelSettings) -> Diagnose:
         rewards = rewards_of(items)
         prepared = RfDiagnostic(model).prepare(items, rewards)
-        return lambda places, seeds: diagnose(prepared, items, rewards, places, by, seeds=seeds, runner=in_threads(WORKERS))
+        return lambda places, seeds: diagnose(
+            prepared, items, rewards, places, by, seeds=seeds, runner=in_threads(WORKERS)
+        )
 
     trees = ModelSettings(beside=False)
     found = prune(items, settings, diagnosed(items, trees))
     print(f"SugarCrepe-like: {len(found.removed)} of {docs} removed ({found.stopped})")
-    for name, model in {"before, a forest on the same features": ModelSettings("forest", 50, beside=False), "now": ModelSettings("linear")}.items():
+    for name, model in {
+        "before, a forest on the same features": ModelSettings("forest", 50, beside=False),
+        "now": ModelSettings("linear"),
+    }.items():
 
         def world(seed: int, model: ModelSettings = model) -> tuple[Places, Diagnose]:
             shuffled = shuffle_golds(items, seed)
-            alike = dataclasses.replace(settings, budget=float(len(found.removed)), near_chance=False, over_pruned=False, seed=seed)
+            alike = dataclasses.replace(
+                settings, budget=float(len(found.removed)), near_chance=False, over_pruned=False, seed=seed
+            )
             return prune(shuffled, alike, diagnosed(shuffled, trees)).removed, diagnosed(shuffled, model)
 
         print(f"    judge {name}: {judge(items, found.removed, diagnosed(items, model), world).sentence}", flush=True)
@@ -551,7 +611,15 @@ def random_golds(shape: str, seed: int, docs: int = 600) -> list[Item]:
     for i in range(docs):
         asked = f"What of the {words[stream.integers(120)]} is near the {words[stream.integers(120)]}?"
         if shape == "options":
-            items.append(mc(i, asked, stream.choice(words, 4, replace=False).tolist(), int(stream.integers(4)), f"category {i % 18}"))
+            items.append(
+                mc(
+                    i,
+                    asked,
+                    stream.choice(words, 4, replace=False).tolist(),
+                    int(stream.integers(4)),
+                    f"category {i % 18}",
+                )
+            )
         else:
             items.append(yesno(i, asked, ("yes", "no")[stream.integers(2)], f"category {i % 5}"))
     return items
@@ -604,7 +672,10 @@ def open_numbers(sets: Sets, docs: int = 1500) -> list[str]:
         start = time.process_time()
         state, score = verdict_of(items, range(5))
         spent = time.process_time() - start
-        print(f"{docs} open numbers, the gold told in {told:.0%}: {state}, {score:.3f}, {spent:.0f} s of processor time", flush=True)
+        print(
+            f"{docs} open numbers, the gold told in {told:.0%}: {state}, {score:.3f}, {spent:.0f} s of processor time",
+            flush=True,
+        )
         failures += [f"open numbers take {spent:.0f} s of processor time, above {OPEN:g}"] if spent > OPEN else []
     return failures
 
@@ -632,7 +703,12 @@ def main() -> int:
     parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
-    args = parse(parser, only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops", "blind"], names=["vsi_bench"], docs=40)
+    args = parse(
+        parser,
+        only=["speed", "prune", "memory", "table", "rivals", "shuffles", "stops", "blind"],
+        names=["vsi_bench"],
+        docs=40,
+    )
     if "embeddings" in args.only and not args.embeddings:
         parser.error("--only embeddings needs --embeddings PATH")
     parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
@@ -648,7 +724,11 @@ def main() -> int:
             "blind": partial(blind, docs=60, seeds=1),
             "rivals": partial(rivals, made={}),
         }
-    sets = {} if {*args.only} <= {"memory", "stops", "blind"} else {name: items_of(name)[: args.docs] for name in args.names}
+    sets = (
+        {}
+        if {*args.only} <= {"memory", "stops", "blind"}
+        else {name: items_of(name)[: args.docs] for name in args.names}
+    )
     failures = [line for part in args.only for line in parts[part](sets)]
     for line in failures:
         print(f"missed: {line}", file=sys.stderr)

@@ -47,7 +47,9 @@ def scene(seed: int) -> np.ndarray:
     total = np.zeros((2 * HEIGHT, 2 * WIDTH, 3))
     for cells, weight in ((4, 60), (16, 30), (64, 15), (160, 8)):
         field = [Image.fromarray(stream.normal(0, weight, (cells, cells)).astype(np.float32)) for _ in range(3)]
-        total += np.stack([np.asarray(band.resize((2 * WIDTH, 2 * HEIGHT), Image.Resampling.BICUBIC)) for band in field], axis=-1)
+        total += np.stack(
+            [np.asarray(band.resize((2 * WIDTH, 2 * HEIGHT), Image.Resampling.BICUBIC)) for band in field], axis=-1
+        )
     return (128 + total).clip(0, 255).astype(np.uint8)
 
 
@@ -119,7 +121,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is timed (default 3)")
     parser.add_argument("--seconds", type=int, default=30, help="how long a clip is (default 30)")
     arguments = parse(parser, clips=1, rounds=1, seconds=2)
-    print(f"{arguments.clips} clips of {arguments.seconds} s, {WIDTH}x{HEIGHT}, {FPS} frames per second; least of {arguments.rounds} rounds")
+    print(
+        f"{arguments.clips} clips of {arguments.seconds} s, {WIDTH}x{HEIGHT}, {FPS} frames per second; least of {arguments.rounds} rounds"
+    )
     met = [measure(arguments.clips, arguments.rounds, arguments.seconds, sound) for sound in OF_DECODE]
     return 0 if all(met) or arguments.tiny else 1
 
@@ -148,10 +152,16 @@ def measure(clips: int, rounds: int, length: int, sound: bool) -> bool:
     wall, processor = least["views"] / least["decode"]
     print(f"\n{'with' if sound else 'without'} a sound")
     for name, (of_wall, of_processor) in least.items():
-        print(f"{name:<8}{of_wall:8.2f} s wall{of_processor:8.2f} s processor{1000 * of_wall / clips:8.0f} ms wall per clip")
+        print(
+            f"{name:<8}{of_wall:8.2f} s wall{of_processor:8.2f} s processor{1000 * of_wall / clips:8.0f} ms wall per clip"
+        )
     met = bool(processor <= OF_DECODE[sound])
-    print(f"views / decode: {wall:.2f} wall; {processor:.2f} processor, at most {OF_DECODE[sound]}: {'met' if met else 'MISSED'}")
-    print(f"disk: at most {most / 1e6:.1f} MB for the views of a doc; the clip itself takes {size / 1e6:.2f} MB on average")
+    print(
+        f"views / decode: {wall:.2f} wall; {processor:.2f} processor, at most {OF_DECODE[sound]}: {'met' if met else 'MISSED'}"
+    )
+    print(
+        f"disk: at most {most / 1e6:.1f} MB for the views of a doc; the clip itself takes {size / 1e6:.2f} MB on average"
+    )
     return met
 
 

@@ -99,14 +99,18 @@ def write_tasks(folder: Path, docs: int) -> None:
     import datasets
 
     images = [jpeg(seed) for seed in range(min(docs, DISTINCT))]
-    features = datasets.Features({"image": datasets.Image(), "question": datasets.Value("string"), "answer": datasets.Value("string")})
+    features = datasets.Features(
+        {"image": datasets.Image(), "question": datasets.Value("string"), "answer": datasets.Value("string")}
+    )
     columns = {
         "image": [{"bytes": images[doc % len(images)], "path": None} for doc in range(docs)],
         "question": [f"What is there to see in picture {doc}?" for doc in range(docs)],
         "answer": ["nothing"] * docs,
     }
     datasets.Dataset.from_dict(columns, features=features).to_parquet(str(folder / "docs.parquet"))
-    crops = [f"def view_{view}(doc):\n    return [doc['image'].convert('RGB').crop({box(view)})]\n" for view in range(VIEWS)]
+    crops = [
+        f"def view_{view}(doc):\n    return [doc['image'].convert('RGB').crop({box(view)})]\n" for view in range(VIEWS)
+    ]
     base = "def view_base(doc):\n    return [doc['image'].convert('RGB')]\n"
     (folder / "utils.py").write_text("\n\n".join([*crops, base]))
     for name, null in NULL.items():
@@ -131,7 +135,9 @@ def batches(requests: list[Any]) -> Iterator[list[Any]]:
     return order.get_batched(n=BATCH)
 
 
-def answer(requests: list[Any], tables: dict[str, Any], after_batch: Callable[[], None] = lambda: None) -> Iterator[tuple[int, int]]:
+def answer(
+    requests: list[Any], tables: dict[str, Any], after_batch: Callable[[], None] = lambda: None
+) -> Iterator[tuple[int, int]]:
     """The adapter: the sum of the pixels of each request, with its doc id; the first function and task serve a batch."""
     for batch in batches(requests):
         _, _, show, doc_id, task, split = zip(*batch, strict=True)
@@ -151,7 +157,10 @@ def wrapped(manager: Any, name: str, after_batch: Callable[[], None] = lambda: N
     """One wrapped task, ten views per doc, and ten of a wrong image where it asks for them."""
     task = load(manager, f"{name}_rci{GRID}")
     task.build_all_requests()
-    pairs, most = answer(task.instances, {task.task_name: task.dataset}, after_batch), task.dataset["test"][0].table.most
+    pairs, most = (
+        answer(task.instances, {task.task_name: task.dataset}, after_batch),
+        task.dataset["test"][0].table.most,
+    )
     return {divmod(i, most): total for i, total in pairs}
 
 
@@ -230,7 +239,9 @@ def memory(manager: Any, docs: int) -> dict[int, float]:
 def table(rows: list[tuple[str, ...]]) -> str:
     """The rows as text, columns aligned."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def verdict(met: bool) -> str:
@@ -245,7 +256,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is timed (default 3)")
     arguments = parse(parser, docs=4, rounds=1)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"HF_HOME": f"{folder}/hf", "HF_HUB_OFFLINE": "1", "LMMS_EVAL_HOME": f"{folder}/lmms", "TQDM_DISABLE": "1"}
+        os.environ |= {
+            "HF_HOME": f"{folder}/hf",
+            "HF_HUB_OFFLINE": "1",
+            "LMMS_EVAL_HOME": f"{folder}/lmms",
+            "TQDM_DISABLE": "1",
+        }
         met = measure(Path(folder), arguments.docs, arguments.rounds, arguments.tiny)
         return int(not met and not arguments.tiny)
 
@@ -278,7 +294,11 @@ def measure(folder: Path, docs: int, rounds: int, tiny: bool) -> bool:
 
 def compare(manager: Any, base: str, wrong: Lent, docs: int, rounds: int) -> bool:
     """Prints the table of a base task; whether its targets are met."""
-    ways = {"wrapped": lambda: wrapped(manager, base), "naive": lambda: naive(manager, wrong), "bound": lambda: bound(manager, wrong)}
+    ways = {
+        "wrapped": lambda: wrapped(manager, base),
+        "naive": lambda: naive(manager, wrong),
+        "bound": lambda: bound(manager, wrong),
+    }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         sums = {}
@@ -294,7 +314,14 @@ def compare(manager: Any, base: str, wrong: Lent, docs: int, rounds: int) -> boo
     most = OF_BOUND_WITH_WRONG if wrong else OF_BOUND
     asked = f"{len(wrong)} of them also on a wrong image" if wrong else "no wrong images"
     print(f"\n{docs} JPEG images of {SIDE}x{SIDE}, {VIEWS} views each, {asked}; least of {rounds} rounds\n")
-    print(table([("way", "seconds", "ms per doc"), *((name, f"{t:.2f}", f"{1000 * t / docs:.1f}") for name, t in least.items())]))
+    print(
+        table(
+            [
+                ("way", "seconds", "ms per doc"),
+                *((name, f"{t:.2f}", f"{1000 * t / docs:.1f}") for name, t in least.items()),
+            ]
+        )
+    )
     print()
     print(
         table(

@@ -37,7 +37,9 @@ class Wrap:
     """
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError("this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'")
+        raise RuntimeError(
+            "this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'"
+        )
 
 
 class Magic:
@@ -54,4 +56,6 @@ class Magic:
     """
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError("this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'")
+        raise RuntimeError(
+            "this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'"
+        )

@@ -49,7 +49,11 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     None for a name so long that comparing would take minutes.
     """
     lower = {one.lower(): one for one in known}
-    return [] if len(name) > 200 else [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]
+    return (
+        []
+        if len(name) > 200
+        else [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.6)]
+    )
 
 
 def require(extra: str, *modules: str) -> None:
@@ -84,7 +88,9 @@ class _Must:
         try:
             return check(value)
         except ValidationError:
-            raise PydanticCustomError("must", "must be {what}, not {given}", {"what": self.what, "given": shown(value)}) from None
+            raise PydanticCustomError(
+                "must", "must be {what}, not {given}", {"what": self.what, "given": shown(value)}
+            ) from None
 
 
 def must(what: str) -> WrapValidator:
@@ -134,7 +140,9 @@ def shown(value: Any) -> str:
 def unknown(option: Any, known: Sequence[str]) -> str:
     """Say that there is no such option, and which are like it, or else which there are."""
     close = nearest(option, known) if isinstance(option, str) else []
-    return f"unknown option {shown(option)}; " + (f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(known)}")
+    return f"unknown option {shown(option)}; " + (
+        f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(known)}"
+    )
 
 
 _WORDS = {
@@ -156,7 +164,9 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
     fields, field = _fields(model), None
     for part in path:
         # a union says which of its types it tried, which is no key of the data
-        is_inside = isinstance(data, (list, tuple)) if isinstance(part, int) else isinstance(data, Mapping) and part in data
+        is_inside = (
+            isinstance(data, (list, tuple)) if isinstance(part, int) else isinstance(data, Mapping) and part in data
+        )
         data = data[part] if is_inside else None
         if isinstance(part, int):  # an entry of a list is known by its name
             name = data.get("name") if isinstance(data, dict) else None
@@ -174,7 +184,9 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
         return f"{where}must be keys and values, not {value}; keys: {', '.join(fields)}"
     if kind == "missing":
         return f"{where.removesuffix(': ')} is missing" + "".join(
-            f"; it must be {one.func.what}" for one in getattr(field, "metadata", ()) if isinstance(getattr(one, "func", None), _Must)
+            f"; it must be {one.func.what}"
+            for one in getattr(field, "metadata", ())
+            if isinstance(getattr(one, "func", None), _Must)
         )
     if (
         kind == "literal_error"
@@ -183,7 +195,11 @@ def _fault(error: Any, model: type[BaseModel], data: Any) -> str:
     ):
         value += f"; did you mean {' or '.join(close)}?"
     words = _WORDS.get(kind)
-    told = error["msg"].replace("Input should be", "must be") if words is None else words.format(**error.get("ctx", {}), given=value)
+    told = (
+        error["msg"].replace("Input should be", "must be")
+        if words is None
+        else words.format(**error.get("ctx", {}), given=value)
+    )
     return f"{where.removesuffix(': ')} {told}"
 
 

@@ -160,7 +160,9 @@ def append(path: Path, text: str) -> None:
     Raises:
         RecordError: the file cannot be written, or is no plain file.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not block
+    flags = (
+        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )  # opening a pipe must not block
     with _told(path):
         if Path(path).is_symlink():
             raise OSError(None, "it is a link; name the file itself")
@@ -183,7 +185,9 @@ def is_left(path: Path) -> bool:
     with contextlib.suppress(OSError):
         if time.time() - path.lstat().st_mtime > OLD:
             return True
-    return match[1] == _host() and match[3] != ".old" and not _is_alive(int(match[2]))  # .old holds a replaced report: keep it a day
+    return (
+        match[1] == _host() and match[3] != ".old" and not _is_alive(int(match[2]))
+    )  # .old holds a replaced report: keep it a day
 
 
 def sweep(folder: Path) -> None:
@@ -214,7 +218,9 @@ def check_folder(output: Path, mark: str, option: str, earlier: str) -> None:
     if output.exists() and not output.is_dir():
         raise OptionError(f"{option} {output}: a file is there; name a folder")
     if output.is_dir() and any(output.iterdir()) and not (output / mark).is_file():
-        raise OptionError(f"{option} {output}: this folder has other files in it; name a new folder, or that of {earlier}")
+        raise OptionError(
+            f"{option} {output}: this folder has other files in it; name a new folder, or that of {earlier}"
+        )
     there = next(path for path in (output.absolute(), *output.absolute().parents) if path.exists())
     if not os.access(there, os.W_OK) or not os.access(output.absolute().parent if output.exists() else there, os.W_OK):
         raise OptionError(f"{option} {output}: {there} cannot be written to; give another {option}")
@@ -258,7 +264,9 @@ def folder(output: Path, option: str) -> Iterator[Path]:
 
 def _create(path: Path, content: str | bytes) -> None:
     """Create and write a file; a file or link of that name must not exist."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), "wb") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), "wb"
+    ) as file:
         file.write(_bytes(content))
 
 
@@ -331,7 +339,12 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level, depth = [found] if isinstance(found, (dict, list)) else [], 0
-    while level := [inner for one in level for inner in (one.values() if isinstance(one, dict) else one) if isinstance(inner, (dict, list))]:
+    while level := [
+        inner
+        for one in level
+        for inner in (one.values() if isinstance(one, dict) else one)
+        if isinstance(inner, (dict, list))
+    ]:
         if (depth := depth + 1) >= DEEPEST:  # who walks through it calls itself as often
             raise ValueError("nested too deeply")
     return found
@@ -369,7 +382,9 @@ class YamlLoader(yaml.SafeLoader):
     def fetch_flow_collection_start(self, token: Any) -> None:
         """Fetch an opening bracket, but refuse one that is nested too deeply."""
         if self.flow_level >= YAML_DEEPEST:
-            raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_DEEPEST} brackets in each other", self.get_mark())
+            raise yaml.constructor.ConstructorError(
+                None, None, f"more than {YAML_DEEPEST} brackets in each other", self.get_mark()
+            )
         super().fetch_flow_collection_start(token)
 
     def get_single_node(self) -> Any:
@@ -382,12 +397,16 @@ class YamlLoader(yaml.SafeLoader):
 
 def _yaml_whole(loader: YamlLoader, node: Any) -> Any:
     if len(node.value) > DIGITS:
-        raise yaml.constructor.ConstructorError(None, None, f"a whole number of {len(node.value)} digits", node.start_mark)
+        raise yaml.constructor.ConstructorError(
+            None, None, f"a whole number of {len(node.value)} digits", node.start_mark
+        )
     return loader.construct_yaml_int(node)
 
 
 def _yaml_date(loader: YamlLoader, node: Any) -> Any:
-    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(node.value):  # PyYAML itself fails with an AttributeError
+    if not isinstance(node, yaml.ScalarNode) or not loader.timestamp_regexp.match(
+        node.value
+    ):  # PyYAML itself fails with an AttributeError
         raise yaml.constructor.ConstructorError(None, None, "not a date", node.start_mark)
     return loader.construct_yaml_timestamp(node)
 
@@ -430,7 +449,9 @@ def _yaml_size(node: Any, known: dict[int, int]) -> int:
     parts = [part for one in held for part in (one if isinstance(one, tuple) else (one,))]
     total = 1 + sum(_yaml_size(part, known) for part in parts)
     if total > YAML_MOST:
-        raise yaml.constructor.ConstructorError(None, None, f"more than {YAML_MOST:,} values, most of them by reference", node.start_mark)
+        raise yaml.constructor.ConstructorError(
+            None, None, f"more than {YAML_MOST:,} values, most of them by reference", node.start_mark
+        )
     known[id(node)] = total
     return total
 

@@ -21,4 +21,6 @@ def folder(name: str) -> Path:
     for candidate in (package / "_data" / name, package.parent / name):
         if candidate.is_dir():
             return candidate
-    raise FileNotFoundError(f"lmms-patch is not installed whole: no folder {name!r} in {package / '_data'} or {package.parent}")
+    raise FileNotFoundError(
+        f"lmms-patch is not installed whole: no folder {name!r} in {package / '_data'} or {package.parent}"
+    )

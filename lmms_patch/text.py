@@ -34,10 +34,14 @@ _UNSEEN = re.compile(
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"  # take no room
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"  # the same; tags
     "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"  # halves of characters; private use
-    "\ufdd0-\ufdef\ufffe\uffff" + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0xF0000, 0x10000)) + "]"
+    "\ufdd0-\ufdef\ufffe\uffff"
+    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0xF0000, 0x10000))
+    + "]"
 )
 # Emoji and several scripts need joiners between two of their characters; anywhere else a joiner only makes equal names differ.
-_JOINER = re.compile("(?<![^\x00-\u02ff\u200c\u200d\ufffd])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff\u200c\u200d\ufffd])")
+_JOINER = re.compile(
+    "(?<![^\x00-\u02ff\u200c\u200d\ufffd])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff\u200c\u200d\ufffd])"
+)
 _ACCENTS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0902\u0941-\u0948\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1"
     "\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef"
@@ -138,7 +142,10 @@ def file_names(labels: Mapping[K, str], ending: str) -> dict[K, str]:
     """
     stems = {key: _stem(label) for key, label in labels.items()}
     often = Counter(stem.lower() for stem in stems.values())
-    return {key: (stem if stem and often[stem.lower()] == 1 else f"{stem or 'model'}-{_hash(key)}") + ending for key, stem in stems.items()}
+    return {
+        key: (stem if stem and often[stem.lower()] == 1 else f"{stem or 'model'}-{_hash(key)}") + ending
+        for key, stem in stems.items()
+    }
 
 
 def _stem(label: str) -> str:
@@ -164,7 +171,18 @@ _ALWAYS = _words(
     " credential credentials cookie cookies bearer jwt auth authorization authentication connectionstring dsn sas"
 )
 """Words that make a key secret wherever they stand in it."""
-_GLUED = ("password", "passwd", "secret", "passphrase", "apikey", "accesskey", "secretkey", "privatekey", "authtoken", "accesstoken")
+_GLUED = (
+    "password",
+    "passwd",
+    "secret",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "authtoken",
+    "accesstoken",
+)
 """Ends of words that are written together: ``openaiapikey``."""
 _OWNERS = _words(
     "api access secret private openai anthropic azure google gemini aws bedrock hf hub huggingface github gh gitlab git wandb replicate together"
@@ -172,7 +190,9 @@ _OWNERS = _words(
     " auth admin oauth refresh session user personal security storage bot slack login signing encryption license licence master judge"
 )
 """Words that make a following ``key`` or ``token`` secret."""
-_WORLD = _words("db database smtp http https proxy login user api admin root mysql postgres pg redis mongo ssh ftp basic email")
+_WORLD = _words(
+    "db database smtp http https proxy login user api admin root mysql postgres pg redis mongo ssh ftp basic email"
+)
 """Words that make a following ``pass`` a password."""
 _VALUE = 400
 """Characters of a value that are looked at to tell whether it is a secret."""
@@ -181,7 +201,9 @@ _SIGNED = _words("sas url x amz hmac request shared access")
 _PLAIN_VALUES = frozenset(("true", "false", "none", "null", "yes", "no", "", MASK))
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
-_KEY = re.compile(r"""(?:(?<=[\s,;&?#({\["'|])|^)(?P<quote>["']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ ]?(?P<sign>[=:])(?!//)[ ]?""")
+_KEY = re.compile(
+    r"""(?:(?<=[\s,;&?#({\["'|])|^)(?P<quote>["']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ ]?(?P<sign>[=:])(?!//)[ ]?"""
+)
 _NEXT = re.compile(r"""(?:[,;&][ ]?|\s)(?:[A-Za-z_][\w.-]*=|(?P<quote>["'])[\w. -]{1,80}(?P=quote) ?[:=])""")
 _QUOTED = re.compile(r"""(?P<quote>["'])(?:[^"'\\]|\\.|(?!(?P=quote))["'])*(?P=quote)""", re.DOTALL)
 _LOGIN = re.compile(r"(?<=://)[^/?#\s,]{1,400}@")
@@ -264,12 +286,20 @@ def is_secret(key: str, value: str) -> bool:
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     pairs = set(itertools.pairwise(words))
-    if any(word in _ALWAYS or word.endswith(_GLUED) for word in words) or {("api", "key"), ("access", "key"), ("connection", "string")} & pairs:
+    if (
+        any(word in _ALWAYS or word.endswith(_GLUED) for word in words)
+        or {("api", "key"), ("access", "key"), ("connection", "string")} & pairs
+    ):
         return True
     if last in ("key", "keys", "token", "tokens"):
-        plain = value.replace(".", "", 1).isdigit() or value[:1] in ("<", "[")  # a number of tokens, or one of a model's own
+        plain = value.replace(".", "", 1).isdigit() or value[:1] in (
+            "<",
+            "[",
+        )  # a number of tokens, or one of a model's own
         owned = before in _OWNERS or (not before and last != "tokens")
-        return not plain and (owned or _looks_random(value)) if last.startswith("token") else owned or _looks_random(value)
+        return (
+            not plain and (owned or _looks_random(value)) if last.startswith("token") else owned or _looks_random(value)
+        )
     if last == "pass":
         return not before or before in _WORLD
     return last in ("sig", "signature") and (not before or before in _SIGNED)
@@ -277,7 +307,11 @@ def is_secret(key: str, value: str) -> bool:
 
 def _looks_random(value: str) -> bool:
     """Return whether a value is long, and of letters and digits in one word, as keys are and names of fields are not."""
-    return bool(re.fullmatch(r"[\w.~+=-]{16,}", value)) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return (
+        bool(re.fullmatch(r"[\w.~+=-]{16,}", value))
+        and any(c.isdigit() for c in value)
+        and any(c.isalpha() for c in value)
+    )
 
 
 # --- forms ----------------------------------------------------------------------------------------
@@ -303,7 +337,9 @@ def from_csv_cell(text: str) -> str:
     return text[1:] if text[:1] == "'" and csv_cell(text[1:]) == text else text
 
 
-_MARKUP = re.compile(r"[\\`*~|{}<>$]|&(?=#?\w+;)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|[@#](?=\w)|!(?=\[)|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"[\\`*~|{}<>$]|&(?=#?\w+;)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|[@#](?=\w)|!(?=\[)|:(?=//)|(?<=www)\.", re.IGNORECASE
+)
 _BECOMES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "$": "&#36;", ".": "&#46;", "@": "@&#8203;", "#": "#&#8203;"}
 _LINKS = re.compile(r"\]\s?[(\[:]|\[\^")
 _OPENS = re.compile(r"(?:[-+=#]|\d{1,9}[.)])(?=[\s\-+=#]|$)")
@@ -330,7 +366,12 @@ def _marked(match: re.Match[str]) -> str:
     return ":&#8203;" if one == ":" else _BECOMES.get(one, "\\" + one)
 
 
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", **{c: f"\\{c}" for c in "&%$#_{}"}}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}
 _LATEX |= {c: f"{{{c}}}" for c in "[*"}
 """``[`` and ``*`` first in a row would be options of the line end before it."""
 

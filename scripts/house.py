@@ -22,7 +22,15 @@ LOOSE = re.compile(r"\b(?:ones?|it|others?|that|own)\b", re.IGNORECASE)
 """Words that make a sentence lean on another sentence."""
 NUMBERS = re.compile(r"ANY_INDEX|kind\.index|\b(?:mpp|[pct]?rci)|(?:drop|hidden|lowres)\||_adj|rotate_at|\btst\(")
 """What the source of a pattern has in it that takes names of numbers apart."""
-NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
 
 
 @dataclass
@@ -43,7 +51,12 @@ class Module:
 
     def __post_init__(self) -> None:
         self.nodes = list(ast.walk(ast.parse(self.source)))
-        lines = (line for node in self.nodes for line in _block(node) if isinstance(line, ast.Expr) and _text(line.value) is not None)
+        lines = (
+            line
+            for node in self.nodes
+            for line in _block(node)
+            if isinstance(line, ast.Expr) and _text(line.value) is not None
+        )
         self.docstrings = {(line.lineno, line.col_offset) for line in lines}
 
     @property
@@ -81,11 +94,16 @@ def count(folder: Path) -> dict[str, tuple[float, list[str]]]:
     """Return by its title each figure's number, and the places that count, for the package in a folder."""
     found: dict[str, list[tuple[str, float]]] = {figure.title: [] for figure in FIGURES}
     for path in sorted(folder.rglob("*.py")):
-        module = Module(path.relative_to(folder), path.read_text(encoding="utf-8"))  # one at a time: all trees together make a million objects
+        module = Module(
+            path.relative_to(folder), path.read_text(encoding="utf-8")
+        )  # one at a time: all trees together make a million objects
         for figure in FIGURES:
             found[figure.title] += [(f"{module.place}: {place}", weight) for place, weight in figure.places(module)]
     return {
-        figure.title: (round(figure.total([weight for _, weight in places]), 1), [place for place, weight in places if weight])
+        figure.title: (
+            round(figure.total([weight for _, weight in places]), 1),
+            [place for place, weight in places if weight],
+        )
         for figure, places in zip(FIGURES, found.values(), strict=True)
     }
 
@@ -104,7 +122,9 @@ def tokens(module: Module) -> Iterator[tuple[str, float]]:
     for token in tokenize.generate_tokens(io.StringIO(module.source).readline):
         name = tokenize.tok_name[token.type]
         depth -= name == "FSTRING_END"
-        count += not depth and name != "FSTRING_END" and token.type not in NO_CODE and token.start not in module.docstrings
+        count += (
+            not depth and name != "FSTRING_END" and token.type not in NO_CODE and token.start not in module.docstrings
+        )
         depth += name == "FSTRING_START"
     yield "tokens", count
 
@@ -115,7 +135,11 @@ def keys(module: Module) -> Iterator[tuple[str, float]]:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             key = node.slice if _name(node.value) != "Literal" else None
         else:
-            key = next(iter(node.args), None) if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get" else None
+            key = (
+                next(iter(node.args), None)
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get"
+                else None
+            )
         if _text(key) is not None:
             yield _at(node), 1
 
@@ -123,7 +147,11 @@ def keys(module: Module) -> Iterator[tuple[str, float]]:
 def or_empty(module: Module) -> Iterator[tuple[str, float]]:
     """Find ``... or {}``."""
     for node in module.nodes:
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and any(isinstance(one, ast.Dict) and not one.keys for one in node.values):
+        if (
+            isinstance(node, ast.BoolOp)
+            and isinstance(node.op, ast.Or)
+            and any(isinstance(one, ast.Dict) and not one.keys for one in node.values)
+        ):
             yield _at(node), 1
 
 
@@ -131,15 +159,25 @@ def results(module: Module) -> Iterator[tuple[str, float]]:
     """Find classes that stand for a result: they hold a ``Result`` or a ``TaskRun``, or say base, kind and metric themselves."""
     for node in module.nodes if module.package != READERS else ():
         if isinstance(node, ast.ClassDef):
-            held = {_name(line.target): ast.unparse(line.annotation) for line in node.body if isinstance(line, ast.AnnAssign)}
-            if {"base", "kind", "metric"} <= held.keys() or any(re.fullmatch(r"(\w+\.)?(Result|TaskRun)( \| None)?", one) for one in held.values()):
+            held = {
+                _name(line.target): ast.unparse(line.annotation)
+                for line in node.body
+                if isinstance(line, ast.AnnAssign)
+            }
+            if {"base", "kind", "metric"} <= held.keys() or any(
+                re.fullmatch(r"(\w+\.)?(Result|TaskRun)( \| None)?", one) for one in held.values()
+            ):
                 yield node.name, 1
 
 
 def patterns(module: Module) -> Iterator[tuple[str, float]]:
     """Find patterns that take the name of a number apart."""
     for node in module.nodes:
-        pattern = next(iter(node.args), None) if isinstance(node, ast.Call) and _name(getattr(node.func, "value", node)) == "re" else None
+        pattern = (
+            next(iter(node.args), None)
+            if isinstance(node, ast.Call) and _name(getattr(node.func, "value", node)) == "re"
+            else None
+        )
         if pattern and NUMBERS.search(said := ast.unparse(pattern)):
             yield f"{pattern.lineno}: {said[:60]}", 1
 

@@ -6,7 +6,9 @@ import os
 import sys
 import tempfile
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: a core for each worker, since threads of several would wait for each other
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # before NumPy is imported: a core for each worker, since threads of several would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import loguru  # noqa: F401 - here, because it writes to the stderr that it finds at its first import: within a test that would be one that ends with the test
@@ -83,7 +85,9 @@ def _empty_pdfs():
     with pytest.MonkeyPatch.context() as patch:
         if not DEEP:
             patch.setattr(canvas, "DPI", 40)
-            patch.setattr(canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else _bytes(drawing, form, **more))
+            patch.setattr(
+                canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else _bytes(drawing, form, **more)
+            )
         yield
 
 
@@ -97,7 +101,9 @@ def pdfs(monkeypatch):
 def pytest_runtest_teardown():
     """Let nltk's downloader, if a test has imported it, write to a stderr that stays: it keeps that of its import, which may end with the test."""
     if made := getattr(sys.modules.get("nltk.downloader"), "Downloader", None):
-        made.download.__defaults__ = tuple(sys.__stderr__ if hasattr(value, "write") else value for value in made.download.__defaults__)
+        made.download.__defaults__ = tuple(
+            sys.__stderr__ if hasattr(value, "write") else value for value in made.download.__defaults__
+        )
 
 
 def pytest_sessionfinish():

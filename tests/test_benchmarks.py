@@ -13,7 +13,11 @@ from loguru import logger
 import benchmarks
 from tests.places import ROOT, SHARED
 
-SCRIPTS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "benchmarks").rglob("*.py") if path.name != "__init__.py")
+SCRIPTS = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if path.name != "__init__.py"
+)
 LINES = {"leaderboard": 4, "phrases": 8, "many": 5, "report": 2, "tables": 3, "scoring": 2, "journal": 1}
 """Lines with numbers that a script prints at least; others print tables of 7 rows and more."""
 LEFT = re.compile(r"\b(nan|inf|None)\b")

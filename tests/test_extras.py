@@ -24,13 +24,17 @@ HIDDEN = [name for names in PARTS.values() for name in names]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return [str(write_run(tmp_path_factory.mktemp(name), {"toy_rci2": mc_run(n=120)}).parent) for name in ("old", "new")]
+    return [
+        str(write_run(tmp_path_factory.mktemp(name), {"toy_rci2": mc_run(n=120)}).parent) for name in ("old", "new")
+    ]
 
 
 def plainly(code, *arguments):
     """Run code in a process in which no optional part can be imported; hidden before anything else is."""
     code = f"import sys\nfor name in {HIDDEN!r}: sys.modules[name] = None\n{code}"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
 
 
 COMMANDS = """
@@ -43,8 +47,13 @@ for line in (["show", new], ["compare", old, new], ["gate", new, "--config", "mo
 
 def test_show_compare_and_gate_need_no_optional_part_and_report_says_which(finished, tmp_path):
     done = plainly(COMMANDS, *finished, str(tmp_path / "page"))
-    assert [line for line in done.stdout.splitlines() if line.startswith("STATUS")] == ["STATUS 0"] * 3 + ["STATUS 2"], done.stderr
-    assert done.stderr.splitlines()[-1] == "lmms-patch: matplotlib is not installed; type: pip install 'lmms-patch[report]'"
+    assert [line for line in done.stdout.splitlines() if line.startswith("STATUS")] == ["STATUS 0"] * 3 + [
+        "STATUS 2"
+    ], done.stderr
+    assert (
+        done.stderr.splitlines()[-1]
+        == "lmms-patch: matplotlib is not installed; type: pip install 'lmms-patch[report]'"
+    )
     assert not (tmp_path / "page").exists()
 
 
@@ -84,7 +93,22 @@ def test_the_line_of_each_part(monkeypatch, tmp_path, capsys):
     without(monkeypatch, "uvicorn")
     assert main(["explore", "a-run", "--no-browser"]) == 2
     assert capsys.readouterr().err == "lmms-patch: uvicorn is not installed; type: pip install 'lmms-patch[explore]'\n"
-    assert main(["magic", "build", "questions.json", "scenes.json", "images", "--saliency", "maps", "--output", str(tmp_path)]) == 2
+    assert (
+        main(
+            [
+                "magic",
+                "build",
+                "questions.json",
+                "scenes.json",
+                "images",
+                "--saliency",
+                "maps",
+                "--output",
+                str(tmp_path),
+            ]
+        )
+        == 2
+    )
     assert capsys.readouterr().err == "lmms-patch: cv2 is not installed; type: pip install 'lmms-patch[magic]'\n"
 
 

@@ -96,7 +96,9 @@ def test_a_gate_whose_summary_is_a_link_writes_nothing(tmp_path):
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "summary").symlink_to(tmp_path / "victim")
     with pytest.raises(RecordError, match="it is a link"):
-        outputs.write(Judgement((), (), "c", "o", ""), json_file=tmp_path / "gate.json", summary_file=tmp_path / "summary")
+        outputs.write(
+            Judgement((), (), "c", "o", ""), json_file=tmp_path / "gate.json", summary_file=tmp_path / "summary"
+        )
     assert names(tmp_path) == ["summary", "victim"]
     assert (tmp_path / "victim").read_text() == "precious"
 
@@ -144,9 +146,16 @@ def test_only_what_killed_processes_of_ours_left_is_removed(tmp_path):
     left(tmp_path, gone).write_text("half")
     folder = left(tmp_path, gone, "")
     (folder / "figures").mkdir(parents=True)
-    stays = [left(tmp_path), left(tmp_path, os.getppid()), left(tmp_path, gone, ".old"), left(tmp_path, gone).with_name(".lmms-patch-x.part")]
+    stays = [
+        left(tmp_path),
+        left(tmp_path, os.getppid()),
+        left(tmp_path, gone, ".old"),
+        left(tmp_path, gone).with_name(".lmms-patch-x.part"),
+    ]
     elsewhere = left(tmp_path, gone)
-    stays.append(elsewhere.with_name(elsewhere.name.replace(files._host(), "0" * 8)))  # of another machine: nobody knows whether it runs
+    stays.append(
+        elsewhere.with_name(elsewhere.name.replace(files._host(), "0" * 8))
+    )  # of another machine: nobody knows whether it runs
     stays += [tmp_path / name for name in ("gate.json.part", ".r.abcdefgh", "mine")]
     for path in stays:
         path.write_text("")
@@ -156,7 +165,12 @@ def test_only_what_killed_processes_of_ours_left_is_removed(tmp_path):
 
 
 def test_what_is_a_day_old_is_left_over_whoever_made_it(tmp_path):
-    for path, age in ((left(tmp_path), 25), (left(tmp_path), 23), (left(tmp_path, end=".old"), 25), (tmp_path / "mine.part", 1000)):
+    for path, age in (
+        (left(tmp_path), 25),
+        (left(tmp_path), 23),
+        (left(tmp_path, end=".old"), 25),
+        (tmp_path / "mine.part", 1000),
+    ):
         path.write_text(str(age))
         os.utime(path, (time.time() - age * 3600,) * 2)
     files.sweep(tmp_path)
@@ -178,7 +192,10 @@ def test_no_file_is_written_in_another_way():
     found = {
         path.name
         for path in Path(files.__file__).parent.rglob("*.py")
-        if any(word in path.read_text(encoding="utf-8") for word in ("os.replace(", '.part"', '.tmp"', "mkstemp", "mkdtemp", "copyfile("))
+        if any(
+            word in path.read_text(encoding="utf-8")
+            for word in ("os.replace(", '.part"', '.tmp"', "mkstemp", "mkdtemp", "copyfile(")
+        )
     }
     assert found <= own
 

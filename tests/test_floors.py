@@ -49,11 +49,17 @@ def whole(version):
 
 
 def test_the_row_installs_just_the_floors():
-    pinned = dict(line.split("==") for line in (ROOT / "constraints-lowest.txt").read_text().splitlines() if not line.startswith("#"))
+    pinned = dict(
+        line.split("==")
+        for line in (ROOT / "constraints-lowest.txt").read_text().splitlines()
+        if not line.startswith("#")
+    )
     wanted = {name: floor for name, floor in floors().items() if name not in BRING_TORCH}
     assert set(pinned) == set(wanted)
     for name, floor in wanted.items():
-        assert whole(pinned[name])[: len(whole(floor))] == whole(floor), name  # a floor of 4.7 is the first wheel of 4.7
+        assert whole(pinned[name])[: len(whole(floor))] == whole(floor), (
+            name
+        )  # a floor of 4.7 is the first wheel of 4.7
 
 
 def test_all_is_all_extras_and_whoever_works_here_installs_it():
@@ -87,4 +93,6 @@ def test_every_import_is_of_something_declared():
         for name in imports(path):
             if name not in sys.stdlib_module_names and name != "lmms_patch" and name not in beside:
                 found.setdefault(NAMES.get(name, name.replace("_", "-")), path.name)
-    assert set(found) - set(floors()) - OF_THE_HOST == set(), {name: found[name] for name in set(found) - set(floors()) - OF_THE_HOST}
+    assert set(found) - set(floors()) - OF_THE_HOST == set(), {
+        name: found[name] for name in set(found) - set(floors()) - OF_THE_HOST
+    }

@@ -92,7 +92,9 @@ def test_places_are_printed(tree, capsys):
 def test_the_package_is_no_heavier_than_its_ceilings():
     """Where this fails: ``python scripts/house.py --places`` says where each count comes from."""
     now = {title: number for title, (number, _) in count(ROOT / "lmms_patch").items()}
-    assert [(figure.title, now[figure.title], figure.ceiling) for figure in FIGURES if not figure.kept(now[figure.title])] == []
+    assert [
+        (figure.title, now[figure.title], figure.ceiling) for figure in FIGURES if not figure.kept(now[figure.title])
+    ] == []
 
 
 def test_one_more_is_seen():

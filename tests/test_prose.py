@@ -75,15 +75,21 @@ def imperative_share(folder: Path = ROOT / "lmms_patch") -> tuple[int, int]:
     orders = total = 0
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any("property" in ast.unparse(one) for one in node.decorator_list):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(
+                "property" in ast.unparse(one) for one in node.decorator_list
+            ):
                 words = (ast.get_docstring(node) or "").split()
                 total += bool(words)
-                orders += bool(words) and words[0].rstrip(".,:;") in VERBS and words[1:2] != ["of"]  # "Sum of ..." names a thing
+                orders += (
+                    bool(words) and words[0].rstrip(".,:;") in VERBS and words[1:2] != ["of"]
+                )  # "Sum of ..." names a thing
     return orders, total
 
 
 def test_no_line_is_long():
-    long = {page: [n for n, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH] for page, text in PAGES.items()}
+    long = {
+        page: [n for n, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH] for page, text in PAGES.items()
+    }
     assert {page: lines for page, lines in long.items() if lines and page not in LONG} == {}
 
 

@@ -73,15 +73,27 @@ def tree(recipe, tmp_path_factory):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.mp4", "*.parquet"))
     for name in ("configs", "tasks"):
         (copy / name).symlink_to(ROOT / name)
-    done = subprocess.run(["git", "apply", "--recount", "--whitespace=nowarn", "-"], input=recipe, text=True, cwd=copy, capture_output=True)
-    assert done.returncode == 0, f"the change that CONTRIBUTING.md shows no longer fits the files; write it anew: {done.stderr}"
+    done = subprocess.run(
+        ["git", "apply", "--recount", "--whitespace=nowarn", "-"],
+        input=recipe,
+        text=True,
+        cwd=copy,
+        capture_output=True,
+    )
+    assert done.returncode == 0, (
+        f"the change that CONTRIBUTING.md shows no longer fits the files; write it anew: {done.stderr}"
+    )
     return copy
 
 
 def done(tree, *line):
     """What a process that sees only the copy prints."""
     ran = subprocess.run(
-        [sys.executable, *line], cwd=tree, env={"PYTHONPATH": str(tree), "PATH": "", "OMP_NUM_THREADS": "1"}, text=True, capture_output=True
+        [sys.executable, *line],
+        cwd=tree,
+        env={"PYTHONPATH": str(tree), "PATH": "", "OMP_NUM_THREADS": "1"},
+        text=True,
+        capture_output=True,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout

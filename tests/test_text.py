@@ -21,14 +21,33 @@ from lmms_patch.present.sheets import Column, Sheet
 ACTS = [
     *(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"),
     *map(chr, (0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
-    *("\u200b", "\u2060", "\ufeff", "\u00ad", "\u3164", "\u2028", "\u2029", "\ud800", "\udfff", "\ue000", "\ufffe", "\uffff"),
+    *(
+        "\u200b",
+        "\u2060",
+        "\ufeff",
+        "\u00ad",
+        "\u3164",
+        "\u2028",
+        "\u2029",
+        "\ud800",
+        "\udfff",
+        "\ue000",
+        "\ufffe",
+        "\uffff",
+    ),
     *("\U000e0001", "\U000e0041", "\U000e007f", "\U000f0000", "\U0010ffff", "\U0001ffff"),
 ]
 
 
 @pytest.mark.parametrize("one", ACTS, ids=lambda one: f"U+{ord(one):04X}")
 def test_what_acts_or_hides_does_not_get_out(one):
-    for shown in (text.block(f"a{one}b"), text.line(f"a{one}b"), text.clean(f"a{one}b"), text.printed(f"a{one}b"), text.said(f"a{one}b")):
+    for shown in (
+        text.block(f"a{one}b"),
+        text.line(f"a{one}b"),
+        text.clean(f"a{one}b"),
+        text.printed(f"a{one}b"),
+        text.said(f"a{one}b"),
+    ):
         assert one not in shown
         assert shown[0] == "a"
         assert shown[-1] == "b"
@@ -93,7 +112,9 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("key", SECRETS)
-@pytest.mark.parametrize("value", ["S3cr3t", "two words", "with,comma", "with=equals==", "a&b", "p@ss:w/rd", "Bearer abc.def"])
+@pytest.mark.parametrize(
+    "value", ["S3cr3t", "two words", "with,comma", "with=equals==", "a&b", "p@ss:w/rd", "Bearer abc.def"]
+)
 def test_values_of_secret_keys_do_not_get_out(key, value):
     shown = text.arguments(f"model=org/m,{key}={value},n=2")
     assert shown == f"model=org/m,{key}=...,n=2"
@@ -292,14 +313,21 @@ def test_markdown_mentions_nobody():
     assert "#12" not in text.markdown("see #12")
 
 
-@pytest.mark.parametrize("ordinary", ["Qwen/Qwen2.5-VL-7B", "gqa_rci3", "-0.123 [-0.200, -0.050]", "RCI [95 %]", "3×3 cells", "a & b", "R&D", "1.5"])
+@pytest.mark.parametrize(
+    "ordinary",
+    ["Qwen/Qwen2.5-VL-7B", "gqa_rci3", "-0.123 [-0.200, -0.050]", "RCI [95 %]", "3×3 cells", "a & b", "R&D", "1.5"],
+)
 def test_markdown_leaves_ordinary_names_alone(ordinary):
     assert text.markdown(ordinary) == ordinary
 
 
 def test_latex_takes_no_name_for_an_option_of_the_line_before():
     """A row end looks ahead for * and [, past the line end."""
-    body = Sheet("t", "t", (Column("a", "a"),), ({"a": "*x"}, {"a": "[2cm]"}, {"a": "a\nb%\\"})).to_latex().split("\\midrule\n")[1]
+    body = (
+        Sheet("t", "t", (Column("a", "a"),), ({"a": "*x"}, {"a": "[2cm]"}, {"a": "a\nb%\\"}))
+        .to_latex()
+        .split("\\midrule\n")[1]
+    )
     assert body.split("\n")[:3] == ["{*}x \\\\", "{[}2cm] \\\\", "a b\\%\\textbackslash{} \\\\"]
 
 
@@ -332,7 +360,16 @@ def test_time_grows_with_length_and_no_faster(unit):
         best = 1e9
         for _ in range(2):
             began = time.process_time()
-            for clean in (text.block, text.line, text.masked, text.arguments, text.markdown, text.latex, text.csv_cell, text.printed):
+            for clean in (
+                text.block,
+                text.line,
+                text.masked,
+                text.arguments,
+                text.markdown,
+                text.latex,
+                text.csv_cell,
+                text.printed,
+            ):
                 clean(given)
             best = min(best, time.process_time() - began)
         return best

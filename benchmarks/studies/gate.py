@@ -50,7 +50,11 @@ KNOWS_NOTHING, LOOKS = 0.025, 0.95
 SHARED = 0.5
 """Share of the docs of a cluster that take its gold, and its answers."""
 LETTERS, SIZE = "ABCDEFGHIJ", [640, 480]
-STARTS = [f"{first} {second}" for first in ("how", "what", "where", "who", "which", "why") for second in ("is", "are", "was", "can", "did")]
+STARTS = [
+    f"{first} {second}"
+    for first in ("how", "what", "where", "who", "which", "why")
+    for second in ("is", "are", "was", "can", "did")
+]
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,9 @@ def drawn(stream: Stream, shares: Array, clusters: Ints | None) -> Ints:
 def guesses(of: str) -> Model:
     """A model that guesses on every view: ``evenly``, or as often as each gold of the type ``comes``."""
 
-    def model(stream: Stream, golds: Golds, kinds: Ints, _: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+    def model(
+        stream: Stream, golds: Golds, kinds: Ints, _: Ints, clusters: Ints | None, views: int
+    ) -> tuple[Ints, Ints, Ints]:
         shares = np.asarray(golds.shares)[kinds]
         shares = shares if of == "comes" else np.full_like(shares, 1 / shares.shape[1])
         made = np.column_stack([drawn(stream, shares, clusters) for _ in range(2 * views + 1)])
@@ -127,7 +133,9 @@ def guesses(of: str) -> Model:
 def constant(of: str) -> Model:
     """A model that always says one thing: the most frequent ``letter``, or the most frequent gold of the ``type`` (``of the same docs``)."""
 
-    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+    def model(
+        stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int
+    ) -> tuple[Ints, Ints, Ints]:
         count, shares = len(golds.shares[0]), np.asarray(golds.shares)
         by_kind = np.array([np.bincount(right[kinds == kind], minlength=count).argmax() for kind in range(len(shares))])
         answer = {
@@ -150,10 +158,14 @@ def text(share: float, *, anew: bool = False, image: float = 0.0) -> Model:
         image: share of the other docs that the full image answers.
     """
 
-    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+    def model(
+        stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int
+    ) -> tuple[Ints, Ints, Ints]:
         count, total = len(golds.shares[0]), 2 * views + 1
         false = (right + stream.integers(1, count, len(right))) % count
-        solved = np.column_stack([drawn(stream, np.tile([1 - share, share], (len(right), 1)), clusters) for _ in range(total if anew else 1)])
+        solved = np.column_stack(
+            [drawn(stream, np.tile([1 - share, share], (len(right), 1)), clusters) for _ in range(total if anew else 1)]
+        )
         made = np.where(np.broadcast_to(solved, (len(right), total)) == 1, right[:, None], false[:, None])
         seen, wrong, blind = made[:, :views].copy(), made[:, views : 2 * views], made[:, -1]
         seen[:, 0] = np.where(stream.random(len(right)) < image, right, seen[:, 0])
@@ -165,7 +177,9 @@ def text(share: float, *, anew: bool = False, image: float = 0.0) -> Model:
 def looks(above: float, *, repeats: bool = False) -> Model:
     """A model that guesses evenly, and knows so much from the full image that it is ``above`` chance; ``repeats``: it guesses once a doc."""
 
-    def model(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+    def model(
+        stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int
+    ) -> tuple[Ints, Ints, Ints]:
         seen, wrong, blind = guesses("evenly")(stream, golds, kinds, right, clusters, views)
         if repeats:
             seen, wrong = np.repeat(blind[:, None], views, axis=1), np.repeat(blind[:, None], views, axis=1)
@@ -176,7 +190,9 @@ def looks(above: float, *, repeats: bool = False) -> Model:
     return model
 
 
-def as_the_floor(stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int) -> tuple[Ints, Ints, Ints]:
+def as_the_floor(
+    stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int
+) -> tuple[Ints, Ints, Ints]:
     """A model that is right as often as the best constant answer, on other docs, from the full image."""
     seen, wrong, blind = guesses("evenly")(stream, golds, kinds, right, clusters, views)
     share = float(np.max(golds.shares, axis=1).mean())
@@ -225,7 +241,9 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
     if made.clusters is not None and null:
         asked = made.clusters <= made.clusters[min(null, len(docs)) - 1]
     own, other = (_views(spec, views) for views in (views_of(spec), swapped(views_of(spec))))
-    for i, (gold, seen, wrong) in enumerate(zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)):
+    for i, (gold, seen, wrong) in enumerate(
+        zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)
+    ):
         answer = by.answers[i]
         yield {
             "schema": SCHEMA,
@@ -239,21 +257,38 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
             "best": {str(grid): 1 + _best(seen[1:], gold)},
             "excluded": {},
             "fields": {} if units[i] is None else {"cluster": units[i]},
-            "answer": {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
+            "answer": {
+                "format": answer.format,
+                "label": answer.label,
+                "options": len(answer.options),
+                "gold": answer.gold,
+            },
             "stratum": by.strata[i],
             "baselines": [
-                msgspec.to_builtins(Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).record())
+                msgspec.to_builtins(
+                    Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).record()
+                )
                 for said, roles in by.baselines[i].items()
             ],
-            **({"wrong_image": {"from": (i + 1) % len(docs), "image_sizes": [SIZE], "views": _scored(other, wrong, gold)}} if asked[i] else {}),
+            **(
+                {
+                    "wrong_image": {
+                        "from": (i + 1) % len(docs),
+                        "image_sizes": [SIZE],
+                        "views": _scored(other, wrong, gold),
+                    }
+                }
+                if asked[i]
+                else {}
+            ),
         }
 
 
 def _views(spec: WrapSpec, views: Sequence[View]) -> list[dict[str, Any]]:
     """Views as a record has them, without scores."""
-    found: list[dict[str, Any]] = SampleRecord(spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}).to_json()[
-        "views"
-    ]
+    found: list[dict[str, Any]] = SampleRecord(
+        spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}
+    ).to_json()["views"]
     return found
 
 
@@ -316,14 +351,31 @@ class Row:
 
 MUST_PASS = (LOOKS, 1.0)
 ROWS = [
-    *(Row(golds, guesses("comes"), "guesses as often as each gold comes") for golds in (EVEN, UNEVEN, MANY, TYPES, CLUSTERS, POWER)),
-    *(Row(golds, guesses("comes"), "the same, no wrong pictures", None, 0) for golds in (UNEVEN, MANY, TYPES, CLUSTERS, POWER)),
-    *(Row(golds, constant("letter"), "always the most frequent letter", null=null) for golds in (UNEVEN, MANY) for null in (NULL, 0)),
-    *(Row(golds, constant("type"), "the most frequent gold of the type", null=null) for golds in (MANY, TYPES) for null in (NULL, 0)),
+    *(
+        Row(golds, guesses("comes"), "guesses as often as each gold comes")
+        for golds in (EVEN, UNEVEN, MANY, TYPES, CLUSTERS, POWER)
+    ),
+    *(
+        Row(golds, guesses("comes"), "the same, no wrong pictures", None, 0)
+        for golds in (UNEVEN, MANY, TYPES, CLUSTERS, POWER)
+    ),
+    *(
+        Row(golds, constant("letter"), "always the most frequent letter", null=null)
+        for golds in (UNEVEN, MANY)
+        for null in (NULL, 0)
+    ),
+    *(
+        Row(golds, constant("type"), "the most frequent gold of the type", null=null)
+        for golds in (MANY, TYPES)
+        for null in (NULL, 0)
+    ),
     Row(MANY, constant("type, of the same docs"), "the most frequent gold of the type, counted on these very docs"),
     Row(MANY, constant("type, of the same docs"), "the same, no wrong pictures", None, 0),
     *(Row(golds, text(0.6), "the text answers 0.6, the same on every view") for golds in (EVEN, MANY, POWER)),
-    *(Row(golds, text(0.6, anew=True), "the text answers 0.6, drawn anew on every view") for golds in (EVEN, MANY, POWER)),
+    *(
+        Row(golds, text(0.6, anew=True), "the text answers 0.6, drawn anew on every view")
+        for golds in (EVEN, MANY, POWER)
+    ),
     Row(EVEN, text(0.6), "the text answers 0.6, the same in a blind run", null=0, blind=True),
     Row(EVEN, text(0.6, anew=True), "the text answers 0.6, anew in a blind run", null=0, blind=True),
     Row(POWER, text(0.6, anew=True), "the text answers 0.6, anew in a blind run", null=0, blind=True),
@@ -345,7 +397,9 @@ def passes(place: int, docs: int, runs: int, seed: int) -> float:
         stream = np.random.default_rng([seed, place, docs, run])
         made = sample(stream, row.golds, row.model, docs)
         analysis = analysed(made, len(row.golds.shares[0]), row.null, row.blind, run)
-        assert math.isclose(analysis.fip.value or 0.0, float((made.seen[:, 0] == made.golds).mean())), "FIP is the share of right answers"
+        assert math.isclose(analysis.fip.value or 0.0, float((made.seen[:, 0] == made.golds).mean())), (
+            "FIP is the share of right answers"
+        )
         found.append(analysis.gate.valid is True)
     return float(np.mean(found))
 
@@ -363,20 +417,41 @@ def main() -> int:
     start, missed, shares = time.monotonic(), [], dict[float, list[float]]()
     with workers(args.processes) as pool:
         runs = {docs: args.large_runs if docs == SIZES[-1] else args.runs for docs in SIZES}
-        waiting = {(place, docs): pool.submit(passes, place, docs, runs[docs], args.seed) for place in range(len(ROWS)) for docs in sizes[place]}
-        print(f"| benchmark | the model | asked on wrong pictures | {' | '.join(f'passes at {docs}, %' for docs in SIZES)} | target |")
+        waiting = {
+            (place, docs): pool.submit(passes, place, docs, runs[docs], args.seed)
+            for place in range(len(ROWS))
+            for docs in sizes[place]
+        }
+        print(
+            f"| benchmark | the model | asked on wrong pictures | {' | '.join(f'passes at {docs}, %' for docs in SIZES)} | target |"
+        )
         print(f"|---|---|---|{'---|' * (len(SIZES) + 1)}")
         for place, row in enumerate(ROWS):
             found = {docs: waiting[place, docs].result() for docs in sizes[place]}
             shown = " | ".join(f"{100 * found[docs]:.1f}" if docs in found else "" for docs in SIZES)
-            goal = "" if row.target is None else f"at least {100 * row.target[0]:g}" if row.target[0] else f"at most {100 * row.target[1]:g}"
-            print(f"| {row.golds.name} | {row.name} | {row.null if row.null else 'none'} | {shown} | {goal} |", flush=True)
+            goal = (
+                ""
+                if row.target is None
+                else f"at least {100 * row.target[0]:g}"
+                if row.target[0]
+                else f"at most {100 * row.target[1]:g}"
+            )
+            print(
+                f"| {row.golds.name} | {row.name} | {row.null if row.null else 'none'} | {shown} | {goal} |", flush=True
+            )
             if row.target:
                 shares.setdefault(row.target[0], []).extend(found.values())
-                missed += [(row, docs, share) for docs, share in found.items() if not row.target[0] <= share <= row.target[1]]
+                missed += [
+                    (row, docs, share) for docs, share in found.items() if not row.target[0] <= share <= row.target[1]
+                ]
     assert np.mean(shares[LOOKS]) > 0.5 > np.mean(shares[0.0]), f"the gate tells nothing: {shares}"
-    errors = [f"{100 * math.sqrt(KNOWS_NOTHING * (1 - KNOWS_NOTHING) / count):.1f}" for count in (args.runs, args.large_runs)]
-    print(f"\n{args.runs} runs of a setting, {args.large_runs} at {SIZES[-1]} docs (the error of 2.5 % is {errors[0]} and {errors[1]});", end=" ")
+    errors = [
+        f"{100 * math.sqrt(KNOWS_NOTHING * (1 - KNOWS_NOTHING) / count):.1f}" for count in (args.runs, args.large_runs)
+    ]
+    print(
+        f"\n{args.runs} runs of a setting, {args.large_runs} at {SIZES[-1]} docs (the error of 2.5 % is {errors[0]} and {errors[1]});",
+        end=" ",
+    )
     print(f"{time.monotonic() - start:.0f} s.", end=" ")
     print("All targets met." if not missed else "Missed:")
     print(*(f"- {row.golds.name}: {row.name}, {docs} docs: {share:.1%}" for row, docs, share in missed), sep="\n")

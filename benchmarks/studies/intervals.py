@@ -134,13 +134,17 @@ def scores(stream: np.random.Generator, sizes: NDArray[np.intp], world: World, m
     """Scores on full image and best cell, shape (docs, 2)."""
 
     def normals(rows: int) -> Array:
-        return math.sqrt(WITHIN) * stream.standard_normal((rows, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((rows, 2))
+        return math.sqrt(WITHIN) * stream.standard_normal((rows, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal(
+            (rows, 2)
+        )
 
     z = normals(int(sizes.sum()))
     if len(sizes) < len(z):
         z = math.sqrt(world.icc) * np.repeat(normals(len(sizes)), sizes, axis=0) + math.sqrt(1 - world.icc) * z
     shares = ndtr(z)
-    return np.column_stack([(shares[:, [k]] < ends_of_grades(mean, world.graded)) @ steps(world.graded) for k, mean in enumerate(means)])
+    return np.column_stack(
+        [(shares[:, [k]] < ends_of_grades(mean, world.graded)) @ steps(world.graded) for k, mean in enumerate(means)]
+    )
 
 
 # --- intervals as they were, and as they are ------------------------------------------------------
@@ -197,7 +201,10 @@ class Cell:
 
 def cell(world: World, docs: int, means: tuple[float, float], runs: int, seed: int) -> Cell:
     """Draw many samples of one setting."""
-    sizes, stream = sizes_of(world.clusters, docs), np.random.default_rng([seed, docs, *(round(1000 * mean) for mean in means)])
+    sizes, stream = (
+        sizes_of(world.clusters, docs),
+        np.random.default_rng([seed, docs, *(round(1000 * mean) for mean in means)]),
+    )
     labels = None if world.clusters == "none" else np.repeat(np.arange(len(sizes)), sizes)
     full, best = (truth_of(mean, world.graded) for mean in means)
     truths = {"FIP": full, "MPP": best, "RCI": 1 - best / full, "gap": full - best}
@@ -259,13 +266,25 @@ def main() -> int:
                 for name in NUMBERS:
                     shares.append(one.held["after", name])
                     then, now = (one.held[way, name] for way in WAYS)
-                    wider = one.width["after", name] / one.width["before", name] if one.width["before", name] > 1e-9 else math.inf
-                    every.append(row.format(name, percent(then), percent(now), f"{wider:.2f}" if math.isfinite(wider) else "had none"))
+                    wider = (
+                        one.width["after", name] / one.width["before", name]
+                        if one.width["before", name] > 1e-9
+                        else math.inf
+                    )
+                    every.append(
+                        row.format(
+                            name, percent(then), percent(now), f"{wider:.2f}" if math.isfinite(wider) else "had none"
+                        )
+                    )
                     if not LOW <= now <= HIGH:
                         outside.append(every[-1])
     assert np.nanmean(shares) > 0.85, f"intervals hold the truth in {percent(float(np.nanmean(shares)))} % of all runs"
     head = "\n| docs are | n | FIP | MPP | number | before | after | width, after / before |\n|---|---|---|---|---|---|---|---|"
-    print(f"\nOutside {100 * LOW:.0f} to {100 * HIGH:.0f} % (of {len(every)} cells {len(outside)}):\n{head}", *outside, sep="\n")
+    print(
+        f"\nOutside {100 * LOW:.0f} to {100 * HIGH:.0f} % (of {len(every)} cells {len(outside)}):\n{head}",
+        *outside,
+        sep="\n",
+    )
     if args.all:
         print(f"\nEvery cell:\n{head}", *every, sep="\n")
     print(f"\n{args.runs} runs, {time.monotonic() - start:.0f} s")

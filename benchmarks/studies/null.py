@@ -127,12 +127,16 @@ def _abstain(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
 
 def _abstains(share: float, other: Habit = _guess) -> Habit:
     """Return a habit that abstains from a share of the views, and else answers by another."""
-    return lambda stream, golds, options, views: np.where(stream.random((len(golds), views)) < share, NEVER, other(stream, golds, options, views))
+    return lambda stream, golds, options, views: np.where(
+        stream.random((len(golds), views)) < share, NEVER, other(stream, golds, options, views)
+    )
 
 
 def _doc_abstains(share: float) -> Habit:
     """Return the habit of docs of which a share abstains from all views, and the others guess."""
-    return lambda stream, golds, options, views: np.where((stream.random(len(golds)) < share)[:, None], NEVER, _guess(stream, golds, options, views))
+    return lambda stream, golds, options, views: np.where(
+        (stream.random(len(golds)) < share)[:, None], NEVER, _guess(stream, golds, options, views)
+    )
 
 
 def _dirichlet(concentration: float) -> Habit:
@@ -156,7 +160,9 @@ def _preferred(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
 def _by_place(share: float) -> Habit:
     """Return a habit in which each view has a favourite option of its own, said with a probability."""
     return lambda stream, golds, options, views: np.where(
-        stream.random((len(golds), views)) < share, np.arange(views)[None] % options, _guess(stream, golds, options, views)
+        stream.random((len(golds), views)) < share,
+        np.arange(views)[None] % options,
+        _guess(stream, golds, options, views),
     )
 
 
@@ -188,7 +194,9 @@ def _near(stream: Stream, golds: Ints, options: int, views: int) -> Ints:
 def _some(first: Habit, second: Habit) -> Habit:
     """Return the habit of docs of which half answer in one way, half in the other."""
     return lambda stream, golds, options, views: np.where(
-        (stream.random(len(golds)) < 0.5)[:, None], first(stream, golds, options, views), second(stream, golds, options, views)
+        (stream.random(len(golds)) < 0.5)[:, None],
+        first(stream, golds, options, views),
+        second(stream, golds, options, views),
     )
 
 
@@ -218,7 +226,9 @@ def right_by_habit(habit: str, options: int, views: int = 1, reach: int = 0) -> 
         return float(np.mean(1 - (1 - shares) ** views))
     if reach or habit not in ("guess", "constant", "repeat", "abstain", "half"):
         golds = np.random.default_rng(1).integers(0, options, 200_000)
-        return float(marks(HABITS[habit](np.random.default_rng(2), golds, options, views), golds, reach).max(axis=1).mean())
+        return float(
+            marks(HABITS[habit](np.random.default_rng(2), golds, options, views), golds, reach).max(axis=1).mean()
+        )
     single = {"abstain": 0.0, "half": 0.5 / options}.get(habit, 1 / options)
     return single if habit in ("constant", "repeat") else 1 - (1 - single) ** views
 
@@ -250,7 +260,9 @@ def share_known(world: World) -> float:
     """In which share of the docs that the text does not answer the full image must know, so that FIP is 0.8."""
     missing = 1 - (1 - FIP) / (1 - world.text)  # FIP over the docs that the text does not answer
     if world.others:  # of the docs not known, `1 - mixed` have the other habit
-        luck_of = (1 - world.mixed) * right_by_habit(world.others, world.options) + world.mixed * right_by_habit(world.habit, world.options)
+        luck_of = (1 - world.mixed) * right_by_habit(world.others, world.options) + world.mixed * right_by_habit(
+            world.habit, world.options
+        )
     else:
         luck_of = right_by_habit(world.habit, world.options, reach=world.reach)
     return (missing - luck_of) / (1 - luck_of)
@@ -272,31 +284,44 @@ def answers(stream: Stream, world: World, docs: int | None = None) -> Answers:
     if world.uneven:
         often = 1 / np.arange(1, world.options + 1)
         golds = stream.choice(world.options, docs, p=often / often.sum())
-    z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal((docs, 2))
+    z = math.sqrt(WITHIN) * stream.standard_normal((docs, 1)) + math.sqrt(1 - WITHIN) * stream.standard_normal(
+        (docs, 2)
+    )
     if world.size > 1:
         clusters = np.arange(docs) // world.size
         z = math.sqrt(WITHIN) * stream.standard_normal((clusters[-1] + 1, 1))[clusters] + math.sqrt(1 - WITHIN) * z
     full = share_known(world)
     cell = 0.0 if world.cells_fail else full * (1 - world.truth)
     knows = z < [ndtri(full), ndtri(cell)]
-    seen, wrong = (HABITS[habit](stream, golds, world.options, views) for habit in (world.habit, world.on_wrong or world.habit))
+    seen, wrong = (
+        HABITS[habit](stream, golds, world.options, views) for habit in (world.habit, world.on_wrong or world.habit)
+    )
     if world.habit in ("repeat", "constant") and not world.on_wrong:
         wrong = seen.copy()  # what a doc repeats, it repeats on a wrong picture too
     if world.others:
         other = HABITS[world.others](stream, golds, world.options, views)
-        other_wrong = other if world.others in ("repeat", "constant") else HABITS[world.others](stream, golds, world.options, views)
+        other_wrong = (
+            other
+            if world.others in ("repeat", "constant")
+            else HABITS[world.others](stream, golds, world.options, views)
+        )
         theirs = (knows[:, 0] == (stream.random(docs) < world.mixed))[:, None]
         seen, wrong = np.where(theirs, other, seen), np.where(theirs, other_wrong, wrong)
     if world.cells_fail:
         moved = HABITS[world.habit](stream, np.zeros(docs, np.intp), world.options - 1, views - 1)
         seen[:, 1:] = (golds[:, None] + 1 + moved) % world.options
     seen[:, 0] = np.where(knows[:, 0], golds, seen[:, 0])
-    places = np.arange(docs), stream.integers(1, views, docs) if world.on_wrong else np.ones(docs, np.intp)  # a habit may go by the place of a cell
+    places = (
+        np.arange(docs),
+        stream.integers(1, views, docs) if world.on_wrong else np.ones(docs, np.intp),
+    )  # a habit may go by the place of a cell
     seen[places] = np.where(knows[:, 1], golds, seen[places])
     seen[:, 1:] = np.where(stream.random((docs, views - 1)) < world.evidence, golds[:, None], seen[:, 1:])
     seen = np.where((stream.random(docs) < world.on_cells)[:, None], golds[:, None], seen)
     solved = (stream.random(docs) < world.text)[:, None]
-    return Answers(golds, np.where(solved, golds[:, None], seen), np.where(solved, golds[:, None], wrong), clusters, world.reach)
+    return Answers(
+        golds, np.where(solved, golds[:, None], seen), np.where(solved, golds[:, None], wrong), clusters, world.reach
+    )
 
 
 # --- the two nulls --------------------------------------------------------------------------------
@@ -314,7 +339,9 @@ def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True)
     return luck.measured(scores(stream, world, made, by_habit), MEAN.value, made.clusters, draws=DRAWS, seed=stream)
 
 
-def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *, with_full: bool = False) -> luck.Measured:
+def scores(
+    stream: Stream, world: World, made: Answers, by_habit: bool = True, *, with_full: bool = False
+) -> luck.Measured:
     """Return what the correction takes; ``with_full``: the full image is one of the views of which the best counts."""
     docs, first = len(made.golds), 0 if with_full else 1
     order = stream.permutation(-(-docs // world.size))[: world.asked // world.size]
@@ -331,7 +358,10 @@ def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *
 
     def elsewhere() -> Array:
         lost = []
-        for golds in (made.golds, *(made.golds[(np.arange(docs) + stream.integers(1, docs, docs)) % docs] for _ in range(habits.GOLDS))):
+        for golds in (
+            made.golds,
+            *(made.golds[(np.arange(docs) + stream.integers(1, docs, docs)) % docs] for _ in range(habits.GOLDS)),
+        ):
             earned = [made.right(one, golds) for one in (made.seen, made.wrong)]
             lost.append([1 - part for one in earned for part in (one[:, 0], one[:, first:].max(axis=1))])
         return np.where(asked[:, None], np.mean(lost, axis=0).T, math.nan)
@@ -341,7 +371,9 @@ def scores(stream: Stream, world: World, made: Answers, by_habit: bool = True, *
         none, varied = np.zeros((docs, 1), np.intp), (made.wrong != made.wrong[:, :1]).any(axis=1)
         known = luck.Habits(none[:, 0], made.golds, none, full, tries, none, full_wrong, elsewhere(), varied)
     else:
-        known = luck.Habits(np.full(docs, world.options), made.golds, named(made.seen), full, tries, named(made.wrong), full_wrong)
+        known = luck.Habits(
+            np.full(docs, world.options), made.golds, named(made.seen), full, tries, named(made.wrong), full_wrong
+        )
     return luck.Measured(
         rows(seen[:, 0]),
         rows(seen[:, first:].max(axis=1)),
@@ -403,11 +435,17 @@ KEPT: list[World] = [
     *(replace(world, at_end=world.truth == 1) for world in _of_all_truths(World("abstains", "abstain"))),
     *_of_all_truths(World("the text answers 0.6 of docs, else abstains", "abstain", text=0.6)),
     *_of_all_truths(World("the text answers 0.6 of docs, else one guess a doc", "repeat", text=0.6)),
-    *_of_all_truths(World("the text answers 0.6 of docs, else guesses, open answers (500)", "guess", text=0.6, options=500)),
+    *_of_all_truths(
+        World("the text answers 0.6 of docs, else guesses, open answers (500)", "guess", text=0.6, options=500)
+    ),
     *_of_all_truths(World("docs that know abstain elsewhere, others guess, n = 2", "abstain", others="guess", n=2)),
     *_of_all_truths(World("docs that know guess elsewhere, others abstain, n = 2", "guess", others="abstain", n=2)),
-    *_of_all_truths(World("docs that know guess elsewhere, others repeat one guess, n = 2", "guess", others="repeat", n=2)),
-    *_of_all_truths(World("docs that know repeat one guess elsewhere, others guess, n = 2", "repeat", others="guess", n=2)),
+    *_of_all_truths(
+        World("docs that know guess elsewhere, others repeat one guess, n = 2", "guess", others="repeat", n=2)
+    ),
+    *_of_all_truths(
+        World("docs that know repeat one guess elsewhere, others guess, n = 2", "repeat", others="guess", n=2)
+    ),
     World("guesses anew, 4 options, n = 2, clusters of 5", "guess", n=2, size=5),
     World("one guess a doc, clusters of 5", "repeat", size=5),
     *_of_all_truths(World("has preferences by doc, n = 2", "by doc", n=2)),
@@ -419,7 +457,9 @@ KEPT: list[World] = [
     World("guesses between two options of the doc", "two plausible"),
     World("the text answers 0.4 of docs, else has preferences by doc, n = 2", "by doc", text=0.4, n=2),
     *_of_all_truths(World("open answers (11, uneven), guesses", "guess", options=11, uneven=True, reach=1)),
-    *_of_all_truths(World("open answers (11, uneven), one guess a doc, n = 2", "repeat", options=11, n=2, uneven=True, reach=1)),
+    *_of_all_truths(
+        World("open answers (11, uneven), one guess a doc, n = 2", "repeat", options=11, n=2, uneven=True, reach=1)
+    ),
     *_of_all_truths(World("partial marks, guesses", "guess", options=41, reach=14)),
     World("partial marks, guesses, n = 2", "guess", options=41, reach=14, n=2),
     World("partial marks, all near one place of the doc", "near", options=41, reach=14),
@@ -438,45 +478,178 @@ UNLIKE = [
     *_of_all_truths(World("guesses on cells, abstains on wrong pictures, n = 2", "guess", n=2, on_wrong="abstain")),
     *_of_all_truths(World("guesses on cells, abstains on wrong pictures", "guess", on_wrong="abstain")),
     *(
-        replace(world, name=f"abstains .2 on cells, .7 on wrong pictures, {options} options, n = {n}", options=options, n=n)
+        replace(
+            world, name=f"abstains .2 on cells, .7 on wrong pictures, {options} options, n = {n}", options=options, n=n
+        )
         for options, n in ((2, 2), (3, 2), (4, 2), (4, 3), (5, 2), (5, 3), (10, 3))
         for world in [World("", "abstains .2", on_wrong="abstains .7")]
     ),
     *_of_all_truths(World("abstains .6 on cells, .2 on wrong pictures", "abstains .6", on_wrong="abstains .2")),
-    World("the text answers 0.4, else abstains .2 on cells, .7 on wrong pictures, n = 2", "abstains .2", n=2, text=0.4, on_wrong="abstains .7"),
+    World(
+        "the text answers 0.4, else abstains .2 on cells, .7 on wrong pictures, n = 2",
+        "abstains .2",
+        n=2,
+        text=0.4,
+        on_wrong="abstains .7",
+    ),
     World("abstains on cells, guesses on wrong pictures, n = 2", "abstain", n=2, on_wrong="guess"),
     World("one guess a doc on cells, guesses anew on wrong pictures, n = 2", "repeat", n=2, on_wrong="guess"),
-    World("one guess a doc on cells, guesses anew on wrong pictures, yes/no, n = 2", "repeat", options=2, n=2, on_wrong="guess"),
-    *_of_all_truths(World("guesses anew on cells, one guess a doc on wrong pictures, n = 2", "guess", n=2, on_wrong="repeat")),
-    World("guesses anew on cells, one guess a doc on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="repeat"),
+    World(
+        "one guess a doc on cells, guesses anew on wrong pictures, yes/no, n = 2",
+        "repeat",
+        options=2,
+        n=2,
+        on_wrong="guess",
+    ),
+    *_of_all_truths(
+        World("guesses anew on cells, one guess a doc on wrong pictures, n = 2", "guess", n=2, on_wrong="repeat")
+    ),
+    World(
+        "guesses anew on cells, one guess a doc on wrong pictures, yes/no, n = 2",
+        "guess",
+        options=2,
+        n=2,
+        on_wrong="repeat",
+    ),
     World("guesses on cells, abstains on wrong pictures, yes/no, n = 2", "guess", options=2, n=2, on_wrong="abstain"),
     World("has preferences by doc on cells, abstains on wrong pictures", "by doc", on_wrong="abstain"),
-    World("has preferences by doc on cells, abstains on wrong pictures, 3 options, n = 2", "by doc", options=3, n=2, on_wrong="abstain"),
-    *_of_all_truths(
-        World("open answers (11, uneven): guesses, abstains on wrong ones", "guess", options=11, uneven=True, reach=1, on_wrong="abstain")
-    ),
-    World("open answers (11, uneven): abstains, guesses on wrong ones", "abstain", options=11, uneven=True, reach=1, on_wrong="guess"),
-    *_of_all_truths(World("partial marks: abstains .1 on cells, .8 on wrong ones", "abstains .1", options=41, reach=14, on_wrong="abstains .8")),
-    World("partial marks: abstains .1 on cells, .8 on wrong ones, n = 2", "abstains .1", options=41, reach=14, n=2, on_wrong="abstains .8"),
-    World("partial marks: abstains .8 on cells, .1 on wrong ones", "abstains .8", options=41, reach=14, on_wrong="abstains .1"),
-    World("partial marks: near one place of the doc, abstains on wrong ones", "near", options=41, reach=14, on_wrong="abstain"),
-    World("partial marks: one guess a doc on cells, guesses anew on wrong ones", "repeat", options=41, reach=14, on_wrong="guess"),
-    World("partial marks: guesses anew on cells, one guess a doc on wrong ones", "guess", options=41, reach=14, on_wrong="repeat"),
     World(
-        "partial marks: leans by the words, abstains .7 on wrong ones, n = 2", "leaning", options=41, reach=14, n=2, on_wrong="leaning, abstains .7"
+        "has preferences by doc on cells, abstains on wrong pictures, 3 options, n = 2",
+        "by doc",
+        options=3,
+        n=2,
+        on_wrong="abstain",
     ),
-    World("by doc, abstains .2 on cells, .7 on wrong pictures, n = 2", "by doc, abstains .2", n=2, on_wrong="by doc, abstains .7"),
+    *_of_all_truths(
+        World(
+            "open answers (11, uneven): guesses, abstains on wrong ones",
+            "guess",
+            options=11,
+            uneven=True,
+            reach=1,
+            on_wrong="abstain",
+        )
+    ),
+    World(
+        "open answers (11, uneven): abstains, guesses on wrong ones",
+        "abstain",
+        options=11,
+        uneven=True,
+        reach=1,
+        on_wrong="guess",
+    ),
+    *_of_all_truths(
+        World(
+            "partial marks: abstains .1 on cells, .8 on wrong ones",
+            "abstains .1",
+            options=41,
+            reach=14,
+            on_wrong="abstains .8",
+        )
+    ),
+    World(
+        "partial marks: abstains .1 on cells, .8 on wrong ones, n = 2",
+        "abstains .1",
+        options=41,
+        reach=14,
+        n=2,
+        on_wrong="abstains .8",
+    ),
+    World(
+        "partial marks: abstains .8 on cells, .1 on wrong ones",
+        "abstains .8",
+        options=41,
+        reach=14,
+        on_wrong="abstains .1",
+    ),
+    World(
+        "partial marks: near one place of the doc, abstains on wrong ones",
+        "near",
+        options=41,
+        reach=14,
+        on_wrong="abstain",
+    ),
+    World(
+        "partial marks: one guess a doc on cells, guesses anew on wrong ones",
+        "repeat",
+        options=41,
+        reach=14,
+        on_wrong="guess",
+    ),
+    World(
+        "partial marks: guesses anew on cells, one guess a doc on wrong ones",
+        "guess",
+        options=41,
+        reach=14,
+        on_wrong="repeat",
+    ),
+    World(
+        "partial marks: leans by the words, abstains .7 on wrong ones, n = 2",
+        "leaning",
+        options=41,
+        reach=14,
+        n=2,
+        on_wrong="leaning, abstains .7",
+    ),
+    World(
+        "by doc, abstains .2 on cells, .7 on wrong pictures, n = 2",
+        "by doc, abstains .2",
+        n=2,
+        on_wrong="by doc, abstains .7",
+    ),
     World("by doc, abstains .2 on cells, .7 on wrong pictures", "by doc, abstains .2", on_wrong="by doc, abstains .7"),
     World("abstains in .2 of docs, on wrong pictures in .7, n = 2", "docs abstain .2", n=2, on_wrong="docs abstain .7"),
-    World("abstains in .2 of docs, on wrong pictures in .7, yes/no, n = 2", "docs abstain .2", options=2, n=2, on_wrong="docs abstain .7"),
-    World("prefers the first options strongly; abstains .7 on wrong pictures, n = 2", "preferred", n=2, on_wrong="preferred, abstains .7"),
+    World(
+        "abstains in .2 of docs, on wrong pictures in .7, yes/no, n = 2",
+        "docs abstain .2",
+        options=2,
+        n=2,
+        on_wrong="docs abstain .7",
+    ),
+    World(
+        "prefers the first options strongly; abstains .7 on wrong pictures, n = 2",
+        "preferred",
+        n=2,
+        on_wrong="preferred, abstains .7",
+    ),
     World("prefers the first options strongly; abstains on wrong pictures", "preferred", on_wrong="abstain"),
-    World("has favourites by the place of the cell; abstains .7 on wrong pictures, n = 2", "by place", n=2, on_wrong="abstains .7"),
-    World("says an option by the place of the cell; abstains .7 on wrong pictures, n = 2", "by place alone", n=2, on_wrong="abstains .7"),
-    World("guesses between two options of the doc; abstains on wrong pictures, n = 2", "two plausible", n=2, on_wrong="abstain"),
-    World("leans to the gold by the words; abstains .7 on wrong pictures, n = 2", "leaning", n=2, on_wrong="leaning, abstains .7"),
-    World("two options are left by the words; abstains .7 on wrong pictures, n = 2", "narrowed", n=2, on_wrong="narrowed, abstains .7"),
-    World("guesses on cells, abstains .7 on wrong pictures, n = 2, clusters of 5", "guess", n=2, size=5, on_wrong="abstains .7"),
+    World(
+        "has favourites by the place of the cell; abstains .7 on wrong pictures, n = 2",
+        "by place",
+        n=2,
+        on_wrong="abstains .7",
+    ),
+    World(
+        "says an option by the place of the cell; abstains .7 on wrong pictures, n = 2",
+        "by place alone",
+        n=2,
+        on_wrong="abstains .7",
+    ),
+    World(
+        "guesses between two options of the doc; abstains on wrong pictures, n = 2",
+        "two plausible",
+        n=2,
+        on_wrong="abstain",
+    ),
+    World(
+        "leans to the gold by the words; abstains .7 on wrong pictures, n = 2",
+        "leaning",
+        n=2,
+        on_wrong="leaning, abstains .7",
+    ),
+    World(
+        "two options are left by the words; abstains .7 on wrong pictures, n = 2",
+        "narrowed",
+        n=2,
+        on_wrong="narrowed, abstains .7",
+    ),
+    World(
+        "guesses on cells, abstains .7 on wrong pictures, n = 2, clusters of 5",
+        "guess",
+        n=2,
+        size=5,
+        on_wrong="abstains .7",
+    ),
 ]
 FEW = [
     replace(world, name=f"{world.name}, {docs} docs, {asked} of them on wrong pictures", docs=docs, asked=asked)
@@ -545,7 +718,11 @@ def study(world: World, null: str, runs: int, seed: int) -> Found:
         corrected = NULLS[null](stream, world, answers(stream, world))
         found.append(corrected.estimate)
         unlike += corrected.tests is not None and corrected.tests.unlike
-    inside = [one.low <= one.value <= one.high for one in found if one.low is not None and one.high is not None and one.value is not None]
+    inside = [
+        one.low <= one.value <= one.high
+        for one in found
+        if one.low is not None and one.high is not None and one.value is not None
+    ]
     assert all(inside), "an index is within its interval"
     values = np.array([math.nan if one.value is None else one.value for one in found])
     ends = np.array([(one.low, one.high) for one in found if one.low is not None], float).reshape(-1, 2)
@@ -571,14 +748,21 @@ def settled(world: World, null: str, runs: int, seed: int, *, target: bool) -> F
 def table(title: str, worlds: Sequence[World], found: dict[tuple[World, str], Found]) -> None:
     """Print a Markdown table with one row for each world: bias and coverage of each null."""
     print(f"\n### {title}\n")
-    head = ("where it knows nothing, the model", "truth", *(f"{what}, {null}" for null in ("old", "alike", "new") for what in ("bias", "covers %")))
+    head = (
+        "where it knows nothing, the model",
+        "truth",
+        *(f"{what}, {null}" for null in ("old", "alike", "new") for what in ("bias", "covers %")),
+    )
     print(f"| {' | '.join((*head, 'width', 'no index, %', 'unlike, %'))} |")
     print(f"|{'---|' * 11}")
     for world in worlds:
         new = found[world, "new"]
         width = "" if math.isnan(new.width) else f"{new.width:.2f}"
         each = " | ".join(str(found[world, null]) for null in ("old", "alike", "new"))
-        print(f"| {world.name} | {truth_of(world):.2f} | {each} | {width} | {100 * new.none:.1f} | {100 * new.unlike:.1f} |", flush=True)
+        print(
+            f"| {world.name} | {truth_of(world):.2f} | {each} | {width} | {100 * new.none:.1f} | {100 * new.unlike:.1f} |",
+            flush=True,
+        )
 
 
 def main() -> int:
@@ -586,7 +770,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="samples of each world, weights by habit (1000)")
     parser.add_argument("--old-runs", type=int, default=200, help="the same, equal weights and the assumed null (200)")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="worlds whose name holds one of these words")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="WORD", help="worlds whose name holds one of these words"
+    )
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--seed", type=int, default=20)
     args = parse(
@@ -611,12 +797,17 @@ def main() -> int:
     )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes that are started: each has a core
     start = time.monotonic()
-    groups = [[world for world in worlds if any(word in world.name for word in args.only)] for worlds in (KEPT, LITTLE, UNLIKE, FEW, HIDDEN)]
+    groups = [
+        [world for world in worlds if any(word in world.name for word in args.only)]
+        for worlds in (KEPT, LITTLE, UNLIKE, FEW, HIDDEN)
+    ]
     kept, _, unlike, *_ = groups
     with workers(args.processes) as pool:
         runs = {"new": args.runs, "alike": args.old_runs, "old": args.old_runs}
         waiting = {
-            (world, null): pool.submit(settled, world, null, runs[null], args.seed, target=null == "new" and world in (*kept, *unlike))
+            (world, null): pool.submit(
+                settled, world, null, runs[null], args.seed, target=null == "new" and world in (*kept, *unlike)
+            )
             for worlds in groups
             for world in worlds
             for null in NULLS
@@ -624,7 +815,9 @@ def main() -> int:
         found = {}
         for (world, null), one in waiting.items():
             found[world, null] = one.result()
-            print(f"{world.name}, truth {world.truth:g}, {null}: {found[world, null]}", file=sys.stderr, flush=True)  # a long study that is stopped
+            print(
+                f"{world.name}, truth {world.truth:g}, {null}: {found[world, null]}", file=sys.stderr, flush=True
+            )  # a long study that is stopped
     titles = (
         "Wrong pictures are answered as cells that show nothing",
         "Luck leaves little or nothing to measure",

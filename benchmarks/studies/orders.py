@@ -81,14 +81,20 @@ def model(cell: float, guess: Guess, seed: int, docs: int) -> Choose:
 def once(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record of an RCI task on the same answers: those to the doc's own order, and uninformed answers as one order scores them."""
     out = {**record, "kind": "rci", "views": [view for view in record["views"] if "turn" not in view]}
-    out["wrong_image"] = {**record["wrong_image"], "views": [view for view in record["wrong_image"]["views"] if "turn" not in view]}
+    out["wrong_image"] = {
+        **record["wrong_image"],
+        "views": [view for view in record["wrong_image"]["views"] if "turn" not in view],
+    }
     cells = [(view["scores"]["acc"], -place) for place, view in enumerate(out["views"]) if "cell" in view]
     out["best"] = {"3": -max(cells)[1]}
     letters = [one["answer"] for one in record["baselines"][1:]]
     gold = record["answer"]["gold"]
     scores = {letter: {"acc": float(letter == gold)} for letter in letters}
     roles = {letter: ["option", "constant", *["gold"] * (letter == gold)] for letter in letters}
-    out["baselines"] = [{"answer": letter, "roles": roles[letter], "scores": scores[letter], "items": scores[letter]} for letter in letters]
+    out["baselines"] = [
+        {"answer": letter, "roles": roles[letter], "scores": scores[letter], "items": scores[letter]}
+        for letter in letters
+    ]
     return out
 
 
@@ -97,7 +103,10 @@ def indices(choose: Choose, docs: int, options: int, seed: int) -> list[Estimate
     records = crci_run(choose, n=docs, options=options, seed=seed)[1]
     single = [once(record) for record in records]
     out = []
-    for some, native in ((single, FakeNative(single)), (records, in_worst_orders(records, lambda items: float(np.mean(items))))):
+    for some, native in (
+        (single, FakeNative(single)),
+        (records, in_worst_orders(records, lambda items: float(np.mean(items)))),
+    ):
         grid = analyse(Table(as_records(some), "acc"), native, Settings(draws=400, seed=seed), (3,)).grids[3]
         out += [grid.index, grid.adj.estimate if grid.adj else grid.index]
     return out
@@ -105,7 +114,9 @@ def indices(choose: Choose, docs: int, options: int, seed: int) -> list[Estimate
 
 def holding(found: Sequence[Estimate], truth: float) -> int:
     """Return how many intervals hold the truth."""
-    return sum(one.low - 1e-9 <= truth <= one.high + 1e-9 for one in found if one.low is not None and one.high is not None)
+    return sum(
+        one.low - 1e-9 <= truth <= one.high + 1e-9 for one in found if one.low is not None and one.high is not None
+    )
 
 
 def told(found: Sequence[Estimate], truth: float) -> str:

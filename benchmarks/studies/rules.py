@@ -101,7 +101,9 @@ def pair(world: str, docs: int, drop: float, stream: np.random.Generator) -> Pai
 
     old = Answers(drawn(SCORE), drawn(BEST))
     if world == "deterministic":
-        new = Answers(*(right * (stream.random(docs) >= drop / mean) for right, mean in ((old.full, SCORE), (old.best, BEST))))
+        new = Answers(
+            *(right * (stream.random(docs) >= drop / mean) for right, mean in ((old.full, SCORE), (old.best, BEST)))
+        )
     else:
         new = Answers(drawn(SCORE - drop), drawn(BEST - drop))
     return Pair(old, new, images if world == "clusters" else None)
@@ -177,16 +179,34 @@ class Before:
         differences = paired.differences(
             MEAN,
             {name: (counted(getattr(sides[0], name)), counted(getattr(sides[1], name))) for name in ("full", "best")},
-            {"score": paired.Number(("full",)), "rci2": paired.Number(("full", "best"), lambda full, best: 1 - best / full)},
+            {
+                "score": paired.Number(("full",)),
+                "rci2": paired.Number(("full", "best"), lambda full, best: 1 - best / full),
+            },
             clusters,
             draws=DRAWS,
             level=level,
         )
         groups = None if clusters is None else int(clusters.max()) + 1
-        same = [name for name, count in (("fip", apart[0].sum()), ("rci2", apart[0].sum() + apart[1].sum())) if not count]
+        same = [
+            name for name, count in (("fip", apart[0].sum()), ("rci2", apart[0].sum() + apart[1].sum())) if not count
+        ]
         test = paired.mcnemar(sides[0].full, sides[1].full)
         named = {**differences, "fip": differences["score"]}
-        return Compared("toy_rci2", "acc", len(sides[0].full), (), (), 0, named, test, (), clusters=groups, draws=DRAWS, unchanged=tuple(same))
+        return Compared(
+            "toy_rci2",
+            "acc",
+            len(sides[0].full),
+            (),
+            (),
+            0,
+            named,
+            test,
+            (),
+            clusters=groups,
+            draws=DRAWS,
+            unchanged=tuple(same),
+        )
 
 
 @cache
@@ -201,7 +221,11 @@ def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, checks.Ve
     old, new = (Side(answers, two.clusters) for answers in (two.old, two.new))
     before: Any = Before(old, new)
     asked: Any = new
-    asking = [checks.Difference(rule, asked, str(rule.metric).replace("?", "2"), before) for rule in found.rules if rule.of_difference]
+    asking = [
+        checks.Difference(rule, asked, str(rule.metric).replace("?", "2"), before)
+        for rule in found.rules
+        if rule.of_difference
+    ]
     return {check.metric: made for check, made in zip(asking, judge.verdicts(asking, found.primary), strict=True)}
 
 
@@ -235,7 +259,13 @@ class Row:
         return self.failed / self.runs > self.target + 2 * math.sqrt(self.target * (1 - self.target) / self.runs)
 
 
-def study(runs: int, seed: int = 0, worlds: Sequence[str] = WORLDS, sizes: Sequence[int] = SIZES, drops: Sequence[float] = DROPS) -> Iterator[Row]:
+def study(
+    runs: int,
+    seed: int = 0,
+    worlds: Sequence[str] = WORLDS,
+    sizes: Sequence[int] = SIZES,
+    drops: Sequence[float] = DROPS,
+) -> Iterator[Row]:
     """Yield one row for each world, number of docs and drop."""
     for world in worlds:
         for docs in sizes:
@@ -258,8 +288,15 @@ def line(row: Row) -> str:
 
     target = "" if row.target is None else f"{100 * row.target:g}"
     missed = " **missed**" if row.missed else ""
-    cells = [row.world, f"{row.docs:,}", f"{100 * row.drop:g}", *(share(row.score[call]) for call in ("pass", "inconclusive", "fail"))]
-    return " | ".join(["", *cells, *(share(row.index[call]) for call in ("pass", "fail")), share(row.failed) + missed, target, ""]).strip()
+    cells = [
+        row.world,
+        f"{row.docs:,}",
+        f"{100 * row.drop:g}",
+        *(share(row.score[call]) for call in ("pass", "inconclusive", "fail")),
+    ]
+    return " | ".join(
+        ["", *cells, *(share(row.index[call]) for call in ("pass", "fail")), share(row.failed) + missed, target, ""]
+    ).strip()
 
 
 def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[float, float, float]:
@@ -272,10 +309,14 @@ def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[floa
     for run in range(runs):
         stream = np.random.default_rng([seed, 9, WORLDS.index(world), docs, run])
         one, other = pair(world, docs, 0.0, stream), pair(world, docs, 0.0, stream)
-        finer = [1 - (1 - side.best) * (1 - more) for side, more in ((one.old, other.old.best), (one.new, other.new.best))]
+        finer = [
+            1 - (1 - side.best) * (1 - more) for side, more in ((one.old, other.old.best), (one.new, other.new.best))
+        ]
         sets = {"full": (one.old.full, one.new.full), "best2": (one.old.best, one.new.best), "best3": tuple(finer)}
         of = {"mpp": lambda f, b: b, "rci": lambda f, b: 1 - b / f, "gap": lambda f, b: f - b}
-        numbers = {f"{name}{n}": paired.Number(("full", f"best{n}"), number) for n in (2, 3) for name, number in of.items()}
+        numbers = {
+            f"{name}{n}": paired.Number(("full", f"best{n}"), number) for n in (2, 3) for name, number in of.items()
+        }
         rows = {name: (counted(first), counted(second)) for name, (first, second) in sets.items()}
         found = paired.differences(MEAN, rows, {"fip2": paired.Number(("full",)), **numbers}, one.clusters, draws=2_000)
         p = {name: 1.0 if difference.p is None else difference.p for name, difference in found.items()}
@@ -293,7 +334,9 @@ def main() -> int:
     parser.add_argument("--world", choices=WORLDS, nargs="*", default=WORLDS)
     given = parse(parser, runs=2)
     start, missed, failed = time.process_time(), 0, Counter[float]()
-    print("| answers | docs | true drop, points | score passes | undecided | fails | index passes | fails | build fails, % | at most |")
+    print(
+        "| answers | docs | true drop, points | score passes | undecided | fails | index passes | fails | build fails, % | at most |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for row in study(given.runs, given.seed, given.world):
         missed += row.missed
@@ -304,8 +347,14 @@ def main() -> int:
     print("\n| answers | docs | the primary number differs | any of six others | without correction |")
     print("|---|---|---|---|---|")
     for world, docs in ((world, docs) for world in given.world if world != "deterministic" for docs in (200, 1000)):
-        print(f"| {world} | {docs:,} | {' | '.join(f'{100 * one:.1f}' for one in said_of_alike(world, docs, given.runs, given.seed))} |", flush=True)
-    print(f"\n{given.runs} builds a row, {time.process_time() - start:.0f} processor seconds, {missed} targets missed.", file=sys.stderr)
+        print(
+            f"| {world} | {docs:,} | {' | '.join(f'{100 * one:.1f}' for one in said_of_alike(world, docs, given.runs, given.seed))} |",
+            flush=True,
+        )
+    print(
+        f"\n{given.runs} builds a row, {time.process_time() - start:.0f} processor seconds, {missed} targets missed.",
+        file=sys.stderr,
+    )
     return int(missed > 0 and not given.tiny)
 
 

@@ -168,10 +168,19 @@ class Recomputed:
         from lmms_patch.runs import numbers
         from lmms_patch.runs.record import SCHEMA
 
-        runs = [{"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)} for run, groups in zip(self.runs, self.pooled, strict=True)]
+        runs = [
+            {"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)}
+            for run, groups in zip(self.runs, self.pooled, strict=True)
+        ]
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
         ensemble = {"ensemble": numbers.to_json(self.ensembles)} if self.ensembles else {}
-        return {"schema": SCHEMA, "runs": runs, **average, **ensemble, **({"warnings": list(self.warnings)} if self.warnings else {})}
+        return {
+            "schema": SCHEMA,
+            "runs": runs,
+            **average,
+            **ensemble,
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
+        }
 
 
 RUNS = Path("out")
@@ -282,7 +291,11 @@ def show(folder: str | Path) -> Run:
     magic = [result for result in results if result.magic]
     if not shown and not tested and not magic:
         asked = ", ".join(result.task for result in results)
-        none = f"nothing of {asked} was scored" if asked else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        none = (
+            f"nothing of {asked} was scored"
+            if asked
+            else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        )
         raise RecordError(f"{path}: {none}")
     return Run(taken, shown, tested, magic, findings.findings([findings.case(result) for result in results]))
 
@@ -320,7 +333,12 @@ def newest_wrapped(folder: str | Path) -> Taken:
 
 
 def export(
-    run: str | Path, task: str | None = None, *, to: str | None = None, output: str | Path | None = None, force: bool = False
+    run: str | Path,
+    task: str | None = None,
+    *,
+    to: str | None = None,
+    output: str | Path | None = None,
+    force: bool = False,
 ) -> tuple[Path, int]:
     """Write a file with the answers of a finished run, one row per doc and view, and return its path and its number of rows.
 
@@ -396,13 +414,29 @@ def results(runs: Paths) -> Table:
     return numbers_of(find([Path(path) for path in _listed(runs)]))
 
 
-DEMO = ("--model", "mosaic_vlm", "--batch_size", "16", "--tasks", "mosaic_rci,mosaic_blind", "--log_samples", "--verbosity", "WARNING")
+DEMO = (
+    "--model",
+    "mosaic_vlm",
+    "--batch_size",
+    "16",
+    "--tasks",
+    "mosaic_rci,mosaic_blind",
+    "--log_samples",
+    "--verbosity",
+    "WARNING",
+)
 """What lmms-eval is asked in a demo: the embedded benchmark on both grids of the papers, on wrong images, and without any."""
 DEMO_VIDEO = ("--model", "mosaic_reader", "--tasks", "mosaic_video_trci4", "--log_samples", "--verbosity", "WARNING")
 """What lmms-eval is asked in a demo of videos: each embedded question on its clip, on its four segments, and for some on another question's clip."""
 
 
-def demo(output: str | Path = "out/demo", *, video: bool = False, quiet: bool = True, watch: Callable[[str, int, int], None] = _unseen) -> Run:
+def demo(
+    output: str | Path = "out/demo",
+    *,
+    video: bool = False,
+    quiet: bool = True,
+    watch: Callable[[str, int, int], None] = _unseen,
+) -> Run:
     """Run the embedded benchmark with the embedded model, and write the report of the run into ``report/`` of the output folder.
 
     Args:
@@ -445,7 +479,9 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
     return show(stress.run(read_as(StressArguments, {"task": task, **options}, "tst"), quiet, watch))
 
 
-def prune(task: str, *, tell: Tell = _silent, finished: Callable[[Pruning], None] = lambda done: None, **options: Any) -> Pruning:
+def prune(
+    task: str, *, tell: Tell = _silent, finished: Callable[[Pruning], None] = lambda done: None, **options: Any
+) -> Pruning:
     """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
 
     After an interruption, the same call goes on where the first one stopped.
@@ -514,14 +550,29 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
         run = runs.read(side.file)
         wrapped = next((result for result in run.results if result.task == side.task and not result.place), None)
         settings = runs.asked(run, side.task) if wrapped is None else wrapped.fingerprint
-        prints.append({key: settings.get(key) for key in (*runs.RECORDED, "limit", "generation") if key not in ("image sizes", "images")})
+        prints.append(
+            {
+                key: settings.get(key)
+                for key in (*runs.RECORDED, "limit", "generation")
+                if key not in ("image sizes", "images")
+            }
+        )
     apart, unknown = in_words(runs.differences(*prints)), runs.not_compared(*prints)
-    said = [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"] if apart else []
+    said = (
+        [f"the full and the blind run differ in {', '.join(apart)} too: the gap is not of the image alone"]
+        if apart
+        else []
+    )
     return [*said, *([unknown] if unknown else [])]
 
 
 def analyze(
-    folders: Paths, changes: Changes | None = None, *, by_category: bool = False, ensemble: bool = False, watch: Watch = _unwatched
+    folders: Paths,
+    changes: Changes | None = None,
+    *,
+    by_category: bool = False,
+    ensemble: bool = False,
+    watch: Watch = _unwatched,
 ) -> Recomputed:
     """Recompute the numbers of finished runs, with other settings where given; average several runs, or sum up those of several models.
 
@@ -545,15 +596,22 @@ def analyze(
     taken = [recompute.one_run(Path(folder)) for folder in folders]
     paths = [one.path for one in taken]
     if ensemble and len(paths) < 2:
-        raise OptionError("an ensemble is of at least two models: give a run of each, such as 'lmms-patch analyze --ensemble RUN1 RUN2 RUN3'")
+        raise OptionError(
+            "an ensemble is of at least two models: give a run of each, such as 'lmms-patch analyze --ensemble RUN1 RUN2 RUN3'"
+        )
     if ensemble and by_category:
         raise OptionError("an ensemble is not split by category: ask for one category with --category NAME")
     warnings = _check_runs(paths, ensemble) if len(paths) > 1 else []
     loaded: list[list[TaskRun]] = [recompute.load(path) for path in paths]
-    runs = [[recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))] for folder, run in zip(folders, loaded, strict=True)]
+    runs = [
+        [recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))]
+        for folder, run in zip(folders, loaded, strict=True)
+    ]
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
     if ensemble:
-        return Recomputed(runs, pooled, [], models.ensembles(dict(zip(_models(paths), runs, strict=True)), changes), warnings, taken)
+        return Recomputed(
+            runs, pooled, [], models.ensembles(dict(zip(_models(paths), runs, strict=True)), changes), warnings, taken
+        )
     return Recomputed(runs, pooled, pooling.average(runs, changes) if len(runs) > 1 else [], [], warnings, taken)
 
 
@@ -588,7 +646,9 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
     if ensemble:
         named = _models(paths)
         if twice := next((name for name in named if named.count(name) > 1), None):
-            raise RecordError(f"two of these runs are of the model {twice}; give one run of each model, or leave out --ensemble to average them")
+            raise RecordError(
+                f"two of these runs are of the model {twice}; give one run of each model, or leave out --ensemble to average them"
+            )
     elif len(models) > 1:
         names = ", ".join(sorted(model for model, _ in models))
         raise RecordError(
@@ -612,7 +672,9 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
             apart = in_words(runs.differences(prints[0], prints[1], ignore=told))
             if apart:
                 what = "an ensemble is of runs" if ensemble else "average only runs"
-                raise RecordError(f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; {what} that were asked alike")
+                raise RecordError(
+                    f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; {what} that were asked alike"
+                )
             version = in_words(runs.differences({key: prints[0].get(key) for key in told}, prints[1]))
             said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
             warnings |= {f"{result.task}: {line}": None for line in said if line}
@@ -670,10 +732,19 @@ def report(
 
     paths = [Path(folder) for folder in _listed(folders)]
     csv = [Path(path) for path in _listed(from_csv)]
-    return build(paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell)
+    return build(
+        paths, Path(output), from_csv=csv, title=title, count=examples, categories=categories, images=images, tell=tell
+    )
 
 
-def explore(runs: Paths, output: str | Path, *, with_images: bool = True, include_path: str | Path | None = None, tell: Tell = _silent) -> int:
+def explore(
+    runs: Paths,
+    output: str | Path,
+    *,
+    with_images: bool = True,
+    include_path: str | Path | None = None,
+    tell: Tell = _silent,
+) -> int:
     """Write every doc of one or two finished runs as a page that opens from disk, and return how many docs it has; at most 2,000.
 
     Args:
@@ -690,7 +761,9 @@ def explore(runs: Paths, output: str | Path, *, with_images: bool = True, includ
     from lmms_patch.present.explore.explorer import open_runs
     from lmms_patch.present.explore.static import write
 
-    return write(open_runs([Path(run) for run in _listed(runs)]), pictures_of(with_images, include_path), Path(output), tell)
+    return write(
+        open_runs([Path(run) for run in _listed(runs)]), pictures_of(with_images, include_path), Path(output), tell
+    )
 
 
 def leaderboard(
@@ -722,7 +795,9 @@ def leaderboard(
     from lmms_patch.present.board import build
 
     paths = [Path(folder) for folder in _listed(folders)]
-    return build.leaderboard(paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell)
+    return build.leaderboard(
+        paths, Path(output), by=by, ignore=_listed(ignore), over=_listed(over), fresh=fresh, title=title, tell=tell
+    )
 
 
 def doctor(run: str | Path | None = None, *, model: str | None = None) -> list[Line]:
@@ -772,7 +847,9 @@ def config(name: str | None = None) -> str | dict[str, str]:
     asked = name.removesuffix(".yaml").removeprefix("configs/")
     matching = [one for one in files if asked in (one, one.partition("/")[2])]
     if len(matching) > 1:
-        raise UnknownNameError(f"{name!r} is the name of {len(matching)} shipped files; write one of {', '.join(matching)}")
+        raise UnknownNameError(
+            f"{name!r} is the name of {len(matching)} shipped files; write one of {', '.join(matching)}"
+        )
     if not matching:
         close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
         hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"

@@ -54,19 +54,30 @@ def _write(contents: Mapping[Path, str], force: bool) -> None:
     """
     there = [str(path) for path in contents if path.exists()]
     if there and not force:
-        raise OptionError(f"{' and '.join(there)}: there already, and may have been changed; type --force to replace what is there")
+        raise OptionError(
+            f"{' and '.join(there)}: there already, and may have been changed; type --force to replace what is there"
+        )
     for path in contents:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OptionError(f"{path}: cannot be written: {error.strerror}; give a folder that can be made: --output DIR") from None
+            raise OptionError(
+                f"{path}: cannot be written: {error.strerror}; give a folder that can be made: --output DIR"
+            ) from None
     files.write_all(contents)
 
 
 # --- gate -------------------------------------------------------------------------------------------
 
 
-def gate(run: str | Path, *, output: str | Path = ".", action: str | None = None, runner: str = "ubuntu-latest", force: bool = False) -> Written:
+def gate(
+    run: str | Path,
+    *,
+    output: str | Path = ".",
+    action: str | None = None,
+    runner: str = "ubuntu-latest",
+    force: bool = False,
+) -> Written:
     """Write rules for a gate with limits from a run, and a GitHub workflow that makes such a run and holds it to them.
 
     Args:
@@ -94,12 +105,26 @@ def gate(run: str | Path, *, output: str | Path = ".", action: str | None = None
     notes = [f"left out, because the run itself does not pass it: {line}" for line in made.left_out]
     if source:
         contents[root / WORKFLOW] = workflow(made, source, runner)
-        notes.append("commit both files to the default branch before a pull request is judged: the rules are taken from there")
+        notes.append(
+            "commit both files to the default branch before a pull request is judged: the rules are taken from there"
+        )
     else:
-        again = shlex.join(["lmms-patch", "init", "gate", str(run), "--action", f"OWNER/lmms-patch@v{lmms_patch.__version__}", "--force"])
+        again = shlex.join(
+            [
+                "lmms-patch",
+                "init",
+                "gate",
+                str(run),
+                "--action",
+                f"OWNER/lmms-patch@v{lmms_patch.__version__}",
+                "--force",
+            ]
+        )
         notes.append(f"no workflow: no workflow could install lmms-patch from where this one came from; type: {again}")
     _write(contents, force)
-    return Written(tuple(contents), (shlex.join(["lmms-patch", "gate", str(run), "--config", str(root / GATES)]),), tuple(notes))
+    return Written(
+        tuple(contents), (shlex.join(["lmms-patch", "gate", str(run), "--config", str(root / GATES)]),), tuple(notes)
+    )
 
 
 def installed_from() -> str | None:
@@ -134,7 +159,9 @@ def _on_github(url: str, commit: str) -> str | None:
 def _git(folder: Path, *words: str) -> str:
     """Return what a git command prints; "" where it fails."""
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -220,7 +247,11 @@ def workflow(made: Derived, source: str, runner: str) -> str:
         OptionError: a word of the run that GitHub would replace by a value of its own.
     """
     runs: dict[Path, Run] = {one.run.path: one.run for one in made.results}
-    commands = list(dict.fromkeys(_command(run, [one.result.task for one in made.results if one.run is run]) for run in runs.values()))
+    commands = list(
+        dict.fromkeys(
+            _command(run, [one.result.task for one in made.results if one.run is run]) for run in runs.values()
+        )
+    )
     steps = "\n".join(f"      - run: {_scalar(command)}" for command in commands)
     repository, at, tag = source.partition("@")
     if at:
@@ -229,7 +260,9 @@ def workflow(made: Derived, source: str, runner: str) -> str:
     else:
         whole, before = source.replace("==", "[all]=="), _INSTALLED.format(needs=GATE_NEEDS, requirement=source)
         gate = _BY_COMMAND
-    return _JOBS.format(runner=_scalar(runner), install=_scalar(f"pip install '{whole}'"), commands=steps, before=before, gate=gate)
+    return _JOBS.format(
+        runner=_scalar(runner), install=_scalar(f"pip install '{whole}'"), commands=steps, before=before, gate=gate
+    )
 
 
 def _scalar(text: str) -> str:
@@ -239,11 +272,21 @@ def _scalar(text: str) -> str:
         OptionError: GitHub would replace a part of it.
     """
     if _EXPRESSION in text:
-        raise OptionError(f"{text[:80]!r}: '{_EXPRESSION}' in the settings of a run cannot be written into a workflow; GitHub would replace it")
+        raise OptionError(
+            f"{text[:80]!r}: '{_EXPRESSION}' in the settings of a run cannot be written into a workflow; GitHub would replace it"
+        )
     return json.dumps(text)
 
 
-_KEPT = ("batch_size", "num_fewshot", "gen_kwargs", "system_instruction", "include_path", "apply_chat_template", "force_simple")
+_KEPT = (
+    "batch_size",
+    "num_fewshot",
+    "gen_kwargs",
+    "system_instruction",
+    "include_path",
+    "apply_chat_template",
+    "force_simple",
+)
 """Options of lmms-eval that change what a model is asked or how fast; others are left out, or ``runs.run.command`` has them."""
 
 
@@ -265,7 +308,9 @@ def _command(run: Run, tasks: Sequence[str]) -> str:
 
 def _asked(typed: Any, tasks: Sequence[str]) -> list[str]:
     """Return the tasks as they were typed, where the run says so; a group's name stands for its members."""
-    return [name for name in typed.split(",") if name] if isinstance(typed, str) and typed else list(dict.fromkeys(tasks))
+    return (
+        [name for name in typed.split(",") if name] if isinstance(typed, str) and typed else list(dict.fromkeys(tasks))
+    )
 
 
 # --- task -------------------------------------------------------------------------------------------
@@ -330,14 +375,18 @@ def _check_free(manager: Any, name: str, option: str, path: Path) -> None:
     """Refuse the name of a task that is there, unless the new file takes its place: the older one would win, and the new file never be read."""
     row = manager.task_index.get(name)
     if row is not None and Path(str(row["yaml_path"])).resolve() != path.resolve():
-        raise OptionError(f"{option} {name}: lmms-eval has a task, group or tag of this name, which would win; give another")
+        raise OptionError(
+            f"{option} {name}: lmms-eval has a task, group or tag of this name, which would win; give another"
+        )
 
 
 def _run_line(output: str | Path, name: str, include_path: str | Path | None) -> str:
     folders = str(output)
     if include_path is not None and Path(include_path).resolve() != Path(output).resolve():
         folders = str(include_path)
-    return f"lmms-eval --model MODEL --include_path {shlex.quote(folders)} --tasks {name} --output_path out --log_samples"
+    return (
+        f"lmms-eval --model MODEL --include_path {shlex.quote(folders)} --tasks {name} --output_path out --log_samples"
+    )
 
 
 _OF_KIND = {
@@ -374,7 +423,11 @@ def _given(manager: Any, spec: WrapSpec) -> dict[str, Any]:
     if len(leaves) != 1:
         return {}
     options = configs.options_over(leaves[0].metadata, spec, leaves[0].name)
-    return {name: getattr(options, name) for name in type(options).model_fields if getattr(options, name) != getattr(spec.options, name)}
+    return {
+        name: getattr(options, name)
+        for name in type(options).model_fields
+        if getattr(options, name) != getattr(spec.options, name)
+    }
 
 
 def _task_file(name: str, spec: WrapSpec, known: Mapping[str, Any]) -> str:

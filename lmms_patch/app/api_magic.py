@@ -74,7 +74,9 @@ def build(
     return made(questions, scenes, images, output, settings, tell)
 
 
-def show(folders: str | Path | Sequence[str | Path], *, draws: int = 10_000, level: float = 0.95, seed: int = 0) -> MagicRuns:
+def show(
+    folders: str | Path | Sequence[str | Path], *, draws: int = 10_000, level: float = 0.95, seed: int = 0
+) -> MagicRuns:
     """Read the numbers of the MAGIC tasks of finished runs; where a run has several variants, compare them item by item.
 
     Args:
@@ -173,7 +175,9 @@ def steps(
     return Steps(name, tuple(stepping.rows(chosen, judge, "judge", labelled)), *counts, judge, len(missing), why)
 
 
-def _judged(chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None) -> dict[str, Sequence[Verdict]]:
+def _judged(
+    chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None
+) -> dict[str, Sequence[Verdict]]:
     """Return the judge's verdict on each step, by item; verdicts that are in its cache are not asked again."""
     import itertools
     import os
@@ -192,7 +196,9 @@ def _judged(chains: Sequence[Chain], model: str, tell: Callable[[int, int], None
     return {chain.item: verdicts for chain, verdicts in zip(chains, said, strict=True)}
 
 
-def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> StepSenses:
+def stepsense(
+    files: str | Path | Sequence[str | Path], *, draws: int = 1000, level: float = 0.95, seed: int = 0
+) -> StepSenses:
     """Compute StepSense of step labels: the share of correct steps, and how far annotators agree; people and judges apart.
 
     Args:
@@ -211,10 +217,18 @@ def stepsense(files: str | Path | Sequence[str | Path], *, draws: int = 1000, le
     check_bootstrap(draws, level, seed)
     labelled = read_labels([files] if isinstance(files, (str, Path)) else files)
     bounds: dict[str, Any] = {"clusters": labelled.groups or None, "draws": draws, "level": level, "seed": seed}
-    scores = tuple(score(labels, **bounds, unjudged=labelled.open.get(source, ())) for source in SOURCES if (labels := labelled.of(source)))
+    scores = tuple(
+        score(labels, **bounds, unjudged=labelled.open.get(source, ()))
+        for source in SOURCES
+        if (labels := labelled.of(source))
+    )
     between = across(labelled.of("human"), labelled.of("judge"), **bounds) if len(scores) > 1 else ()
     many = max(len(one.annotators) for one in scores)
-    crowd = (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",) if many > MOST_ANNOTATORS else ()
+    crowd = (
+        (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",)
+        if many > MOST_ANNOTATORS
+        else ()
+    )
     return StepSenses(scores, between, dict(labelled.unlabelled), bool(labelled.groups), (*labelled.notes, *crowd))
 
 

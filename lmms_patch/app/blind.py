@@ -22,7 +22,22 @@ from lmms_patch.tst.prune import EVEN, Pruned, Round, cluster_of
 WAYS = ("blind", "blindguess", "swap", "blank")
 """Kinds that show no right image. Of a model that was asked in several of these ways the first counts: asked as if an image were there, models answer
 more than when they are told to guess (https://arxiv.org/abs/2603.21687)."""
-USED = {"task", "runs", "blind", "output", "include_path", "key", "seed", "match", "against", "to", "copy_docs", "license", "push", "public"}
+USED = {
+    "task",
+    "runs",
+    "blind",
+    "output",
+    "include_path",
+    "key",
+    "seed",
+    "match",
+    "against",
+    "to",
+    "copy_docs",
+    "license",
+    "push",
+    "public",
+}
 """The options that mean something beside --blind."""
 CheckGolds = Callable[[Path, Sequence[Record], Sequence[Item]], None]
 """Refuses a log whose golds are not those of the docs."""
@@ -38,12 +53,20 @@ def check(arguments: PruneArguments) -> None:
     """
     if bool(arguments.runs) != arguments.blind:
         raise OptionError("--blind and RUN... go together: lmms-patch prune TASK --blind RUN1 RUN2 ...")
-    other = [name for name, field in type(arguments).model_fields.items() if name not in USED and getattr(arguments, name) != field.default]
+    other = [
+        name
+        for name, field in type(arguments).model_fields.items()
+        if name not in USED and getattr(arguments, name) != field.default
+    ]
     if arguments.blind and other:
-        raise OptionError(f"{other[0]} is of pruning by a text-only model, and says nothing of blind answers; leave it out beside --blind")
+        raise OptionError(
+            f"{other[0]} is of pruning by a text-only model, and says nothing of blind answers; leave it out beside --blind"
+        )
 
 
-def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckGolds, tell: Callable[[str], None]) -> tuple[Pruned, Blind]:
+def pruned(
+    arguments: PruneArguments, items: Sequence[Item], check_golds: CheckGolds, tell: Callable[[str], None]
+) -> tuple[Pruned, Blind]:
     """Return which docs are pruned, and what the models' answers without the image say of each doc.
 
     Args:
@@ -55,7 +78,12 @@ def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckG
     Raises:
         RecordError: there are no such runs of two models (by a metric that is better when higher), or a log is not of these docs.
     """
-    results = [one for run in find(arguments.runs) for one in run.results if one.base == arguments.task and not one.place and one.higher_is_better]
+    results = [
+        one
+        for run in find(arguments.runs)
+        for one in run.results
+        if one.base == arguments.task and not one.place and one.higher_is_better
+    ]
     latest, earlier = newest(results)
     asked = {one.run.identity: one for way in reversed(WAYS) for one in latest if one.kind.name == way}
     if len(asked) < 2:
@@ -77,17 +105,38 @@ def pruned(arguments: PruneArguments, items: Sequence[Item], check_golds: CheckG
     goes = sorted(map(int, np.flatnonzero(told.posterior > EVEN)), key=lambda i: (-told.posterior[i], items[i].key))
     removed = np.array(goes, np.intp)
     if len(goes) == len(items):
-        raise PatchError(f"{arguments.task}: each doc is more likely known without the image than not, so no doc would be left")
+        raise PatchError(
+            f"{arguments.task}: each doc is more likely known without the image than not, so no doc would be left"
+        )
     stopped = "no doc that is left is more likely known without the image than not"
     scores = {items[i].key: float(told.posterior[i]) for i in goes}
-    once = Round(1, len(items), None, None, None, None, float(told.posterior.max()), scores, float((1 - told.posterior[removed]).sum()))
+    once = Round(
+        1,
+        len(items),
+        None,
+        None,
+        None,
+        None,
+        float(told.posterior.max()),
+        scores,
+        float((1 - told.posterior[removed]).sum()),
+    )
     found = Pruned(np.setdiff1d(np.arange(len(items)), removed), removed, tuple(scores.values()), (once,), stopped)
     models = [
-        BlindModel(model=names[who], task=one.task, right=_mean(marks), guess=_mean(np.where(np.isfinite(marks), rate, np.nan)), p=p, counts=counts)
+        BlindModel(
+            model=names[who],
+            task=one.task,
+            right=_mean(marks),
+            guess=_mean(np.where(np.isfinite(marks), rate, np.nan)),
+            p=p,
+            counts=counts,
+        )
         for (who, one), marks, rate, p, counts in zip(asked.items(), right, guess, told.p, told.counts, strict=True)
     ]
     full = {one.run.identity: one for one in latest if one.kind.full and one.run.identity in asked}
-    ranks, swapped, at_random = _ranks(full, names, items, found, controls.group_keys(items, arguments.match), arguments.seed)
+    ranks, swapped, at_random = _ranks(
+        full, names, items, found, controls.group_keys(items, arguments.match), arguments.seed
+    )
     return found, Blind(
         models=models,
         share=told.share,
@@ -128,8 +177,13 @@ def _plain(answer: object) -> str:
 
 def _rights(items: Sequence[Item], answers: Sequence[Sequence[object]], right: Array) -> list[set[object]]:
     """Return the answers that are right for each item: places of its gold among its options, else its golds and what was scored as right."""
-    by_gold = [{place + 1 for place in item.rights} if item.is_choice else set(map(_plain, item.golds)) for item in items]
-    return [gold | {own[at] for own, marks in zip(answers, right, strict=True) if marks[at] == 1} for at, gold in enumerate(by_gold)]
+    by_gold = [
+        {place + 1 for place in item.rights} if item.is_choice else set(map(_plain, item.golds)) for item in items
+    ]
+    return [
+        gold | {own[at] for own, marks in zip(answers, right, strict=True) if marks[at] == 1}
+        for at, gold in enumerate(by_gold)
+    ]
 
 
 def _ranks(
@@ -148,7 +202,10 @@ def _ranks(
         by_doc = {record.doc_id: record.views[0].scores.get(one.metric) for record in one.records()}
         scores.append([np.nan if (score := by_doc.get(item.doc_id)) is None else score for item in items])
     values, everyone, clusters = np.array(scores, float), np.arange(len(items)), cluster_of(items)
-    drawn = [np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw)) for draw in range(REMOVALS)]
+    drawn = [
+        np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw))
+        for draw in range(REMOVALS)
+    ]
     means = np.array([np.nanmean(values[:, kept], axis=1) for kept in drawn]).T
     before, after = (_estimates(values, places, clusters) for places in (everyone, found.kept))
     old, new = (np.nanmean(values[:, places], axis=1).tolist() for places in (everyone, found.kept))

@@ -71,7 +71,9 @@ COMMANDS = {
     "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
     "explore": Listed("Every doc of one or two runs in the browser: image, cells, answers, and what each doc needs."),
     "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
-    "compare": Listed("Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."),
+    "compare": Listed(
+        "Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."
+    ),
     "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
     "magic": Listed(
         "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
@@ -86,7 +88,9 @@ COMMANDS = {
     "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines."),
     "import": Listed(
         "Results of another tool as finished runs.",
-        commands={"vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")},
+        commands={
+            "vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")
+        },
     ),
     "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
     "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
@@ -97,9 +101,15 @@ _BY_HOST = "lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args,
 GONE: Mapping[tuple[str, ...], str] = {
     **{("export", "--to", tracker): _BY_HOST for tracker in ("mlflow", "trackio", "wandb")},
     ("export", "--project"): _BY_HOST,
-    **dict.fromkeys([("magic", "build", f"--{name}") for name in ("merge", "iou", "coverage")], "0.5, 0.5 and 0.8 always hold (docs/magic.md)"),
+    **dict.fromkeys(
+        [("magic", "build", f"--{name}") for name in ("merge", "iou", "coverage")],
+        "0.5, 0.5 and 0.8 always hold (docs/magic.md)",
+    ),
     ("magic", "steps", "--concurrency"): "eight requests go to the judge at once",
-    ("init", "suite"): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
+    (
+        "init",
+        "suite",
+    ): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
 }
 """Commands, options and values of earlier versions -> what to do instead."""
 
@@ -238,10 +248,19 @@ def _said(error: Any, argv: Sequence[str]) -> str:
     if instead := _gone(error, path):
         return instead
     if kind == "NoSuchOption":
-        close = nearest(error.option_name, [name for one in context.command.get_params(context) for name in one.opts] if context else [])
-        return f"no option {error.option_name}; " + (f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are")
+        close = nearest(
+            error.option_name,
+            [name for one in context.command.get_params(context) for name in one.opts] if context else [],
+        )
+        return f"no option {error.option_name}; " + (
+            f"did you mean {' or '.join(close)}? {more}" if close else f"{more} for those that there are"
+        )
     if kind == "MissingParameter" and param is not None and context is not None:
-        needed = [_name(one) + (f" {one.metavar}" if one.param_type_name == "option" else "") for one in context.command.params if one.required]
+        needed = [
+            _name(one) + (f" {one.metavar}" if one.param_type_name == "option" else "")
+            for one in context.command.params
+            if one.required
+        ]
         return f"{_name(param)} is missing; type '{' '.join([path, *needed])}', or '{path} --help' for examples"
     if kind == "BadParameter" and param is not None:
         return f"{_name(param)} {_wrong_value(error)}; {more}"
@@ -253,7 +272,11 @@ def _gone(error: Any, path: str) -> str:
     """Return one line for an option, or a value of one, of an earlier version; empty for any other error."""
     param = getattr(error, "param", None)
     errors: list[Any] = getattr(error.__cause__, "errors", list)()
-    typed = (getattr(error, "option_name", ""),) if param is None else (_name(param), *(str(one["input"]) for one in errors))
+    typed = (
+        (getattr(error, "option_name", ""),)
+        if param is None
+        else (_name(param), *(str(one["input"]) for one in errors))
+    )
     instead = GONE.get((*path.split()[1:], *typed))
     return f"{' '.join(typed)} is gone: {instead}" if instead else ""
 
@@ -277,7 +300,10 @@ def _name(param: Any) -> str:
     return f"{param.metavar or param.name.upper()}{'' if param.nargs == 1 else '...'}"
 
 
-_WANTED = {"Input should be a valid integer": "must be a whole number", "Input should be a valid number": "must be a number"}
+_WANTED = {
+    "Input should be a valid integer": "must be a whole number",
+    "Input should be a valid number": "must be a number",
+}
 
 
 def _wrong_value(error: Any) -> str:
@@ -308,7 +334,12 @@ class _Plain:
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as they are: commands with line breaks cannot be pasted."""
         if epilog := getattr(self, "epilog", None):
-            formatter.write("\n" + "".join(f"  {line}\n" if line and not line.endswith(":") else f"{line}\n" for line in epilog.splitlines()))
+            formatter.write(
+                "\n"
+                + "".join(
+                    f"  {line}\n" if line and not line.endswith(":") else f"{line}\n" for line in epilog.splitlines()
+                )
+            )
 
 
 class Command(_Plain, TyperCommand):
@@ -362,7 +393,9 @@ class Group(_Plain, TyperGroup):
         if args[0] not in self.table:
             close = nearest(args[0], self.table)
             hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"
-            raise UnknownNameError(f"no {' '.join([*self.words, 'command'])} {args[0]!r}; {hint} type '{ctx.command_path} --help'")
+            raise UnknownNameError(
+                f"no {' '.join([*self.words, 'command'])} {args[0]!r}; {hint} type '{ctx.command_path} --help'"
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -380,7 +413,9 @@ class _SubGroup(Group):
             OptionError: they name none.
         """
         if not ctx._protected_args:
-            raise OptionError(f"no {' '.join(self.words)} command given; allowed: {', '.join(self.table)}; type '{ctx.command_path} --help'")
+            raise OptionError(
+                f"no {' '.join(self.words)} command given; allowed: {', '.join(self.table)}; type '{ctx.command_path} --help'"
+            )
         return super().invoke(ctx)
 
 
@@ -432,13 +467,18 @@ def _print_versions(asked: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(cls=Group, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(
+    cls=Group, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
 
 
 @app.callback()
 def _start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_versions, help="Versions of what matters, and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_versions, help="Versions of what matters, and exit."),
+    ] = False,
 ) -> None:
     """Which part of the image does a multimodal benchmark, or a model, really use?"""
     if context.invoked_subcommand is None:

@@ -58,9 +58,13 @@ def check_output(output: Path, run: Run, *, force: bool = False) -> None:
     if output.resolve() in [path.resolve() for path in own]:
         raise OptionError(f"--output {output}: this is a file of the run itself; give another name")
     if is_of_run(output):
-        raise OptionError(f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name")
+        raise OptionError(
+            f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name"
+        )
     if not force and output.is_file() and not _is_export(output):
-        raise OptionError(f"{output}: there already, and no earlier export; type --force to replace it, or --output with another name")
+        raise OptionError(
+            f"{output}: there already, and no earlier export; type --force to replace it, or --output with another name"
+        )
 
 
 def _is_export(path: Path) -> bool:
@@ -80,7 +84,9 @@ def _is_export(path: Path) -> bool:
         if head.startswith(b"{"):
             return bool(files.parse_json(path.read_bytes())["source_metadata"]["source_name"] == SOURCE)
         if head.startswith(b"- "):
-            return all(one["source"]["name"] == SOURCE for one in yaml.load(path.read_text(encoding="utf-8"), files.YamlLoader))
+            return all(
+                one["source"]["name"] == SOURCE for one in yaml.load(path.read_text(encoding="utf-8"), files.YamlLoader)
+            )
         return head.startswith(",".join(f'"{name}"' for name in first).encode())
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError, pa.ArrowException):
         return False
@@ -112,7 +118,9 @@ def _write_csv(table: pa.Table, path: Path) -> None:
             out.write_batch(_changed(batch, csv_cell, flat=True))
 
 
-def _changed(rows: pa.Table | pa.RecordBatch, change: Callable[[str], str], flat: bool = False) -> pa.Table | pa.RecordBatch:
+def _changed(
+    rows: pa.Table | pa.RecordBatch, change: Callable[[str], str], flat: bool = False
+) -> pa.Table | pa.RecordBatch:
     """Return rows with every text and every name of a column changed; dictionaries become texts.
 
     Args:
@@ -159,7 +167,9 @@ class Published:
     left_out: str = ""
 
 
-def publish(run: Run, to: str, task: str | None, output: Path | None, *, organization: str, relationship: str, force: bool) -> Published:
+def publish(
+    run: Run, to: str, task: str | None, output: Path | None, *, organization: str, relationship: str, force: bool
+) -> Published:
     """Write the numbers of a run in the form of another site (``api.publish``)."""
     from lmms_patch.compare import audit
     from lmms_patch.present import published
@@ -176,14 +186,19 @@ def publish(run: Run, to: str, task: str | None, output: Path | None, *, organiz
     if to == "every-eval-ever":
         if relationship not in published.RELATIONSHIPS:
             raise OptionError(f"--relationship {relationship}: allowed: {', '.join(published.RELATIONSHIPS)}")
-        made = published.every_eval_ever(run, results, organization=organization, relationship=relationship, retrieved=int(time.time()))
+        made = published.every_eval_ever(
+            run, results, organization=organization, relationship=relationship, retrieved=int(time.time())
+        )
         count, content, away = len(made["evaluation_results"]), published.json_text(made), list[str]()
     else:
         import yaml
         from huggingface_hub import eval_result_entries_to_yaml
 
         entries, away = published.eval_results(run, results)
-        count, content = len(entries), yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=False)
+        count, content = (
+            len(entries),
+            yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=False),
+        )
     left_out = f"{', '.join(away)}: the data are not on the Hub" if away else ""
     if not count:
         raise RecordError(f"{run.path}: no number can go to {to}: {left_out or 'none is defined'}")

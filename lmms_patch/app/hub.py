@@ -50,7 +50,9 @@ def check(repository: str, public: bool) -> str:
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils._validators import validate_repo_id  # huggingface_hub.utils has it too, and names no exports
+    from huggingface_hub.utils._validators import (
+        validate_repo_id,
+    )  # huggingface_hub.utils has it too, and names no exports
 
     try:
         validate_repo_id(repository)
@@ -84,10 +86,15 @@ def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
     from huggingface_hub import HfApi
 
     api = HfApi()
-    with _without_bars(), _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"):
+    with (
+        _without_bars(),
+        _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"),
+    ):
         _check_existing(api, repository, public)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
-        done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message, delete_patterns="*")
+        done = api.upload_folder(
+            repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message, delete_patterns="*"
+        )
     return Pushed(repository, str(done.commit_url), not public)
 
 
@@ -120,7 +127,9 @@ def _check_existing(api: HfApi, repository: str, public: bool) -> None:
             f"--public: {repository} exists and is private; open it in its settings on the hub first, leave --public out, or give another --push"
         )
     if not there.private and not public:
-        raise OptionError(f"--push {repository}: it exists and everybody can see it; type --public if they may see this too, or give another --push")
+        raise OptionError(
+            f"--push {repository}: it exists and everybody can see it; type --public if they may see this too, or give another --push"
+        )
     held = {one.rfilename for one in there.siblings or ()} - _MADE_BY_THE_HUB
     if held and MARK not in held:
         raise OptionError(
@@ -149,7 +158,9 @@ def _told(repository: str, state: str) -> Iterator[None]:
     try:
         yield
     except LocalTokenNotFoundError:
-        raise PatchError(f"{where}: no token of the hub is known; type 'hf auth login', or set HF_TOKEN; {state}") from None
+        raise PatchError(
+            f"{where}: no token of the hub is known; type 'hf auth login', or set HF_TOKEN; {state}"
+        ) from None
     except HfHubHTTPError as error:
         status = _status(error)
         if status == 401:
@@ -157,13 +168,17 @@ def _told(repository: str, state: str) -> Iterator[None]:
                 f"{where}: the hub does not take the token; type 'hf auth login' with one that may write, or set HF_TOKEN; {state}"
             ) from None
         if status == 403:
-            raise PatchError(f"{where}: the token may not write there; use a token with the right to write, or another owner; {state}") from None
+            raise PatchError(
+                f"{where}: the token may not write there; use a token with the right to write, or another owner; {state}"
+            ) from None
         told = line(getattr(error, "server_message", None) or error, 300)
         raise PatchError(f"{where}: the hub answered {status or 'with an error'}: {told}; {state}") from None
     except Exception as error:
         if not _is_of_network(error):
             raise
-        raise PatchError(f"{where}: the connection failed ({type(error).__name__}: {line(error, 200)}); {state}") from None
+        raise PatchError(
+            f"{where}: the connection failed ({type(error).__name__}: {line(error, 200)}); {state}"
+        ) from None
 
 
 def _is_of_network(error: BaseException) -> bool:

@@ -64,8 +64,16 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
     """RCI with its interval, gate and spatial shares; ``RCI().inputs_description`` says what goes in and comes out."""
 
     def _info(self) -> Any:
-        features = {"full_scores": datasets.Value("float64"), "cell_scores": datasets.Sequence(datasets.Value("float64"))}
-        return evaluate.MetricInfo(description=_DESCRIPTION, citation=_CITATION, inputs_description=_INPUTS, features=datasets.Features(features))
+        features = {
+            "full_scores": datasets.Value("float64"),
+            "cell_scores": datasets.Sequence(datasets.Value("float64")),
+        }
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(features),
+        )
 
     def _compute(
         self,
@@ -82,18 +90,29 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         """Return FIP, MPP, the index and the gate for scores of full images and of cells (the parameters: see the class)."""
         n = _segments(cell_scores) if in_time else _grid(cell_scores)
         kind = KINDS["trci" if in_time else "rci"]
-        full, cells = np.asarray(full_scores, float), np.asarray(cell_scores, float).reshape(len(full_scores), kind.cells(n))
+        full, cells = (
+            np.asarray(full_scores, float),
+            np.asarray(cell_scores, float).reshape(len(full_scores), kind.cells(n)),
+        )
         if clusters is not None and len(clusters) != len(full):
             raise ValueError(f"clusters must have one label for each of the {len(full)} items, not {len(clusters)}")
         known = np.isfinite(full) & np.isfinite(cells).all(axis=1)
-        labels = None if clusters is None else cluster_numbers([c for c, keep in zip(clusters, known, strict=True) if keep])
-        rows = np.column_stack([full[known], cells[known].max(axis=1), np.ones(known.sum())]) if known.any() else np.zeros((0, 3))
+        labels = (
+            None if clusters is None else cluster_numbers([c for c, keep in zip(clusters, known, strict=True) if keep])
+        )
+        rows = (
+            np.column_stack([full[known], cells[known].max(axis=1), np.ones(known.sum())])
+            if known.any()
+            else np.zeros((0, 3))
+        )
 
         ends = intervals.ends_of(rows[:, :2], scale)
         extremes = [[whole, best, 1.0] for whole in ends for best in ends]
 
         def estimate(statistic: Any, unseen: float = intervals.UNSEEN_OF_PAIRS) -> Estimate:
-            return intervals.estimate(rows, statistic, labels, extremes=extremes, unseen=unseen, draws=draws, level=level, seed=seed)
+            return intervals.estimate(
+                rows, statistic, labels, extremes=extremes, unseen=unseen, draws=draws, level=level, seed=seed
+            )
 
         fip, mpp = (estimate(lambda s, k=k: s[..., k] / s[..., 2], intervals.UNSEEN) for k in (0, 1))
         se = None if fip.se is None else max(fip.se, se_at_chance(fip.se, fip.value, chance, scale))
@@ -103,8 +122,16 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)
         value = none if reason else estimate(lambda s: 1 - s[..., 1] / s[..., 0])
         gap = none if judged.valid is False else estimate(lambda s: (s[..., 0] - s[..., 1]) / s[..., 2])
-        shares = cell_shares(cells[known], labels, shape=kind.shape(n), seed=seed) if known.any() and cells[known].min() >= 0 else None
-        warnings = [fragmentation(n, kind.cells(n)), value.reason, "" if judged.valid is not None else f"the gate is {judged.reason}"]
+        shares = (
+            cell_shares(cells[known], labels, shape=kind.shape(n), seed=seed)
+            if known.any() and cells[known].min() >= 0
+            else None
+        )
+        warnings = [
+            fragmentation(n, kind.cells(n)),
+            value.reason,
+            "" if judged.valid is not None else f"the gate is {judged.reason}",
+        ]
         return {
             "rci": value.value,
             "rci_low": value.low,
@@ -161,5 +188,9 @@ def _count(cell_scores: Sequence[Sequence[float]]) -> int:
     """Return how many cells each item has."""
     counts = {len(cells) for cells in cell_scores}
     if len(counts) != 1:
-        raise ValueError("no items" if not counts else f"cell_scores must have the same number of cells for all items, not {sorted(counts)}")
+        raise ValueError(
+            "no items"
+            if not counts
+            else f"cell_scores must have the same number of cells for all items, not {sorted(counts)}"
+        )
     return counts.pop()

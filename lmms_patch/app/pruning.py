@@ -118,7 +118,9 @@ def _allocation(text: str) -> str | dict[str, float]:
         try:
             out[name.strip()] = float(number)
         except ValueError:
-            raise OptionError(f"--allocate: {part!r} is no budget; write category=share, such as counting=0.3,size=20") from None
+            raise OptionError(
+                f"--allocate: {part!r} is no budget; write category=share, such as counting=0.3,size=20"
+            ) from None
     return out
 
 
@@ -155,10 +157,14 @@ class _Work:
 
         prepared = RfDiagnostic(settings).prepare(items, rewards)
         workers = in_threads(os.cpu_count() or 1)
-        return lambda places, seeds: diagnose(prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers, deals=deals)
+        return lambda places, seeds: diagnose(
+            prepared, items, rewards, places, self.grouping, k=self.folds, seeds=seeds, runner=workers, deals=deals
+        )
 
 
-def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable[[Pruning], None] = lambda done: None) -> Pruning:
+def run(
+    arguments: Arguments, tell: Tell = lambda line: None, finished: Callable[[Pruning], None] = lambda done: None
+) -> Pruning:
     """Prune a task, judge what pruning changed, and write both into the folder of the pruning.
 
     Args:
@@ -177,7 +183,9 @@ def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable
     repository = publishing.check(arguments)
     embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
-    task = text_only(arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping)
+    task = text_only(
+        arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping
+    )
     key = arguments.key or task.spec.options.key
     items = task.keyed_items(key)
     pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
@@ -186,7 +194,12 @@ def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable
         found, told = blind.pruned(arguments, items, _check_golds, tell)
         described = _described(arguments, settings, "none") | {"by": "blind"}
         return _written(
-            Pruning(arguments, items, found, None, _overlap(arguments, items, found, against), out, told), described, key, repository, tell, finished
+            Pruning(arguments, items, found, None, _overlap(arguments, items, found, against), out, told),
+            described,
+            key,
+            repository,
+            tell,
+            finished,
         )
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
@@ -194,31 +207,63 @@ def run(arguments: Arguments, tell: Tell = lambda line: None, finished: Callable
     selects, judges = settings_of(arguments.model, embedder), settings_of(arguments.judge_model)
     work = _Work(items, task.headline, arguments.folds, selects, judges, about)
     selector = None if given is not None else work.diagnose(items, task.rewards, selects, DEALS)
-    copies = None if task.headline.name not in APART else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
+    copies = (
+        None
+        if task.headline.name not in APART
+        else partial(task.copies.classes, rewards=task.rewards, full_marks=task.rewards.scale)
+    )
     state = out / "history.json"
-    found = prune(items, settings, selector, given=given, copies=copies, state=state, about=about, fresh=arguments.fresh, tell=tell)
+    found = prune(
+        items,
+        settings,
+        selector,
+        given=given,
+        copies=copies,
+        state=state,
+        about=about,
+        fresh=arguments.fresh,
+        tell=tell,
+    )
     judged = None
     if len(found.removed) and arguments.by != "locality":
         judged = _judge(arguments, work, task, settings, found, given, tell)
-    described = _described(arguments, settings, task.headline.name) | ({} if embedder is None else {"embeddings": embedder.described})
+    described = _described(arguments, settings, task.headline.name) | (
+        {} if embedder is None else {"embeddings": embedder.described}
+    )
     done = Pruning(arguments, items, found, judged, _overlap(arguments, items, found, against), out)
     return _written(done, described, key, repository, tell, finished)
 
 
-def _overlap(arguments: Arguments, items: Sequence[Item], found: Pruned, against: NDArray[np.bool_] | None) -> controls.Overlap | None:
+def _overlap(
+    arguments: Arguments, items: Sequence[Item], found: Pruned, against: NDArray[np.bool_] | None
+) -> controls.Overlap | None:
     """Return what the removed docs share with those of ``against``; None where not asked, or nothing went."""
     if against is None or not len(found.removed):
         return None
     return controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
 
 
-def _written(done: Pruning, described: dict[str, Any], key: str | None, repository: str, tell: Tell, finished: Callable[[Pruning], None]) -> Pruning:
+def _written(
+    done: Pruning,
+    described: dict[str, Any],
+    key: str | None,
+    repository: str,
+    tell: Tell,
+    finished: Callable[[Pruning], None],
+) -> Pruning:
     """Write a pruning into its folder, hand it on, and publish it where that was asked for."""
     from lmms_patch.harness.tst import pruned_task
 
     asked, items = done.arguments, done.items
     parts = {"judged": done.judged, "overlap": done.overlap, "blind": done.blind}
-    pruned.write(done.folder, asked.task, items, done.found, described, {name: to_builtins(part) for name, part in parts.items() if part is not None})
+    pruned.write(
+        done.folder,
+        asked.task,
+        items,
+        done.found,
+        described,
+        {name: to_builtins(part) for name, part in parts.items() if part is not None},
+    )
     kept = [items[int(i)].key for i in done.found.kept]
     pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
     finished(done)
@@ -226,11 +271,19 @@ def _written(done: Pruning, described: dict[str, Any], key: str | None, reposito
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:
-    own = {"by": arguments.by, "model": arguments.model, "judge": arguments.judge_model, "folds": arguments.folds, "grouping": grouping}
+    own = {
+        "by": arguments.by,
+        "model": arguments.model,
+        "judge": arguments.judge_model,
+        "folds": arguments.folds,
+        "grouping": grouping,
+    }
     return {**dataclasses.asdict(settings), **own}
 
 
-def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell) -> controls.Judged:
+def _judge(
+    arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell
+) -> controls.Judged:
     """Judge a pruning: hold what it changed against prunings of the same task with shuffled golds."""
     state = arguments.folder / "judge.json"
     if arguments.fresh and state.exists():
@@ -239,9 +292,13 @@ def _judge(arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSet
     def world(seed: int) -> tuple[Places, Diagnose]:
         items = shuffle_golds(work.items, seed)
         rewards = task.rewards.regold(items)
-        alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found))
+        alike = dataclasses.replace(
+            settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found)
+        )
         select = work.diagnose(items, rewards, work.selects)
-        if given is not None:  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
+        if (
+            given is not None
+        ):  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
         return prune(items, alike, select).removed, work.diagnose(items, rewards, work.judges)
 

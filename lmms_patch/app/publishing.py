@@ -36,7 +36,14 @@ def check(arguments: PruneArguments) -> str:
     """
     a, folder = arguments, arguments.dataset
     if folder is None:
-        given = next((name for name, value in (("--copy", a.copy_docs), ("--license", a.license), ("--public", a.public)) if value), None)
+        given = next(
+            (
+                name
+                for name, value in (("--copy", a.copy_docs), ("--license", a.license), ("--public", a.public))
+                if value
+            ),
+            None,
+        )
         if given is not None:
             raise OptionError(f"{given} is about the dataset of --to or --push; type --to DIR too")
         return ""
@@ -47,7 +54,9 @@ def check(arguments: PruneArguments) -> str:
             "--copy gives the docs on, so it needs their licence; type --license with what the original's card names, such as cc-by-4.0"
         )
     if a.folder.resolve().is_relative_to(folder.resolve()):
-        raise OptionError(f"--to {folder}: the pruning itself is written to {a.folder}; name another folder, such as {a.folder / 'dataset'}")
+        raise OptionError(
+            f"--to {folder}: the pruning itself is written to {a.folder}; name another folder, such as {a.folder / 'dataset'}"
+        )
     files.check_folder(folder, hub.MARK, "--to", "an earlier --to")
     from lmms_patch.harness.tst import published
 
@@ -56,7 +65,12 @@ def check(arguments: PruneArguments) -> str:
 
 
 def publish(
-    done: Pruning, settings: Mapping[str, Any], kept: Sequence[str], key: str | None, repository: str, tell: Callable[[str], None]
+    done: Pruning,
+    settings: Mapping[str, Any],
+    kept: Sequence[str],
+    key: str | None,
+    repository: str,
+    tell: Callable[[str], None],
 ) -> Pruning:
     """Write the dataset of a finished pruning, and send it where that was asked for. Return the pruning with both.
 
@@ -74,14 +88,18 @@ def publish(
     folder = done.arguments.dataset
     assert folder is not None
     if not len(done.found.removed):
-        raise PatchError(f"{done.arguments.task}: no doc was removed, so there is no pruned benchmark to write to {folder}")
+        raise PatchError(
+            f"{done.arguments.task}: no doc was removed, so there is no pruned benchmark to write to {folder}"
+        )
     tell(f"writing the dataset: {folder}")
     _write(done, folder, settings, kept, key)
     if not repository:
         return dataclasses.replace(done, dataset=folder)
     tell(f"sending {folder} to {repository}")
     message = f"{done.arguments.task} pruned by lmms-patch: {len(done.found.kept)} of {len(done.items)} docs"
-    return dataclasses.replace(done, dataset=folder, pushed=hub.push(folder, repository, done.arguments.public, message))
+    return dataclasses.replace(
+        done, dataset=folder, pushed=hub.push(folder, repository, done.arguments.public, message)
+    )
 
 
 def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Sequence[str], key: str | None) -> None:
@@ -90,7 +108,9 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
 
     asked = done.arguments
     with files.folder(folder, "--to") as made:
-        written = published.write(asked.task, kept, made, copy=asked.copy_docs, include_path=asked.include_path, key=key)
+        written = published.write(
+            asked.task, kept, made, copy=asked.copy_docs, include_path=asked.include_path, key=key
+        )
         for name in LISTS:
             files.write(made / "pruning" / name, (done.folder / name).read_bytes())
         original = written.original
@@ -101,7 +121,9 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
             form="copy" if asked.copy_docs else "filter",
             docs=len(done.items),
             kept=len(kept),
-            original=OriginalJson(repository=original.repository, config=original.config, split=original.split, revision=original.revision),
+            original=OriginalJson(
+                repository=original.repository, config=original.config, split=original.split, revision=original.revision
+            ),
         )
         facts = card.Facts(
             published=about,

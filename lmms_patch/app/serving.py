@@ -55,11 +55,16 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
 
     from lmms_patch.present.explore.server import HOST, app
 
-    with contextlib.closing(_listening(HOST, port)) as listening, tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder:
+    with (
+        contextlib.closing(_listening(HOST, port)) as listening,
+        tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder,
+    ):
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?token={token}"
         threading.Thread(target=explorer.load, daemon=True, name="docs").start()
-        served = uvicorn.Server(uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off"))
+        served = uvicorn.Server(
+            uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off")
+        )
         print(f"{address}  (Ctrl-C ends it)", flush=True)  # not ``say``, which hides tokens
         if browser:
             opened = _leading_to(address, Path(folder)).as_uri()
@@ -80,7 +85,9 @@ def _leading_to(address: str, folder: Path) -> Path:
     """
     page = folder / "explore.html"
     with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write('<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Explorer</title>\n')
+        file.write(
+            '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Explorer</title>\n'
+        )
         file.write(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open the explorer</a>\n')
     return page
 

@@ -30,11 +30,15 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
     name = f"{arguments.task}_tst{check_folds('tst', (arguments.folds,), '--folds')}"
     if arguments.check and arguments.diagnostic != "rf":
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
-    given = {key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None}
+    given = {
+        key: value for key in ("fold_seed", "fold_seeds", "grouping") if (value := getattr(arguments, key)) is not None
+    }
     Options.from_mapping(given, "lmms-patch tst")
     include = [str(arguments.include_path)] if arguments.include_path else []
     if given:
-        include.append(_task_file(folder, name, {"base": arguments.task, "kind": "tst", "folds": arguments.folds, **given}))
+        include.append(
+            _task_file(folder, name, {"base": arguments.task, "kind": "tst", "folds": arguments.folds, **given})
+        )
     command = ["--model", f"tst_{arguments.diagnostic}", "--tasks", name]
     command += ["--log_samples", "--output_path", str(arguments.output)]
     model_args = ",".join(part for part in (arguments.model_args, "check=True" if arguments.check else "") if part)

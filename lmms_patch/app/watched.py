@@ -32,7 +32,9 @@ class RunError(PatchError):
     """The harness ended with an error; its own lines say why."""
 
 
-def lmms_eval(options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None) -> Path | None:
+def lmms_eval(
+    options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None
+) -> Path | None:
     """Run lmms-eval as a command of its own, and wait for its end.
 
     Args:
@@ -79,10 +81,17 @@ def _new_log(output: Path) -> IO[str]:
         output.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
             with contextlib.suppress(FileExistsError):
-                return open(output / (LOG if number == 1 else f"{LOG.stem}-{number}{LOG.suffix}"), "x", encoding="utf-8", errors="replace")
+                return open(
+                    output / (LOG if number == 1 else f"{LOG.stem}-{number}{LOG.suffix}"),
+                    "x",
+                    encoding="utf-8",
+                    errors="replace",
+                )
     except OSError:
         pass
-    return tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace", prefix="lmms_patch_", suffix=LOG.suffix, delete=False)
+    return tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="replace", prefix="lmms_patch_", suffix=LOG.suffix, delete=False
+    )
 
 
 def _lines(stream: TextIO) -> Iterator[str]:

@@ -88,7 +88,9 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
         docs: all docs of the task.
         declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
     """
-    golds = _in_words(docs, [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs], declared)
+    golds = _in_words(
+        docs, [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs], declared
+    )
     letters = _letters_of_task(golds)
     out = []
     for doc, own in zip(docs, golds, strict=True):
@@ -148,7 +150,10 @@ def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str
     as ``yesno``, or nine in ten prompts ask for yes or no.
     """
     options = [doc.choices if sorted(map(str.lower, doc.choices)) == ["no", "yes"] else ("No", "Yes") for doc in docs]
-    asked = [bool(doc.choices) if doc.choices == own else _YES_OR_NO.search(doc.prompt) for doc, own in zip(docs, options, strict=True)]
+    asked = [
+        bool(doc.choices) if doc.choices == own else _YES_OR_NO.search(doc.prompt)
+        for doc, own in zip(docs, options, strict=True)
+    ]
     places = {gold for own in golds for gold in own} <= {"0", "1"} and not any(doc.by_index for doc in docs)
     if not places or (declared != "yesno" and sum(map(bool, asked)) < 0.9 * len(docs)):
         return golds
@@ -298,7 +303,10 @@ def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[i
         return []
     line_end = text.find("\n", run[-1].end())
     ends = [*(mark.start() for mark in run[1:]), line_end if line_end >= 0 else len(text)]
-    spans = [(mark.end(), mark.end() + len(text[mark.end() : end].rstrip(" \t\n,;"))) for mark, end in zip(run, ends, strict=True)]
+    spans = [
+        (mark.end(), mark.end() + len(text[mark.end() : end].rstrip(" \t\n,;")))
+        for mark, end in zip(run, ends, strict=True)
+    ]
     joined = _OR.search(text[slice(*spans[-2])])
     if joined and "\n" not in text[spans[-2][1] : run[-1].start()]:
         spans[-2] = (spans[-2][0], spans[-2][0] + joined.start())
@@ -311,7 +319,11 @@ def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[i
     *firsts, last = bodies
     for texts in known:
         if len(texts) == len(bodies) and list(map(plain, texts[:-1])) == list(map(plain, firsts)):
-            length = len(last) if plain(last) == plain(texts[-1]) and list(texts[:-1]) != firsts else _begins(last, texts[-1])
+            length = (
+                len(last)
+                if plain(last) == plain(texts[-1]) and list(texts[:-1]) != firsts
+                else _begins(last, texts[-1])
+            )
             return [*spans[:-1], (spans[-1][0], spans[-1][0] + length)] if length else []
     if _told(last) - {word for body in firsts for word in _told(body)}:
         return []
@@ -348,7 +360,11 @@ def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
     """
     marks = [_MARK.match(text) for text in texts]
     lettered = all(mark is not None and mark[1] == chr(ord("A") + i) for i, mark in enumerate(marks))
-    return tuple(text[mark.end() :].strip() for text, mark in zip(texts, marks, strict=True) if mark) if lettered else texts
+    return (
+        tuple(text[mark.end() :].strip() for text, mark in zip(texts, marks, strict=True) if mark)
+        if lettered
+        else texts
+    )
 
 
 def without_options(question: str) -> str:
@@ -381,7 +397,9 @@ def without_listed(text: str) -> str:
 def _listed(prompt: str) -> list[re.Match[str]]:
     """Return the marks A, B, C, ... of the options that a prompt lists; marks at the beginning of a line are preferred."""
     marks = list(_MARK.finditer(prompt))
-    run = _longest_run([mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)])
+    run = _longest_run(
+        [mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)]
+    )
     return run if len(run) > 1 else _longest_run(marks)
 
 

@@ -59,14 +59,25 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
     try:
         entries = _entries(within(row, boxes), boxes)
         parallel = within(row, relevant)
-        flags = _flags(entries, [True] * len(entries) if parallel is None and relevant == ALL else parallel, boxes, relevant)
+        flags = _flags(
+            entries, [True] * len(entries) if parallel is None and relevant == ALL else parallel, boxes, relevant
+        )
         corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
-        if corners and all(abs(x) <= 1 for one in corners for x in one) and any(x != int(x) for one in corners for x in one):
+        if (
+            corners
+            and all(abs(x) <= 1 for one in corners for x in one)
+            and any(x != int(x) for one in corners for x in one)
+        ):
             raise _BoxError("boxes that are not in pixels: all numbers lie between 0 and 1")
         areas = [_area(one, place) for place, one in enumerate(corners, 1)]
     except _BoxError as fault:
         return DocBoxes((), str(fault))
-    return DocBoxes(tuple(Region(number=i, area=area, relevant=flag) for i, (area, flag) in enumerate(zip(areas, flags, strict=True), 1)))
+    return DocBoxes(
+        tuple(
+            Region(number=i, area=area, relevant=flag)
+            for i, (area, flag) in enumerate(zip(areas, flags, strict=True), 1)
+        )
+    )
 
 
 def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
@@ -117,7 +128,9 @@ def disjoint(boxes: Sequence[Box], without: Sequence[Box] = ()) -> tuple[Box, ..
     """
     out: list[Box] = []
     for top, bottom in itertools.pairwise(sorted({y for box in (*boxes, *without) for y in (box[1], box[3])})):
-        inside, outside = (_spans(box for box in some if box[1] <= top and bottom <= box[3]) for some in (boxes, without))
+        inside, outside = (
+            _spans(box for box in some if box[1] <= top and bottom <= box[3]) for some in (boxes, without)
+        )
         for left, right in itertools.pairwise(sorted({x for span in (*inside, *outside) for x in span})):
             if not (_within(left, inside) and not _within(left, outside)):
                 continue
@@ -150,11 +163,15 @@ def _entries(value: Any, name: str) -> list[Any]:
         columns = {key: _listed(column) for key, column in value.items()}
         lengths = {len(column) for column in columns.values() if column is not None}
         if len(lengths) != 1 or None in columns.values():
-            raise _BoxError(f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long")
+            raise _BoxError(
+                f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long"
+            )
         return [{key: (column or [])[i] for key, column in columns.items()} for i in range(lengths.pop())]
     listed = _listed(value)
     if listed is None:
-        raise _BoxError(f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes")
+        raise _BoxError(
+            f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes"
+        )
     return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
 
 
@@ -182,11 +199,15 @@ def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> 
             mend = "name the field with the option 'relevant', or set relevant: all"
             raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; {mend}")
         if len(listed) != len(entries):
-            raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}")
+            raise _BoxError(
+                f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}"
+            )
         said = listed
     for place, one in enumerate(said, 1):
         if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
-            raise _BoxError(f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false")
+            raise _BoxError(
+                f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false"
+            )
     return [_FLAGS[one] for one in said]
 
 
@@ -199,7 +220,9 @@ def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, fl
     numbers: Any = entry
     if isinstance(entry, Mapping):
         numbers = next((entry[key] for key in ("box", "bbox") if entry.get(key) is not None), None)
-        keys = next((keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None)
+        keys = next(
+            (keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None
+        )
         if keys is not None:
             numbers, form = [entry[key] for key in keys], "ltrb" if keys[0] == "left" else "ltwh"
     listed = _listed(numbers)

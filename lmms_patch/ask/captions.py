@@ -18,7 +18,29 @@ SCALE = 10.0
 
 NGram = tuple[str, ...]
 
-_DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";", '"', "‘", "’", "“", "”", "–", "—", "…"}
+_DROPPED = {
+    "''",
+    "'",
+    "``",
+    "`",
+    ".",
+    "?",
+    "!",
+    ",",
+    ":",
+    "-",
+    "--",
+    "...",
+    ";",
+    '"',
+    "‘",
+    "’",
+    "“",
+    "”",
+    "–",
+    "—",
+    "…",
+}
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
 _TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|\d+(?:[.,:/]\d+)+|\w+(?:[-'’/]\w+)*|\S")
 _CLITIC = re.compile(r"^(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
@@ -144,8 +166,12 @@ def _ngrams(caption: str) -> Counter[NGram]:
 def _similarity(candidate: _Vector, reference: _Vector) -> float:
     """Return the sum over n of the clipped cosines, times the length penalty."""
     total = 0.0
-    for mine, theirs, norm, other in zip(candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True):
+    for mine, theirs, norm, other in zip(
+        candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True
+    ):
         if norm and other:
-            total += sum(min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs) / (norm * other)
+            total += sum(
+                min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs
+            ) / (norm * other)
     apart = candidate.bigrams - reference.bigrams
     return total * math.exp(-apart * apart / (2 * SIGMA * SIGMA))

@@ -19,9 +19,7 @@ _WHICH = r"(?:all|none|no\s+one|any|both|neither|either|each|every|no|nothing|ev
 _PART = rf"(?:{_WHICH}|one|two|three|combinations?|mix(?:ture)?)"
 _COUNT = r"(?:one|two|three|four|five|\d)"
 _PLACE = r"(?:above|below|previous|preceding|foregoing|aforementioned|following)"
-_TAIL = (
-    rf"(?=\W*$|\s*[,;:./(]|[\s-]*(?:mentioned|listed|stated|given|named|{_OPTIONS}|ones|is|are|was|were|apply|applies|may|can|could|because|since)\b)"
-)
+_TAIL = rf"(?=\W*$|\s*[,;:./(]|[\s-]*(?:mentioned|listed|stated|given|named|{_OPTIONS}|ones|is|are|was|were|apply|applies|may|can|could|because|since)\b)"
 _SEEN = r"(?:pictures?|images?|photos?|figures?|tables?|graphs?|charts?|maps?|diagrams?|texts?|passages?|sentences?|rows?|numbers?|ground)"
 """What stands above or below in a picture, or is one."""
 _PLACES = [
@@ -77,7 +75,10 @@ _FRAME = frozenset(
 )
 """Words and marks that stand beside the letters of options where a text consists of nothing else."""
 _CYRILLIC = str.maketrans("АБВГДЕабвгде", "ABCDEFabcdef")
-_BY_WORD = re.compile(r"\b(?:options?|choices?)\s*[\"'(]?([A-Z])\b(?!')(?:\W{0,3}(?:,|&|/|\b(?:and|or|to)\b)\W{0,3}([A-Z])\b)*", re.IGNORECASE)
+_BY_WORD = re.compile(
+    r"\b(?:options?|choices?)\s*[\"'(]?([A-Z])\b(?!')(?:\W{0,3}(?:,|&|/|\b(?:and|or|to)\b)\W{0,3}([A-Z])\b)*",
+    re.IGNORECASE,
+)
 _PAIR = re.compile(r"^\W*(?i:both|neither|either)\W+([A-Z])\W+(?i:and|or|nor)\W+([A-Z])\b")
 
 
@@ -116,15 +117,23 @@ def _letters(text: str) -> set[str]:
     framed, upper = bool(re.search(r"\([A-Za-z]\)", text)), any(word.isascii() and word.isupper() for word in words)
     for place, word in enumerate(words):
         inside = 0 < place < len(words) - 1
-        if word.casefold() in _FRAME and (len(word) > 1 or not word.isascii() or not word.isalpha() or (inside and upper and word.islower())):
+        if word.casefold() in _FRAME and (
+            len(word) > 1 or not word.isascii() or not word.isalpha() or (inside and upper and word.islower())
+        ):
             framed = True
             continue
         word = word.translate(_CYRILLIC)
-        if not (word.isascii() and word.isalpha()) or (len(word) > 1 and (not word.isupper() or list(word) != sorted(set(word)))):
+        if not (word.isascii() and word.isalpha()) or (
+            len(word) > 1 and (not word.isupper() or list(word) != sorted(set(word)))
+        ):
             break
         letters += word
     else:
-        if letters and len(set(letters.upper())) == len(letters) and (letters.isupper() or (framed and len(letters) > 1)):
+        if (
+            letters
+            and len(set(letters.upper())) == len(letters)
+            and (letters.isupper() or (framed and len(letters) > 1))
+        ):
             return set(letters.upper())
     if match := _BY_WORD.search(text):
         return set(re.findall(r"\b[A-Z]\b", match[0]))
@@ -164,7 +173,9 @@ def in_question(question: str, count: int) -> bool:
     """
     labels = {chr(ord("A") + place) for place in range(count)}
     for sentence in _SENTENCE.split(unicodedata.normalize("NFKC", question)):
-        if _INSTRUCTION.search(sentence) and not re.search(r"\bbetween\s+(?:options|choices)\b", sentence, re.IGNORECASE):
+        if _INSTRUCTION.search(sentence) and not re.search(
+            r"\bbetween\s+(?:options|choices)\b", sentence, re.IGNORECASE
+        ):
             continue
         if _ASKED_ORDINAL.search(sentence):
             return True

@@ -28,10 +28,15 @@ _MARKS = " \t\n*_`\"'“”‘’([{<"
 _LETTER = re.compile(r"([A-Za-z])(?!['’]\w)(?=$|[\s).:,;!\]}<>*_`\"'”’、。，：）-]|[\u3040-\u9fff\uac00-\ud7a3])")
 _ALONE = re.compile(r"(?<![A-Za-z'’/])([A-Z])(?=[).:!\]}*]|$)|[(\[{*]([A-Za-z])[)\]}*]")
 """A letter with a mark of its own, or at the end."""
-_BOTH = re.compile(r"(?<![A-Za-z'’])([A-Z])\W*(?:,|/|&|\+|\b(?:and|or|und|oder|et|ou|y|o)\b|和|或)\W*([A-Z])(?![A-Za-z'’])")
+_BOTH = re.compile(
+    r"(?<![A-Za-z'’])([A-Z])\W*(?:,|/|&|\+|\b(?:and|or|und|oder|et|ou|y|o)\b|和|或)\W*([A-Z])(?![A-Za-z'’])"
+)
 _NOT = re.compile(r"\b(?i:not|isn't|neither|nor|nicht)\s+(?:(?i:option)\s+)?[(*]*[A-Z](?![A-Za-z'’])[)*]*")
 """A letter that is ruled out."""
-_SILENT = re.compile(r"\bno\s+(?:idea|information|way\s+to|(?:image|picture|photo)\s+(?:is|was|has|provided|attached|available))\b", re.IGNORECASE)
+_SILENT = re.compile(
+    r"\bno\s+(?:idea|information|way\s+to|(?:image|picture|photo)\s+(?:is|was|has|provided|attached|available))\b",
+    re.IGNORECASE,
+)
 """Phrases with a "no" that does not answer a yes/no question, such as "no idea"."""
 _FIRST = re.compile(r"[\W_]*(yes|no|true|false)[*_]*\s*[,.;:!\n]", re.IGNORECASE)
 """What answers a yes/no question at once; a reason may follow."""
@@ -72,7 +77,11 @@ def _whole(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
     own = plain(text)
     for known, cut in ((options, ""), (texts, ""), (texts, _ARTICLE)):
         told = re.sub(cut, "", own)
-        same = [place for place, option in enumerate(known, 1) if re.sub(cut, "", plain(unicodedata.normalize("NFKC", option))) == told]
+        same = [
+            place
+            for place, option in enumerate(known, 1)
+            if re.sub(cut, "", plain(unicodedata.normalize("NFKC", option))) == told
+        ]
         if len(same) == 1 and own:
             return same[0]
     return 0
@@ -91,7 +100,9 @@ def _read(text: str, options: tuple[str, ...], texts: tuple[str, ...], *, told: 
     by_letter = all(len(letter) == 1 and letter.isalpha() for letter in letters)
     if by_letter:
         start = text.lstrip(_MARKS)
-        both = [match.start() for match in _BOTH.finditer(start) if _place(match[1], letters) and _place(match[2], letters)]
+        both = [
+            match.start() for match in _BOTH.finditer(start) if _place(match[1], letters) and _place(match[2], letters)
+        ]
         first = _LETTER.match(start) if 0 not in both else None
         after = start[first.end() :] if first is not None else ""
         bare = first is not None and not after.partition("\n")[0].strip(" \t\n*_`\"'“”‘’)]}>.。")

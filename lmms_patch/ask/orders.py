@@ -121,7 +121,9 @@ def _orders(row: Row, base: Base, answer: Answer, named: str | None) -> list[Ord
     if all(labels) and not shown.labelled(labels):
         raise _NotMovedError("its prompt does not label the options as its gold does")
     if not all(labels) and not continuations and [text.strip() for text in answer.options] != list(shown.texts):
-        raise _NotMovedError("its gold names an option otherwise than by its text")  # "A. a cat" would be wrong where the cat stands at B
+        raise _NotMovedError(
+            "its gold names an option otherwise than by its text"
+        )  # "A. a cat" would be wrong where the cat stands at B
     turns = [[(place + turn) % count for place in range(count)] for turn in range(count)]
     moves = [shown.moved(turn) for turn in turns]
     if base.continuations is not None:
@@ -204,7 +206,10 @@ class _Shown:
     @property
     def question(self) -> str:
         """What stands around the options in the prompt, without their letters."""
-        return "\n".join(re.sub(r"(?:^|(?<=[\s,;(\[]))[A-Za-z]\W*$", "", literal) for literal in self.literals[:-1]) + f"\n{self.literals[-1]}"
+        return (
+            "\n".join(re.sub(r"(?:^|(?<=[\s,;(\[]))[A-Za-z]\W*$", "", literal) for literal in self.literals[:-1])
+            + f"\n{self.literals[-1]}"
+        )
 
     def filled(self, turn: Sequence[int]) -> str:
         """Return the prompt with the options in another order."""
@@ -235,14 +240,22 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
             found.setdefault(tuple(map(plain, holder.texts)), []).append(holder)
     own = None if named is None else named.partition(".")[0]
     for holders in found.values():
-        if len({holder.name for holder in holders}) < len(holders) or (own is not None and all(holder.name != own for holder in holders)):
+        if len({holder.name for holder in holders}) < len(holders) or (
+            own is not None and all(holder.name != own for holder in holders)
+        ):
             continue
-        marked = _together(holder.write([f"zqx{number}x{place}xqz" for place in range(count)]) for number, holder in enumerate(holders))
+        marked = _together(
+            holder.write([f"zqx{number}x{place}xqz" for place in range(count)]) for number, holder in enumerate(holders)
+        )
         try:
             pieces = re.split(r"zqx(\d+)x(\d+)xqz", base.prompt(changed(row, marked)))
         except Exception:  # a prompt that cannot be made of marks does not show these options as they are
             continue
-        shown = _Shown(holders, pieces[::3], [(int(number), int(place)) for number, place in zip(pieces[1::3], pieces[2::3], strict=True)])
+        shown = _Shown(
+            holders,
+            pieces[::3],
+            [(int(number), int(place)) for number, place in zip(pieces[1::3], pieces[2::3], strict=True)],
+        )
         in_order = [place for _, place in shown.places] == list(range(count)) * (len(shown.places) // count)
         if shown.places and in_order and shown.filled(range(count)) == prompt:
             return shown
@@ -252,7 +265,11 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
         raise _NotMovedError("where each of its listed options ends cannot be told")
     if own is not None and own in row and not found:
         raise _NotMovedError(f"its field {named!r} does not hold its {count} options")
-    raise _NotMovedError(f"no field holds its {count} options as its prompt lists them" if found else f"no field holds its {count} options")
+    raise _NotMovedError(
+        f"no field holds its {count} options as its prompt lists them"
+        if found
+        else f"no field holds its {count} options"
+    )
 
 
 def _together(changes: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -266,7 +283,9 @@ def _holders(row: Row) -> Iterator[_Holder]:
         apart += _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc] # a default binds the loop's value
     yield from apart
     known = [holder.texts for holder in apart]
-    yield from (holder for name, value in row.items() if isinstance(value, str) and (holder := _listing(name, value, known)))
+    yield from (
+        holder for name, value in row.items() if isinstance(value, str) and (holder := _listing(name, value, known))
+    )
 
 
 def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iterator[_Holder]:
@@ -280,11 +299,17 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
     if isinstance(value, list):
         marks, bodies = _without_labels(value)
         if _are_options(bodies):
-            yield _Holder(name, tuple(bodies), lambda new: put([f"{mark}{body}" if mark else body for mark, body in zip(marks, new, strict=True)]))
+            yield _Holder(
+                name,
+                tuple(bodies),
+                lambda new: put([f"{mark}{body}" if mark else body for mark, body in zip(marks, new, strict=True)]),
+            )
     elif isinstance(value, Mapping):
         keys = [key for key, inner in value.items() if not _nothing(inner)]
         if _are_labels(keys) and _are_options([value[key] for key in keys]):
-            yield _Holder(name, tuple(value[key] for key in keys), lambda new: put({**value, **dict(zip(keys, new, strict=True))}))
+            yield _Holder(
+                name, tuple(value[key] for key in keys), lambda new: put({**value, **dict(zip(keys, new, strict=True))})
+            )
         for key, inner in value.items():
             if isinstance(inner, list):
                 yield from _within(name, inner, lambda new, key=key: put({**value, key: new}))  # type: ignore[misc] # the same
@@ -313,7 +338,11 @@ def _listing(name: str, text: str, known: Iterable[Sequence[str]]) -> _Holder | 
         return None
     ends = [0, *(end for _, end in spans)]
     between = [text[end:start] for end, (start, _) in zip(ends, spans, strict=False)]
-    return _Holder(name, tuple(bodies), lambda new: {name: "".join(a + b for a, b in zip(between, map(str, new), strict=True)) + text[ends[-1] :]})
+    return _Holder(
+        name,
+        tuple(bodies),
+        lambda new: {name: "".join(a + b for a, b in zip(between, map(str, new), strict=True)) + text[ends[-1] :]},
+    )
 
 
 _COLUMN = re.compile(r"^(.*?)([A-Za-z]|\d)$", re.DOTALL)
@@ -351,7 +380,10 @@ def _are_labels(values: Sequence[Any]) -> bool:
     texts = [str(value) for value in values]
     if len(texts) < 2 or len(texts[0]) != 1 or texts[0] not in "Aa01":
         return False
-    return all(text == (str(int(texts[0]) + i) if texts[0].isdigit() else chr(ord(texts[0]) + i)) for i, text in enumerate(texts))
+    return all(
+        text == (str(int(texts[0]) + i) if texts[0].isdigit() else chr(ord(texts[0]) + i))
+        for i, text in enumerate(texts)
+    )
 
 
 _LABEL = re.compile(r"^\W*(?:([A-Za-z])\s*[.:)\]、．]|(\d{1,2})\s*[.:)\]](?=\s)|([A-Za-z])\s+[-–]\s)\s*")
@@ -365,7 +397,9 @@ def _without_labels(values: Sequence[Any]) -> tuple[list[str], list[Any]]:
     found = [_LABEL.match(value) if isinstance(value, str) else None for value in values]
     labels = [next(filter(None, match.groups())) if match else "" for match in found]
     if _are_labels(labels):
-        return [match[0] for match in found if match], [value[match.end() :] for value, match in zip(values, found, strict=True) if match]
+        return [match[0] for match in found if match], [
+            value[match.end() :] for value, match in zip(values, found, strict=True) if match
+        ]
     if any(label and label.upper() in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)] for label in labels):
         return [], []
     return [""] * len(values), list(values)
@@ -381,7 +415,13 @@ def _label(text: str) -> str:
 
 
 def _with_gold(
-    row: Row, base: Base, answer: Answer, shown: _Shown, gold: int, turns: Sequence[Sequence[int]], moves: Sequence[dict[str, Any]]
+    row: Row,
+    base: Base,
+    answer: Answer,
+    shown: _Shown,
+    gold: int,
+    turns: Sequence[Sequence[int]],
+    moves: Sequence[dict[str, Any]],
 ) -> list[Order]:
     """Return the orders, with the gold moved along in every field that says its place.
 
@@ -396,33 +436,51 @@ def _with_gold(
     if marks and marks.count(marks[gold]) > 1:
         raise _NotMovedError("the scorer gives a wrong option as much as the gold")
     target = base.target(row)
-    moved, by_place = [_moved(target, gold, place, texts) for place in places], by_letter or base.continuations is not None
+    moved, by_place = (
+        [_moved(target, gold, place, texts) for place in places],
+        by_letter or base.continuations is not None,
+    )
     wanted = [moved] if by_place and None not in moved else []
-    wanted += [] if by_letter and target != texts[gold] else [[target] * len(turns)]  # a text names the gold wherever that stands
+    wanted += (
+        [] if by_letter and target != texts[gold] else [[target] * len(turns)]
+    )  # a text names the gold wherever that stands
     held = {name for changes in moves for name in changes}
     fields = [name for name, value in row.items() if name not in held and _moved(value, gold, gold, texts) is not None]
     why = "its target does not follow the order of its options"
-    for names in itertools.chain.from_iterable(itertools.combinations(fields, size) for size in range(_GOLD_FIELDS + 1)):
+    for names in itertools.chain.from_iterable(
+        itertools.combinations(fields, size) for size in range(_GOLD_FIELDS + 1)
+    ):
         made = [
             {**changes, **{name: _moved(row[name], gold, place, texts) for name in names if place != gold}}
             for changes, place in zip(moves, places, strict=True)
         ]
         rows = [changed(row, changes) for changes in made]
-        if not any(all(base.target(one) == said for one, said in zip(rows, of_rows, strict=True)) for of_rows in wanted):
+        if not any(
+            all(base.target(one) == said for one, said in zip(rows, of_rows, strict=True)) for of_rows in wanted
+        ):
             continue
-        if base.score is not None and not _scores_follow(rows, base.score, answer, gold, turns, marks, by_place=by_place):
+        if base.score is not None and not _scores_follow(
+            rows, base.score, answer, gold, turns, marks, by_place=by_place
+        ):
             why = "its scorer does not follow the order of its options"
             continue
         if base.score is not None and base.continuations is None:
-            spellings = dict.fromkeys([shown.texts, *(holder.texts for holder in _holders(row) if len(holder.bodies) == len(turns))])
+            spellings = dict.fromkeys(
+                [shown.texts, *(holder.texts for holder in _holders(row) if len(holder.bodies) == len(turns))]
+            )
             if not all(_words_follow(rows, base.score, spelled, fields, gold, turns) for spelled in spellings):
-                raise _NotMovedError("its scorer reads answers in words by a field in which the options do not move along")
+                raise _NotMovedError(
+                    "its scorer reads answers in words by a field in which the options do not move along"
+                )
         if any(base.prompt(one) != shown.filled(turn) for one, turn in zip(rows[1:], turns[1:], strict=True)):
             why = "its prompt does not follow the order of the field that holds its options"
             continue
         if by_letter and any(isinstance(row[name], str) and row[name].strip() in texts for name in names):
             raise _NotMovedError("its gold may be a letter, or the text of an option")
-        return [Order(changes, place + 1, functools.partial(shown.filled, turn)) for changes, place, turn in zip(made, places, turns, strict=True)]
+        return [
+            Order(changes, place + 1, functools.partial(shown.filled, turn))
+            for changes, place, turn in zip(made, places, turns, strict=True)
+        ]
     raise _NotMovedError(why)
 
 
@@ -473,7 +531,11 @@ def _words_follow(
         for option in (gold, turn[gold]):
             said = texts[option]
             pairs = [(rows[0], own[option]), (row, score(row, said))]
-            if pairs[0][1] != pairs[1][1] and not _label(said) and any(score(_without(said, one, kept), said) != earned for one, earned in pairs):
+            if (
+                pairs[0][1] != pairs[1][1]
+                and not _label(said)
+                and any(score(_without(said, one, kept), said) != earned for one, earned in pairs)
+            ):
                 return False
     return True
 
@@ -484,7 +546,11 @@ def _without(text: str, row: Row, kept: Sequence[str]) -> Any:
 
     def replaced(value: Any) -> Any:
         if isinstance(value, str):
-            return "zqz" if value.strip() == text else re.sub(r"\w+", lambda word: "zqz" if word[0].casefold() in words else word[0], value)
+            return (
+                "zqz"
+                if value.strip() == text
+                else re.sub(r"\w+", lambda word: "zqz" if word[0].casefold() in words else word[0], value)
+            )
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return -977 if str(value) in words else value
         if isinstance(value, (list, tuple)):

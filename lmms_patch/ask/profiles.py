@@ -26,7 +26,11 @@ FOLDER = "LMMS_PATCH_PROFILES"
 class _File(Options):
     """The content of a profile file."""
 
-    tasks: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1), must("a list of task names, such as 'tasks: [gqa]'")]
+    tasks: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        Field(min_length=1),
+        must("a list of task names, such as 'tasks: [gqa]'"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ def read(path: Path) -> Profile:
     except (OSError, ValueError) as error:
         raise OptionError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None
     file = read_as(_File, data, where)
-    return Profile(path.stem, tuple(file.tasks), Options(**{name: getattr(file, name) for name in file.given - {"tasks"}}))
+    return Profile(
+        path.stem, tuple(file.tasks), Options(**{name: getattr(file, name) for name in file.given - {"tasks"}})
+    )
 
 
 def of(task: str) -> Options | None:

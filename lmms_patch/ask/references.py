@@ -93,7 +93,10 @@ def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
     """Return the question of each doc: the text of its field ``question`` where there is one, else the prompt without the common beginning."""
     first, last = (min(prompts), max(prompts)) if len(prompts) > 1 else ("", "")
     shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return [field if isinstance(field, str) and field else prompt[shared:] for prompt, field in zip(prompts, fields, strict=True)]
+    return [
+        field if isinstance(field, str) and field else prompt[shared:]
+        for prompt, field in zip(prompts, fields, strict=True)
+    ]
 
 
 def plan(
@@ -122,7 +125,9 @@ def plan(
     units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
     others: dict[int, int] = {}
-    drawn = (draw_clusters if clusters_whole else draw)(strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed)
+    drawn = (draw_clusters if clusters_whole else draw)(
+        strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed
+    )
     for i, row in enumerate(drawn):
         if row[0] >= 0:
             others[i] = int(row[0])
@@ -134,7 +139,10 @@ def plan(
     others_alike = draw(strata_of_docs, units, sources, donors=GOLDS, seed=seed, of=exchanged)
     return Plan(
         dict(zip(ids, answers, strict=True)),
-        {doc_id: " | ".join(str(part) for part in label) for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)},
+        {
+            doc_id: " | ".join(str(part) for part in label)
+            for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)
+        },
         strata_of_docs.merged_docs,
         strata_of_docs.merged,
         dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
@@ -176,10 +184,15 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    rows = sorted((record.doc_id, record.image_sizes, record.images or None) for record in records)  # None: the digests of earlier versions stay
+    rows = sorted(
+        (record.doc_id, record.image_sizes, record.images or None) for record in records
+    )  # None: the digests of earlier versions stay
     if not any(images for _, _, images in rows):
         return {}
-    return {"image_sizes": digest((doc_id, sizes) for doc_id, sizes, _ in rows), "images": digest((doc_id, images) for doc_id, _, images in rows)}
+    return {
+        "image_sizes": digest((doc_id, sizes) for doc_id, sizes, _ in rows),
+        "images": digest((doc_id, images) for doc_id, _, images in rows),
+    }
 
 
 def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashable, ...]]:
@@ -200,7 +213,10 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
 def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[int, int]) -> list[dict[str, list[str]]]:
     """Return the uninformed answers of each doc with their roles."""
     constants = _constants(answers)
-    golds = {label: Counter(gold for i in members if (gold := answers[i].gold) is not None) for label, members in strata_of_docs.members.items()}
+    golds = {
+        label: Counter(gold for i in members if (gold := answers[i].gold) is not None)
+        for label, members in strata_of_docs.members.items()
+    }
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
@@ -229,7 +245,10 @@ def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
         options[answer.format].update(answer.options if len(answer.options) <= 26 else ())
     recurring = {name: [o for o, count in counts.items() if count >= 2] for name, counts in options.items()}
     few = {name: often if 0 < len(often) <= 26 else [] for name, often in recurring.items()}
-    return {name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)] for name in {a.format for a in answers}}
+    return {
+        name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)]
+        for name in {a.format for a in answers}
+    }
 
 
 def _majority_of_others(golds: Counter[str], own: str | None) -> str | None:

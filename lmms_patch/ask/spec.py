@@ -76,7 +76,9 @@ class Words:
         if not self.instead:
             return sentence
         longest_first = sorted(self.instead, key=len, reverse=True)
-        return re.sub(rf"\b(?:{'|'.join(longest_first)})\b", lambda match: self._put(match[0]), sentence, flags=re.IGNORECASE)
+        return re.sub(
+            rf"\b(?:{'|'.join(longest_first)})\b", lambda match: self._put(match[0]), sentence, flags=re.IGNORECASE
+        )
 
     def _put(self, found: str) -> str:
         new = self.instead[found.lower()]
@@ -283,7 +285,9 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         _RCI,
-        dataclasses.replace(_RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"),
+        dataclasses.replace(
+            _RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"
+        ),
         dataclasses.replace(
             _RCI,
             name="rcicurve",
@@ -303,7 +307,14 @@ KINDS: dict[str, Kind] = {
             shows="text only",
             where="from the text alone",
         ),
-        Kind("blind", "no image at all", view="blind", heading="No image at all", shows="no image", where="without the image"),
+        Kind(
+            "blind",
+            "no image at all",
+            view="blind",
+            heading="No image at all",
+            shows="no image",
+            where="without the image",
+        ),
         Kind(
             "blindguess",
             "no image at all, and the prompt says so and asks for a guess",
@@ -500,7 +511,9 @@ Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "ma
 """The names of ``stats.forms.FORMS``, which takes NumPy to import."""
 Count = Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0")]
 _Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST), WithJsonSchema({"type": "number"})]
-Above0 = Annotated[_Number, Field(gt=0), must("a number above 0"), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Above0 = Annotated[
+    _Number, Field(gt=0), must("a number above 0"), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
+]
 _FORM_OF_EACH = f"a form for each metric ({', '.join(get_args(Form))}), such as {{acc: mean}}"
 
 
@@ -533,7 +546,9 @@ class Options(BaseModel):
     """``cider_d``: the scalar of a caption item is its CIDEr-D, with the corpus's document frequencies."""
     aggregation: Annotated[dict[str, Form], Field(min_length=1), must(_FORM_OF_EACH)] | None = None
     """Metric -> form (``stats.forms.FORMS``), where a native aggregation is not a mean."""
-    chance: Annotated[_Number | Literal["majority"], must("a number on the metric's own scale, or 'majority'")] | None = None
+    chance: (
+        Annotated[_Number | Literal["majority"], must("a number on the metric's own scale, or 'majority'")] | None
+    ) = None
     """A documented chance floor on the metric's own scale, or ``majority``: the share of the most frequent gold, at least 1/2 for yes/no.
 
     Default: asked of the native scorer.
@@ -583,7 +598,9 @@ class Options(BaseModel):
     """
     fold_seed: Count = 0
     """The first fold seed of ``tst``: its answers go to the native scorer."""
-    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] | None = None
+    fold_seeds: Annotated[int, Field(ge=1, le=1000), must("a whole number of at least 1, and at most 1000")] | None = (
+        None
+    )
     """Number of fold seeds, over which scores are averaged. Default: 5, or 3 from 5,000 docs on."""
     features: Name | None = None
     """``module.function`` that adds features to a doc for ``tst_rf``: row -> {name: number or text}."""
@@ -619,7 +636,9 @@ class Options(BaseModel):
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
     timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
     """Of ``trci``: the categories whose questions point into the clip's own time, beside those whose words do; they are left out of the index."""
-    merged: Annotated[dict[str, _Values], Field(min_length=1), AfterValidator(_no_category_twice), must(_MERGED)] | None = None
+    merged: (
+        Annotated[dict[str, _Values], Field(min_length=1), AfterValidator(_no_category_twice), must(_MERGED)] | None
+    ) = None
     """Of an ``aggregation`` that is ``macro``: categories that count as one, by a name of yours: name -> list of categories. Their means are averaged
     first."""
 
@@ -627,7 +646,11 @@ class Options(BaseModel):
     @classmethod
     def _with_null(cls, data: Any) -> Any:
         """Undo that YAML reads the bare key null as None."""
-        return {"null" if key is None else key: value for key, value in data.items()} if isinstance(data, Mapping) else data
+        return (
+            {"null" if key is None else key: value for key, value in data.items()}
+            if isinstance(data, Mapping)
+            else data
+        )
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[Any, Any], where: str) -> Options:
@@ -649,7 +672,11 @@ class Options(BaseModel):
         Raises:
             OptionError: values that are not allowed.
         """
-        known = {name: value for name, value in mapping.items() if name in cls.model_fields} if isinstance(mapping, Mapping) else mapping
+        known = (
+            {name: value for name, value in mapping.items() if name in cls.model_fields}
+            if isinstance(mapping, Mapping)
+            else mapping
+        )
         return read_as(cls, known, where)
 
     @classmethod
@@ -720,7 +747,9 @@ class WrapSpec:
         if kind.folds:
             return self.kind if self.name == f"{self.base}_{self.kind}" else f"{self.kind}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
-        if len(kind.default_grids) == 1:  # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+        if (
+            len(kind.default_grids) == 1
+        ):  # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
             bare = self.name.removesuffix(f"_{QUICK}") == f"{self.base}_{self.kind}"
         suffix = self.kind if bare else self.kind + "_".join(str(n) for n in self.grids)
         return f"{suffix}_{QUICK}" if self.options.quick else suffix
@@ -757,7 +786,13 @@ class WrapSpec:
     def described(self) -> dict[str, Any]:
         """Return the spec in plain JSON types, with everything that changes a view."""
         folds = {"folds": self.folds} if self.folds else {}
-        return {"base": self.base, "kind": self.kind, "grids": list(self.grids), **folds, "options": self.options.described()}
+        return {
+            "base": self.base,
+            "kind": self.kind,
+            "grids": list(self.grids),
+            **folds,
+            "options": self.options.described(),
+        }
 
 
 def end(key: Key) -> str:
@@ -784,10 +819,14 @@ def check_grids(kind: str, grids: tuple[int, ...], name: str) -> tuple[int, ...]
     if row.grid == "none" and grids:
         raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
     if row.grid == "required" and not grids:
-        raise UnknownNameError(f"{name}: '{kind}' needs a {row.words.number} {least} to {most}; type '..._{kind}{row.example}'")
+        raise UnknownNameError(
+            f"{name}: '{kind}' needs a {row.words.number} {least} to {most}; type '..._{kind}{row.example}'"
+        )
     for n in grids:
         if not least <= n <= most:
-            raise UnknownNameError(f"{name}: {row.words.number} {n} is not possible; allowed: {least} to {most}; type '..._{kind}{row.example}'")
+            raise UnknownNameError(
+                f"{name}: {row.words.number} {n} is not possible; allowed: {least} to {most}; type '..._{kind}{row.example}'"
+            )
     return tuple(sorted(set(grids))) or row.default_grids
 
 
@@ -798,7 +837,9 @@ def check_folds(kind: str, numbers: tuple[int, ...], name: str) -> int:
         UnknownNameError: several, or out of 2..50; says what to type.
     """
     if len(numbers) > 1 or any(not MIN_FOLDS <= k <= MAX_FOLDS for k in numbers):
-        raise UnknownNameError(f"{name}: {numbers[0]} folds are not possible; allowed: {MIN_FOLDS} to {MAX_FOLDS}; type '..._{kind}5'")
+        raise UnknownNameError(
+            f"{name}: {numbers[0]} folds are not possible; allowed: {MIN_FOLDS} to {MAX_FOLDS}; type '..._{kind}5'"
+        )
     return numbers[0] if numbers else KINDS[kind].default_grids[0]
 
 
@@ -869,7 +910,14 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
         folds = config.pop("folds", KINDS[kind].default_grids[0])
         if not isinstance(folds, int) or isinstance(folds, bool):
             raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
-        return WrapSpec(base, kind, (), Options.from_mapping(config, where), name=str(name), folds=check_folds(kind, (folds,), where))
+        return WrapSpec(
+            base,
+            kind,
+            (),
+            Options.from_mapping(config, where),
+            name=str(name),
+            folds=check_folds(kind, (folds,), where),
+        )
     grids = config.pop("grids", ())
     grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):

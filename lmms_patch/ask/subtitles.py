@@ -12,7 +12,9 @@ from lmms_patch.ask.answers import without_listed
 from lmms_patch.ask.timeline import sentences_of, shared_sentences, skeleton
 
 _NAME = r"(?:\b(?:sub-?titles?|transcripts?|transcriptions?|closed captions?)\b|字幕|台词)"
-_HEAD = re.compile(rf"{_NAME}[^\n:：.?!。？]{{0,40}}[:：][\s*\]]*\n|^(?:[^\S\n]|[*#\[])*{_NAME}[\s*\]]*[:：]", re.I | re.M)
+_HEAD = re.compile(
+    rf"{_NAME}[^\n:：.?!。？]{{0,40}}[:：][\s*\]]*\n|^(?:[^\S\n]|[*#\[])*{_NAME}[\s*\]]*[:：]", re.I | re.M
+)
 """The end of a line such as "This video's subtitles are listed below:", or a line that begins with "Subtitles:"."""
 _NONE = re.compile(rf"^\W*(?:no\s+{_NAME}.*|none|n/?a|not available|null|无|没有)\W*$", re.I)
 
@@ -31,7 +33,9 @@ def with_subtitles(prompts: Sequence[str], questions: Sequence[str]) -> list[boo
     [True, False]
     """
     shared = shared_sentences(prompts, 1.0)
-    return [_holds(without_listed(prompt), question, shared) for prompt, question in zip(prompts, questions, strict=True)]
+    return [
+        _holds(without_listed(prompt), question, shared) for prompt, question in zip(prompts, questions, strict=True)
+    ]
 
 
 def _holds(prompt: str, question: str, shared: frozenset[str]) -> bool:

@@ -106,7 +106,9 @@ _OTHER_CLOCK = re.compile(
     re.I,
 )
 """Or a time of day, or a verse: "8:30" belongs to what the video shows."""
-_OTHER_MINUTE = re.compile(r"\bgoal|\bscor|\bmatch\b|\bfootball|\bsoccer|\bpenalt|\breferee|\bkick|进了?球|比赛|球员|射门", re.I)
+_OTHER_MINUTE = re.compile(
+    r"\bgoal|\bscor|\bmatch\b|\bfootball|\bsoccer|\bpenalt|\breferee|\bkick|进了?球|比赛|球员|射门", re.I
+)
 _OF_MATCH = re.compile(r"\d(?:st|nd|rd|th)\s+minutes?$|分钟?$", re.I)
 
 _OPTION_PLACE = re.compile(
@@ -157,7 +159,9 @@ def points_into_clip(question: str, options: Sequence[str] = ()) -> str:
     '00:10 - 00:20'
     """
     text = " ".join(unicodedata.normalize("NFKC", question).split())
-    return _in_words(text) or _in_options(text, [_LETTER.sub("", unicodedata.normalize("NFKC", option).strip()).strip(" .。") for option in options])
+    return _in_words(text) or _in_options(
+        text, [_LETTER.sub("", unicodedata.normalize("NFKC", option).strip()).strip(" .。") for option in options]
+    )
 
 
 def asked_times(prompt: str) -> str:
@@ -186,8 +190,12 @@ def questions_in(prompts: Sequence[str], options: Sequence[Sequence[str]] = ()) 
     plain = [without_listed(prompt) for prompt in prompts]
     sentences = [sentences_of(prompt) for prompt in plain]
     shared = shared_sentences(plain)
-    listed = [{skeleton(one) for option in some for one in sentences_of(option)} for some in options or [()] * len(plain)]
-    sentences = [[one for one in some if skeleton(one) not in known] for some, known in zip(sentences, listed, strict=True)]
+    listed = [
+        {skeleton(one) for option in some for one in sentences_of(option)} for some in options or [()] * len(plain)
+    ]
+    sentences = [
+        [one for one in some if skeleton(one) not in known] for some, known in zip(sentences, listed, strict=True)
+    ]
     own = [[one for one in some if skeleton(one) not in shared or _IS_QUESTION.search(one)] for some in sentences]
     return [" ".join(some) if any(map(skeleton, some)) else prompt for some, prompt in zip(own, plain, strict=True)]
 
@@ -236,5 +244,7 @@ def _is_time(option: str) -> bool:
     """Return whether an option is a moment or a stretch of time; "20 minutes" alone may be a duration."""
     match = _OPTION_TIME.fullmatch(option)
     return match is not None and (
-        match["length"] is None or match["range"] is not None or re.match(r"at\b|around\b|between\b|from\b", option, re.I) is not None
+        match["length"] is None
+        or match["range"] is not None
+        or re.match(r"at\b|around\b|between\b|from\b", option, re.I) is not None
     )

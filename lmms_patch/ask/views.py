@@ -106,7 +106,13 @@ class Region(View):
         x, y = other[0] / own[0], other[1] / own[1]
         left, top = min(round(left * x), other[0] - 1), min(round(top * y), other[1] - 1)
         return dataclasses.replace(
-            self, area=(left, top, min(max(left + 1, round(right * x)), other[0]), min(max(top + 1, round(bottom * y)), other[1]))
+            self,
+            area=(
+                left,
+                top,
+                min(max(left + 1, round(right * x)), other[0]),
+                min(max(top + 1, round(bottom * y)), other[1]),
+            ),
         )
 
     @property
@@ -146,7 +152,9 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
     """
     kind = KINDS[spec.kind]
     if kind.swapped:
-        return swapped([View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))])
+        return swapped(
+            [View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))]
+        )
     views = [View("full")] if kind.full else []
     if kind.own_boxes or (kind.turns and not kind.per_cell):
         return tuple(views)

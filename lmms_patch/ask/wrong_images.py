@@ -26,7 +26,9 @@ def hashed(*parts: object) -> int:
     >>> hashed(0, "a") == hashed(0, "a") != hashed(1, "a")
     True
     """
-    return int.from_bytes(hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    )
 
 
 def sample(units: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
@@ -80,7 +82,9 @@ class Ring:
         seed: of the hashes.
     """
 
-    def __init__(self, found: Strata, keys: Sequence[str], units: Sequence[Hashable], sources: Sequence[Hashable], seed: int) -> None:
+    def __init__(
+        self, found: Strata, keys: Sequence[str], units: Sequence[Hashable], sources: Sequence[Hashable], seed: int
+    ) -> None:
         self._found, self._keys, self._units, self._sources, self._seed = found, keys, units, sources, seed
         self._places = [hashed(seed, "ring", key) for key in keys]
         self._rings: dict[tuple[Hashable, ...], list[tuple[int, int]]] = {}

@@ -30,7 +30,17 @@ from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, Logged, TaskRun, check_number, fip_of, form_of, is_native, sets_of, table_of
+from lmms_patch.rci.recompute import (
+    Changes,
+    Logged,
+    TaskRun,
+    check_number,
+    fip_of,
+    form_of,
+    is_native,
+    sets_of,
+    table_of,
+)
 from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.details import MagicNumbers
@@ -53,7 +63,9 @@ from lmms_patch.tst.results import stress
 CHANGED = "the file was changed, or the log is of another run"
 NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
 NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-samples)"
-UNPROVEN = "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
+UNPROVEN = (
+    "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
+)
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -101,7 +113,9 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
         log = _Log(result, where, stored)
         return Audit((*lacking, *log.check(intervals)), tuple(log.aside), () if log.sources else _unproven(result))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        raise RecordError(f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
+        raise RecordError(
+            f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
+        ) from None
     except OSError as error:
         raise RecordError(f"{where}: cannot be read ({error.strerror or error})") from None
 
@@ -130,7 +144,9 @@ def _check_objects(run: Run) -> None:
     """Check that the file with the tasks' objects is the one that the run wrote."""
     if run.digests and run.digests[0] != run.digests[1]:
         told, found = run.digests
-        raise RecordError(f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed")
+        raise RecordError(
+            f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed"
+        )
 
 
 def _check_file(result: Result, where: str) -> list[str]:
@@ -158,7 +174,9 @@ def _check_file(result: Result, where: str) -> list[str]:
         raise _refuse(where, "n_docs", analysis.n_docs, f"at most {result.docs}", "the number of its records")
     for key, grid in analysis.sets.items():
         if grid.excluded > analysis.n_docs:
-            raise _refuse(where, f"n_excluded{key}", grid.excluded, f"at most {analysis.n_docs}", "the number of its docs")
+            raise _refuse(
+                where, f"n_excluded{key}", grid.excluded, f"at most {analysis.n_docs}", "the number of its docs"
+            )
     return lacking
 
 
@@ -187,12 +205,18 @@ def _check_version(result: Result, first: int, where: str) -> None:
 def _check_estimate(path: str, one: Estimate, where: str) -> None:
     value, low, high = one.value, one.low, one.high
     if (low is None) != (high is None):
-        raise RecordError(f"{where}: {path} has an interval with one end; the file was changed or written by another program")
+        raise RecordError(
+            f"{where}: {path} has an interval with one end; the file was changed or written by another program"
+        )
     slack = TOLERANCE * max([1.0, *(abs(end) for end in (value, low, high) if end is not None)])
     if low is not None and high is not None and (value is None or not low - slack <= value <= high + slack):
-        raise RecordError(f"{where}: {path} is {_said(value)}, outside its own interval from {low:.6g} to {high:.6g}; the file was changed")
+        raise RecordError(
+            f"{where}: {path} is {_said(value)}, outside its own interval from {low:.6g} to {high:.6g}; the file was changed"
+        )
     if (one.se or 0) < 0:
-        raise RecordError(f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program")
+        raise RecordError(
+            f"{where}: {path} has a standard error or level that cannot be; the file was changed or written by another program"
+        )
 
 
 def _check_size(result: Result, where: str) -> list[str]:
@@ -205,7 +229,9 @@ def _check_size(result: Result, where: str) -> list[str]:
     if asked < there and run.limit is None:
         raise _refuse(where, "limit", run.limit, f"{asked} (of {there} docs)", "the harness's count of its samples")
     if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
-        raise RecordError(f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}")
+        raise RecordError(
+            f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}"
+        )
     return []
 
 
@@ -227,7 +253,11 @@ def _check_settings(result: Result, where: str) -> None:
 def _check_grids(result: Result, analysis: Analysis, where: str) -> None:
     """Check that the grids are those that the task was asked, and that its name says."""
     kind, named = result.kind, _spec_of(result.task)
-    if named is not None and (named.base, named.kind) == (result.base, kind.name) and list(named.grids) != list(result.grids):
+    if (
+        named is not None
+        and (named.base, named.kind) == (result.base, kind.name)
+        and list(named.grids) != list(result.grids)
+    ):
         raise _refuse(where, "grids", _listed(result.grids), _listed(named.grids), "its name")
     if result.metric != analysis.metric:
         raise _refuse(where, "metric", result.metric, analysis.metric, "the analysis in the same file")
@@ -251,12 +281,18 @@ def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
     """Return the columns that an analysis gives."""
     out: dict[str, Any] = catalogue.columns(analysis, result.kind)
     failed, metric = analysis.failed, analysis.metric
-    if not (failed and failed.first) and not result.kind.every_order:  # else the harness's own number is also of failed calls, or of one order
+    if (
+        not (failed and failed.first) and not result.kind.every_order
+    ):  # else the harness's own number is also of failed calls, or of one order
         out[metric] = analysis.fip.value
     if result.kind.prefix:
         out |= {f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}
-    unknown = () if result.version else ((failed, ("n_failed",)), (analysis.gate.looks, ("n_null", "fip0")))  # files without a version may lack both
-    return {name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)}
+    unknown = (
+        () if result.version else ((failed, ("n_failed",)), (analysis.gate.looks, ("n_null", "fip0")))
+    )  # files without a version may lack both
+    return {
+        name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)
+    }
 
 
 def _flat_of_magic(result: Result) -> dict[str, float | None]:
@@ -283,7 +319,13 @@ def _check_gate(analysis: Analysis, where: str) -> None:
     fip, chance, threshold = gate.fip, gate.chance, gate.threshold
     _match(where, "gate.fip", fip, analysis.fip.value, "the analysis in the same file")
     _match(where, "gate.chance", chance, analysis.chance.value, "the analysis in the same file")
-    if fip is not None and chance is not None and threshold is not None and gate.delta is not None and gate.se is not None:
+    if (
+        fip is not None
+        and chance is not None
+        and threshold is not None
+        and gate.delta is not None
+        and gate.se is not None
+    ):
         _match(where, "gate.threshold", threshold, chance + max(gate.delta, 2 * gate.se), "the gate's own terms")
     unseen = any(look.value is False for look in gate.looks)
     above = 0.0 if fip is None or threshold is None else (fip - threshold) / max(1.0, abs(threshold))
@@ -316,7 +358,9 @@ def _check_range(result: Result, where: str) -> None:
         scores |= {f"FIP over the docs of {key}": grid.fip, f"MPP {key}": grid.mpp.value}
     for name, value in scores.items():
         if value is not None and value > bound * (1 + TOLERANCE):
-            raise RecordError(f"{where}: {name} is {value:.6g}, but the gold answers score {top:.6g}; the file was changed")
+            raise RecordError(
+                f"{where}: {name} is {value:.6g}, but the gold answers score {top:.6g}; the file was changed"
+            )
 
 
 # --- against the sample log -----------------------------------------------------------------------
@@ -328,7 +372,9 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
     if told is UNSET:
         return ["the log as a whole (an earlier version recorded no digest of it)"]
     if told != (digest := log_digest(hashes, result.all_docs)):
-        raise RecordError(f"{path}: not the log that the run wrote: its digest is {digest}, but the run reported {told}; {CHANGED}")
+        raise RecordError(
+            f"{path}: not the log that the run wrote: its digest is {digest}, but the run reported {told}; {CHANGED}"
+        )
     return []
 
 
@@ -350,7 +396,10 @@ class _Log:
         """Numbers that only the run could compute."""
         self.given: set[str] = set()
         """Flat numbers that were held against the log."""
-        exchanged, named = (any(map(told, self.run.records)) for told in (lambda one: one.exchanged is not None, lambda one: one.answer.gold_at))
+        exchanged, named = (
+            any(map(told, self.run.records))
+            for told in (lambda one: one.exchanged is not None, lambda one: one.answer.gold_at)
+        )
         _check_version(result, 3 if exchanged else 2 if named else 0, where)
 
     def _of_table(self, records: list[Record]) -> list[Record]:
@@ -371,7 +420,9 @@ class _Log:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts.effective} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
         if numbered and counts and (all_docs := self._least_docs()) > counts.original:
-            said = f"the records tell of {all_docs} docs or more, but the harness's count is {counts.original} (n-samples)"
+            said = (
+                f"the records tell of {all_docs} docs or more, but the harness's count is {counts.original} (n-samples)"
+            )
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _least_docs(self) -> int:
@@ -393,7 +444,9 @@ class _Log:
                 out.append(record)
         docs = self.result.docs
         if times.total() != docs * pipelines:
-            raise RecordError(f"{self.path}: {times.total()} lines, but the run scored {docs * pipelines}; the file is not whole, or of another run")
+            raise RecordError(
+                f"{self.path}: {times.total()} lines, but the run scored {docs * pipelines}; the file is not whole, or of another run"
+            )
         if wrong := [doc for doc, count in times.items() if count != pipelines]:
             said = f"doc {wrong[0]} has {times[wrong[0]]} lines, but the task has {pipelines} filter{'s' * (pipelines > 1)}"
             raise RecordError(f"{self.path}: {said}; each doc has one line per filter: two runs in one file?")
@@ -453,7 +506,9 @@ class _Log:
         options = 0 if TURNS in record.excluded else record.answer.options
         for (n, cell), own in of_views.items():
             golds = sorted(gold for _, gold in own)
-            if [turn for turn, _ in sorted(own)] != list(range(max(1, options))) or (options and golds != list(range(1, options + 1))):
+            if [turn for turn, _ in sorted(own)] != list(range(max(1, options))) or (
+                options and golds != list(range(1, options + 1))
+            ):
                 told = "the full image" if cell is None else f"cell {cell} of grid {n}"
                 raise _refuse(where, f"orders of {told}", len(own), max(1, options), "the number of its options")
 
@@ -465,10 +520,18 @@ class _Log:
                 raise _refuse(where, f"cells of grid {n}", len(cells), len(whole), "the grid")
             return
         if cells != sorted(set(cells) & set(whole)) or bool(cells) != (asked.steps == 2):
-            raise _refuse(where, f"cells of grid {n}", len(cells), "1 or more" if asked.steps == 2 else 0, "how the doc was asked")
+            raise _refuse(
+                where, f"cells of grid {n}", len(cells), "1 or more" if asked.steps == 2 else 0, "how the doc was asked"
+            )
         every = 1 + sum(map(self.kind.cells, record.grids))
         if len(record.views) * record.is_asked + asked.unasked != every:
-            raise _refuse(where, "views that were not asked", asked.unasked, every - len(record.views) * record.is_asked, "the grids")
+            raise _refuse(
+                where,
+                "views that were not asked",
+                asked.unasked,
+                every - len(record.views) * record.is_asked,
+                "the grids",
+            )
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -510,11 +573,15 @@ class _Log:
 
     def _check_errors(self) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
-        broken = next((record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None)
+        broken = next(
+            (record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None
+        )
         analysis = None if broken is None else self.result.analysis
         for key, grid in analysis.sets.items() if analysis else ():
             if grid.mpp.value is not None:
-                raise _refuse(self.where, f"MPP {key}", grid.mpp.value, None, f"doc {broken}, which could not be scored,")
+                raise _refuse(
+                    self.where, f"MPP {key}", grid.mpp.value, None, f"doc {broken}, which could not be scored,"
+                )
 
     def _check_others(self, primary: str, declared: str | None) -> None:
         """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
@@ -530,7 +597,9 @@ class _Log:
                 wanted += [(f"{metric}_mpp{end(key)}", table.best(key)) for key in sets_of(self.run)]
             self.given |= {name for name, _ in wanted}
             for name, chosen in wanted:
-                self._check_other(name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None)
+                self._check_other(
+                    name, table, chosen, self.result.metrics.get(name), declared if metric == primary else None
+                )
             if failed and (own := self.result.metrics.get(metric)) is not None:
                 items = self._items(metric) if self.kind.every_order and self._is_mean(metric) else None
                 if items is not None:
@@ -548,7 +617,9 @@ class _Log:
             if any(same(told, one) for one in (*own, spread)):
                 continue
             natives = self.result.stored.higher_is_better
-            native = next((name for name in natives if metric == name or metric.startswith((f"{name}_mpp", f"{name}_drop"))), None)
+            native = next(
+                (name for name in natives if metric == name or metric.startswith((f"{name}_mpp", f"{name}_drop"))), None
+            )
             if native is None or (spread is not None and (sort or self._is_mean(native))):
                 raise _refuse(self.where, f"{metric}_stderr{sort}", told, next(iter(own), spread))
             self.aside.append(f"{metric}_stderr{sort}")
@@ -574,7 +645,10 @@ class _Log:
     @cached_property
     def _is_whole(self) -> bool:
         """Whether each doc was asked, and answered."""
-        return not any((record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record) for record in self.run.records)
+        return not any(
+            (record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record)
+            for record in self.run.records
+        )
 
     def _worst(self, table: Table, n: int) -> Chosen:
         """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
@@ -593,7 +667,10 @@ class _Log:
         value = own
         if "_drop" in name:  # FIP less M over the docs with a cell hidden: of the same docs
             full = table.picked(table.full).where(known)
-            form = next((one for one in (forms.FORMS.get(declared or ""), forms.MEAN, forms.PERCENT) if one is not None), forms.MEAN)
+            form = next(
+                (one for one in (forms.FORMS.get(declared or ""), forms.MEAN, forms.PERCENT) if one is not None),
+                forms.MEAN,
+            )
             if known.any() and forms.same(forms.value_of(form, full) - forms.value_of(form, picked), own):
                 return
         elif known.any() and forms.recognise([(picked, value)], declared)[0] is not None:
@@ -629,7 +706,9 @@ def missing_rank(ids: Sequence[int]) -> str:
         return ""
     for ranks in range(2, min(64, len(ids)) + 1):
         kept = {doc % ranks for doc in there}
-        if len(kept) < ranks and len(there) == sum(len(range(first + (own - first) % ranks, first + span, ranks)) for own in kept):
+        if len(kept) < ranks and len(there) == sum(
+            len(range(first + (own - first) % ranks, first + span, ranks)) for own in kept
+        ):
             many = "one" if len(kept) == 1 else str(len(kept))
             return f"{len(there)} docs, of every {ranks} from doc {first} on only {many}"
     return ""
@@ -638,7 +717,9 @@ def missing_rank(ids: Sequence[int]) -> str:
 # --- the numbers that every version computes alike ------------------------------------------------
 
 
-def check_points(run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool, where: str = "") -> list[str]:
+def check_points(
+    run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool, where: str = ""
+) -> list[str]:
     """Check whether the log gives the numbers that the run reported: on full images, and of each set on best views.
 
     Args:
@@ -677,7 +758,10 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
         return []
     analysis, name = run.result.analysis, f"{table.metric}_mpp{end(key)}"
     fip = analysis.sets[key].fip if analysis and key in analysis.sets else None
-    numbers = {f"{table.metric} over the docs of grid {key}": (table.full, fip), name: (best, run.result.metrics.get(name))}
+    numbers = {
+        f"{table.metric} over the docs of grid {key}": (table.full, fip),
+        name: (best, run.result.metrics.get(name)),
+    }
     warnings = {}
     for what, (chosen, own) in numbers.items():
         if own is not None and np.isfinite(chosen.scores[used]).all():
@@ -691,7 +775,9 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
-    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, (hashed(line.magic) for line in lines)))
+    unchecked: dict[str, None] = dict.fromkeys(
+        _check_digest(result, result.log, (hashed(line.magic) for line in lines))
+    )
     every = [line.record for line in lines]
     about = result.magic
     assert about is not None  # else its log could not be read
@@ -718,7 +804,11 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
             raise _refuse(where, f"{name} ({apart})", getattr(one, apart), getattr(again, apart))
         unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
     given = {"records", "n_failed", *_flat_of_magic(result)}
-    unchecked |= {f"{name}: the log does not give it": None for name, value in result.metrics.items() if value is not None and name not in given}
+    unchecked |= {
+        f"{name}: the log does not give it": None
+        for name, value in result.metrics.items()
+        if value is not None and name not in given
+    }
     aside = ["intervals by type of question"] if about.by_type else []
     if current:
         _check_types(about.by_type or {}, magic.by_type(records, about.variant, judged, draws=2), where)
@@ -726,7 +816,13 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
     aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
     for (name, sort), told in errors.items():
         if not sort:
-            _match(where, f"{name}_stderr", told, about.numbers[name].se if name in about.numbers else None, "its entry under magic.numbers")
+            _match(
+                where,
+                f"{name}_stderr",
+                told,
+                about.numbers[name].se if name in about.numbers else None,
+                "its entry under magic.numbers",
+            )
     return Audit(tuple(unchecked), tuple(aside))
 
 

@@ -15,7 +15,17 @@ from lmms_patch.runs.record import Record, View
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.tables import Table
 
-_DIGESTS = ("docs", "prompts", "image sizes", "images", "generation", "views", "boxes shown", "statistics", "system instruction")
+_DIGESTS = (
+    "docs",
+    "prompts",
+    "image sizes",
+    "images",
+    "generation",
+    "views",
+    "boxes shown",
+    "statistics",
+    "system instruction",
+)
 
 
 def load(result: Result) -> TaskRun:
@@ -38,7 +48,9 @@ def load(result: Result) -> TaskRun:
 def tst_score(record: Record) -> float:
     """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``); nan where a fold seed has no score."""
     scores = [] if record.tst is None else record.tst.scores[record.tst.grouping]
-    return math.nan if not scores or None in scores else float(np.mean([score for score in scores if score is not None]))
+    return (
+        math.nan if not scores or None in scores else float(np.mean([score for score in scores if score is not None]))
+    )
 
 
 def sources(table: Table) -> list[Hashable] | None:
@@ -47,7 +59,11 @@ def sources(table: Table) -> list[Hashable] | None:
     for record in table.records:
         source = None if record.tst is None else record.tst.source
         labels.append(source if source is not None else record.fields.get("cluster"))
-    return None if all(label is None for label in labels) else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
+    return (
+        None
+        if all(label is None for label in labels)
+        else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
+    )
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:

@@ -85,9 +85,16 @@ def contrast(
     for pair in pairs:
         _check_same(*pair)
     metrics = [metric for metric in compared(first, second) if metric not in skip]
-    differences = {metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed) for metric in metrics}
+    differences = {
+        metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed)
+        for metric in metrics
+    }
     apart = [False] * len(pairs)  # the two variants ask for different responses
-    ends = {metric: bounds(metric, pairs, apart, draws=draws, level=level, seed=seed) for metric in metrics if metric in BY_JUDGE}
+    ends = {
+        metric: bounds(metric, pairs, apart, draws=draws, level=level, seed=seed)
+        for metric in metrics
+        if metric in BY_JUDGE
+    }
     known = {metric: end for metric, end in ends.items() if end is not None}
     return Contrast(name, len(pairs), len(ours) - len(pairs), len(theirs) - len(pairs), differences, known)
 
@@ -95,7 +102,11 @@ def contrast(
 def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
     """Return the metrics that two variants can be compared in."""
     answers = {**results.JUDGED, **results.ANSWERS}
-    out = [metric for metric, key in answers.items() if all(any(getattr(record, key) is not None for record in side) for side in (first, second))]
+    out = [
+        metric
+        for metric, key in answers.items()
+        if all(any(getattr(record, key) is not None for record in side) for side in (first, second))
+    ]
     boxes = all(side and side[0].variant != "none" for side in (first, second))
     return [*out, *(RECALL if boxes else ())]
 
@@ -103,9 +114,13 @@ def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
 def _check_same(first: Record, second: Record) -> None:
     """Check that two records are of the same data, as far as they say."""
     if first.asked.get("data") != second.asked.get("data"):
-        raise RecordError(f"item {first.item} has another question, answer, image or boxes in one variant than in the other: other data")
+        raise RecordError(
+            f"item {first.item} has another question, answer, image or boxes in one variant than in the other: other data"
+        )
     if first.group != second.group:
-        raise RecordError(f"item {first.item} is on image {first.group!r} in one variant and on {second.group!r} in the other: other data")
+        raise RecordError(
+            f"item {first.item} is on image {first.group!r} in one variant and on {second.group!r} in the other: other data"
+        )
     if "none" not in (first.variant, second.variant) and len(first.relevant) != len(second.relevant):
         raise RecordError(
             f"item {first.item} has {len(first.relevant)} relevant boxes in one variant and {len(second.relevant)} in the other: other data"

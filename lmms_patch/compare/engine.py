@@ -85,7 +85,9 @@ def fingerprints(first: Result, second: Result, same: Sequence[str]) -> tuple[di
     prints = first.fingerprint, second.fingerprint
     apart = differences({key: prints[0][key] for key in same}, prints[1])
     if apart:
-        raise RecordError(f"{first.task} and {second.task} cannot be compared: other {', other '.join(in_words(apart))}")
+        raise RecordError(
+            f"{first.task} and {second.task} cannot be compared: other {', other '.join(in_words(apart))}"
+        )
     return prints
 
 

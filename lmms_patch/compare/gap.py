@@ -166,7 +166,9 @@ def gap(
     wanted = set(kept)
     own = np.flatnonzero([doc_id in wanted for doc_id in paired.ids])
     if not len(own):
-        raise RecordError(f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?")
+        raise RecordError(
+            f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?"
+        )
     row, widened = paired.row("pruned", own), paired.widened(own)
     gaps, random = paired.controls(own, controls, match, seed)
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
@@ -174,7 +176,9 @@ def gap(
     claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
     verdict = _widening(row, random, widened, p, claimed, circular)
     warnings = (*whole.warnings, *_subset_warnings(len(wanted), len(own), len(paired.ids)))
-    return dataclasses.replace(whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings)
+    return dataclasses.replace(
+        whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings
+    )
 
 
 def leakage(blind: Side, text: Side, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Leakage:
@@ -196,10 +200,14 @@ def leakage(blind: Side, text: Side, *, draws: int = DRAWS, level: float = LEVEL
                 f"{side.task} is a text-only cross-validation, which was trained on this benchmark; leakage needs runs of the _blind task"
             )
     if text.model and blind.model == text.model:
-        raise RecordError(f"both runs without images are of {blind.model}; give as language model a run of the model that it was made from")
+        raise RecordError(
+            f"both runs without images are of {blind.model}; give as language model a run of the model that it was made from"
+        )
     paired = _Paired(blind, text, {"draws": draws, "level": level, "seed": seed}, names=("blind", "language model's"))
     row = paired.row("leakage", np.arange(len(paired.ids)))
-    return Leakage(text.model, row.docs, row.full, row.blind, row.gap, None if row.gap.value is None else max(0.0, row.gap.value))
+    return Leakage(
+        text.model, row.docs, row.full, row.blind, row.gap, None if row.gap.value is None else max(0.0, row.gap.value)
+    )
 
 
 def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
@@ -214,7 +222,9 @@ def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
 class _Paired:
     """The docs that both runs scored, as arrays."""
 
-    def __init__(self, full: Side, blind: Side, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")) -> None:
+    def __init__(
+        self, full: Side, blind: Side, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")
+    ) -> None:
         _check_pair(full, blind, names)
         self.sides, self.options = (full, blind), options
         common = [doc_id for doc_id in sorted(full.scores) if doc_id in blind.scores]
@@ -222,7 +232,11 @@ class _Paired:
         self.ids = [doc_id for doc_id in common if full.scores[doc_id] is not None and blind.scores[doc_id] is not None]
         self.unscored = len(common) - len(self.ids)
         if not self.ids:
-            why = "all are unscored in one of them" if common else f"doc ids {_span(full.scores)} and {_span(blind.scores)}"
+            why = (
+                "all are unscored in one of them"
+                if common
+                else f"doc ids {_span(full.scores)} and {_span(blind.scores)}"
+            )
             raise RecordError(
                 f"{full.base}: no doc is scored in both the {names[0]} and the {names[1]} run ({why}); both must be asked the same docs"
             )
@@ -243,7 +257,10 @@ class _Paired:
 
     def _groups(self, match: str) -> list[Hashable]:
         known = self._known([side.groups for side in self.sides])
-        return [matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group for doc_id in self.ids]
+        return [
+            matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group
+            for doc_id in self.ids
+        ]
 
     def mean_gap(self, places: NDArray[np.intp]) -> float:
         """Return the mean gap of some docs."""
@@ -258,14 +275,26 @@ class _Paired:
         """Return the means and the gap of some docs, clusters of docs together."""
         clusters = None if self.clusters is None else self.clusters[places]
         full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
-        return GapRow(name, len(places), full, blind, intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options))
+        return GapRow(
+            name,
+            len(places),
+            full,
+            blind,
+            intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options),
+        )
 
     def widened(self, places: NDArray[np.intp]) -> Estimate:
         """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
         unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
-        return intervals.estimate(rows, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], self.clusters, extremes=unseen, **self.options)
+        return intervals.estimate(
+            rows,
+            lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3],
+            self.clusters,
+            extremes=unseen,
+            **self.options,
+        )
 
     def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
         """Return the gaps of random subsets, shape (R,), and their summary."""
@@ -281,12 +310,20 @@ class _Paired:
         full, blind = self.sides
         warnings = [*full.warnings, *blind.warnings]
         if full.model and blind.model and full.model != blind.model and blind.kind != "tst":
-            warnings.append(f"the full run is of the model {full.model}, the blind run of {blind.model}: the gap is also one between models")
-        warnings += [f"{n} docs are only in the {name} run and are left out" for n, name in zip(self.only, ("full", "blind"), strict=True) if n]
+            warnings.append(
+                f"the full run is of the model {full.model}, the blind run of {blind.model}: the gap is also one between models"
+            )
+        warnings += [
+            f"{n} docs are only in the {name} run and are left out"
+            for n, name in zip(self.only, ("full", "blind"), strict=True)
+            if n
+        ]
         if self.unscored:
             warnings.append(f"{self.unscored} docs are unscored in one of the runs and are left out")
         row = self.row("original", np.arange(len(self.ids)))
-        return Gap(full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings))
+        return Gap(
+            full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings)
+        )
 
 
 def _check_pair(full: Side, blind: Side, names: tuple[str, str]) -> None:
@@ -300,7 +337,9 @@ def _check_pair(full: Side, blind: Side, names: tuple[str, str]) -> None:
             f"{full.base}: the {one} run's metric is {full.metric}, the {other} run's {blind.metric}; name one that both have with --metric"
         )
     if full.higher != blind.higher:
-        raise RecordError(f"{full.base}: higher {full.metric} is better in one run and worse in the other; they are not the same metric")
+        raise RecordError(
+            f"{full.base}: higher {full.metric} is better in one run and worse in the other; they are not the same metric"
+        )
 
 
 def _span(scores: Mapping[int, Scalar]) -> str:
@@ -318,11 +357,20 @@ def rows(result: Gap) -> list[list[str]]:
     out = [["docs", "n", "full", "blind", "gap", "interval"]]
     for row in (result.original, result.kept):
         if row is not None:
-            out.append([row.name, str(row.docs), *(_value(e.value) for e in (row.full, row.blind, row.gap)), _interval(row.gap)])
+            out.append(
+                [
+                    row.name,
+                    str(row.docs),
+                    *(_value(e.value) for e in (row.full, row.blind, row.gap)),
+                    _interval(row.gap),
+                ]
+            )
     if result.controls is not None and result.kept is not None:
         random = result.controls
         numbers = [_value(number) for number in (random.full, random.blind, random.mean)]
-        out.append([f"random ({random.subsets})", str(result.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"])
+        out.append(
+            [f"random ({random.subsets})", str(result.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"]
+        )
     return out
 
 
@@ -357,13 +405,21 @@ def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claim
     if widened.low is None:
         why.append("there is no interval")
     elif widened.low <= 0:
-        why.append("the interval reaches 0" if widened.high is not None and widened.high >= 0 else "the gap is narrower than before")
+        why.append(
+            "the interval reaches 0"
+            if widened.high is not None and widened.high >= 0
+            else "the gap is narrower than before"
+        )
     return f"no widening is shown ({', and '.join(why)}): {numbers}"
 
 
 def leaked(found: Leakage) -> str:
     """Return what the leakage says, in a sentence."""
-    ends = "" if found.difference.low is None or found.difference.high is None else _ends(found.difference.low, found.difference.high)
+    ends = (
+        ""
+        if found.difference.low is None or found.difference.high is None
+        else _ends(found.difference.low, found.difference.high)
+    )
     numbers = f"{_value(found.value)}{ends}; without images the model scores {_value(found.blind.value)}, {found.model or 'its language model'} "
     numbers += f"{_value(found.text.value)}, over {found.docs} docs"
     if found.difference.low is not None and found.difference.low > 0:

@@ -147,7 +147,11 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
     Raises:
         RecordError: as ``read_side``; no pair, or several.
     """
-    theirs = _candidates(Path(blind), "blind", lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"))
+    theirs = _candidates(
+        Path(blind),
+        "blind",
+        lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"),
+    )
     bases = {one.base for one in theirs}
     ours = _candidates(Path(full), "full", lambda one: one.base in bases)
     pairs = _pairs(ours, theirs, task)
@@ -156,7 +160,9 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
         raise RecordError(f"{what}: the full run has {_names(ours)}, the blind run {_names(theirs)}")
     if len(pairs) > 1:
         listed = ", ".join(f"{a.task} and {b.task}" for a, b in pairs)
-        raise RecordError(f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}")
+        raise RecordError(
+            f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}"
+        )
     dark = _side(pairs[0][1], metric)
     keys = _score_keys(pairs[0][1].result)
     return _side(pairs[0][0], dark.metric, keys), dark
@@ -188,14 +194,22 @@ def _candidates(path: Path, which: Which, sought: Callable[[_Task], bool]) -> li
     """
 
     def fitting(file: Path) -> list[_Task]:
-        return [one for one in _tasks(file) if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)]
+        return [
+            one
+            for one in _tasks(file)
+            if (one.kind in BLIND_KINDS if which == "blind" else one.kind == PLAIN or KINDS[one.kind].full)
+        ]
 
     taken = newest(path, lambda file: any(map(sought, fitting(file))), f"with a task for the {which} side")
     file = taken.path
     fits = [dataclasses.replace(one, taken=taken.said) for one in fitting(file)]
     if not fits:
-        wanted = "a task such as gqa, or gqa_rci3," if which == "full" else "a blind task, such as gqa_blind or gqa_tst5,"
-        raise RecordError(f"{file}: no {which} side in this run ({_names(_tasks(file))}); ask for {wanted} with --log_samples")
+        wanted = (
+            "a task such as gqa, or gqa_rci3," if which == "full" else "a blind task, such as gqa_blind or gqa_tst5,"
+        )
+        raise RecordError(
+            f"{file}: no {which} side in this run ({_names(_tasks(file))}); ask for {wanted} with --log_samples"
+        )
     return fits
 
 
@@ -212,14 +226,28 @@ def _tasks(file: Path) -> list[_Task]:
     run = read(file)
     wrapped = {result.task: result for result in run.results if not result.place}
     plain = {task for task, config in run.configs.items() if not (isinstance(config, dict) and "lmms_patch" in config)}
-    return [_Task(run, task, wrapped.get(task)) for task in run.configs if task in run.written and (task in wrapped or task in plain)]
+    return [
+        _Task(run, task, wrapped.get(task))
+        for task in run.configs
+        if task in run.written and (task in wrapped or task in plain)
+    ]
 
 
 def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
     log = sample_log(task.run.path, task.task)
-    side = _plain_side(task, log, metric, keys) if task.result is None else _wrapped_side(task, task.result, log, metric)
-    left_out = (0 if task.result is None else sum(not record.is_asked for record in task.result.records())) if log.is_file() else 0
-    part = f"{task.task}: {left_out} docs were not asked (a quick run); gaps are of the others, a random part of the docs" if left_out else ""
+    side = (
+        _plain_side(task, log, metric, keys) if task.result is None else _wrapped_side(task, task.result, log, metric)
+    )
+    left_out = (
+        (0 if task.result is None else sum(not record.is_asked for record in task.result.records()))
+        if log.is_file()
+        else 0
+    )
+    part = (
+        f"{task.task}: {left_out} docs were not asked (a quick run); gaps are of the others, a random part of the docs"
+        if left_out
+        else ""
+    )
     warnings = tuple(filter(None, [task.taken, part, *_doubts(task, side)]))
     model = " ".join(filter(None, [arguments(task.run.adapter), task.run.model_args]))
     return dataclasses.replace(side, model=model, warnings=warnings, file=task.run.path)
@@ -231,7 +259,9 @@ def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) ->
     metric = metric or str(result.metric)
     known = {name for record in records for name in record.views[0].scores}
     if metric not in known:
-        raise RecordError(f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+        raise RecordError(
+            f"{task.task}: no metric {metric!r} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}"
+        )
     scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
     clusters = {record.doc_id: of for record in records if (of := _cluster(record.fields)) is not None}
     groups = {record.doc_id: group for record in records if (group := _group(record)) is not None}
@@ -274,11 +304,15 @@ def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str])
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
     """Return the metric that was named, or the only metric that has a number for each doc."""
     if not numeric:
-        raise RecordError(f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place")
+        raise RecordError(
+            f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place"
+        )
     if metric is None and len(numeric) > 1:
         raise RecordError(f"{task}: several metrics in the log; choose one with --metric: {', '.join(numeric)}")
     if metric is not None and metric not in numeric:
-        raise RecordError(f"{task}: no metric {metric!r} with a number for each doc in the log; allowed: {', '.join(numeric)}")
+        raise RecordError(
+            f"{task}: no metric {metric!r} with a number for each doc in the log; allowed: {', '.join(numeric)}"
+        )
     return metric or numeric[0]
 
 
@@ -299,7 +333,9 @@ def _doubts(task: _Task, side: Side) -> list[str]:
     if scored and isinstance(told, (int, float)) and not isinstance(told, bool):
         mean = math.fsum(scored) / len(scored)
         if not any(math.isclose(told, mean * scale, rel_tol=1e-3, abs_tol=1e-6) for scale in (1, 100)):
-            out.append(f"{task.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means")
+            out.append(
+                f"{task.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means"
+            )
     return out
 
 
@@ -329,7 +365,9 @@ def read_subset(path: Path, base: str | None = None) -> set[int]:
 
 def _of_pruning(path: Path, base: str | None) -> set[int]:
     if not path.exists():
-        raise RecordError(f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line")
+        raise RecordError(
+            f"{path}: not there; give the folder of a finished pruning, or a text file with one doc id a line"
+        )
     pruning = pruned.read(path)
     if base is not None and pruning.base not in ("", base):
         raise RecordError(f"{path}: a pruning of {pruning.base}, but the runs are of {base}")
@@ -343,14 +381,18 @@ def _of_text(path: Path) -> set[int]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         why = type(error).__name__
-        raise RecordError(f"{path}: cannot be read ({why}); give the folder of a pruning, or a text file with one doc id a line") from None
+        raise RecordError(
+            f"{path}: cannot be read ({why}); give the folder of a pruning, or a text file with one doc id a line"
+        ) from None
     out = set()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
             said = line.strip()[:40]
-            raise RecordError(f"{path}, line {number}: {said!r} is no doc id; write one whole number a line, or give the folder of the pruning")
+            raise RecordError(
+                f"{path}, line {number}: {said!r} is no doc id; write one whole number a line, or give the folder of the pruning"
+            )
         out.add(int(line))
     if not out:
         raise RecordError(f"{path}: no doc ids")

@@ -71,10 +71,14 @@ def read(result: Result) -> dict[str, Line]:
     records = [line.record for line in lines.values()]
     check_docs(log, len(lines), result.docs)
     if other := sorted({record.variant for record in records} - {about.variant}):
-        raise RecordError(f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run")
+        raise RecordError(
+            f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run"
+        )
     for name, number in about.numbers.items():
         value, own = value_of(records, name), number.value
-        if (value is None) != (own is None) or (value is not None and own is not None and abs(value - own) > _TOLERANCE):
+        if (value is None) != (own is None) or (
+            value is not None and own is not None and abs(value - own) > _TOLERANCE
+        ):
             said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
             raise RecordError(
                 f"{log}: the sample log gives {name} {said[0]}, but the run reported {said[1]}; the log is of another run, or was changed"
@@ -99,14 +103,27 @@ def stored(result: Result) -> MagicNumbers:
 
 def value_of(records: Sequence[Record], metric: str) -> float | None:
     """Return a metric of some docs; None where it is not defined."""
-    above, below = np.array([sums for record in records if (sums := part(record, metric)) is not None], float).reshape(-1, 2).sum(axis=0)
+    above, below = (
+        np.array([sums for record in records if (sums := part(record, metric)) is not None], float)
+        .reshape(-1, 2)
+        .sum(axis=0)
+    )
     return float(above / below) if below else None
 
 
 # --- two lists of records -------------------------------------------------------------------------
 
 
-def difference(metric: str, pairs: Sequence[tuple[Record, Record]], *, both: bool, exact: bool, draws: int, level: float, seed: Seed) -> Difference:
+def difference(
+    metric: str,
+    pairs: Sequence[tuple[Record, Record]],
+    *,
+    both: bool,
+    exact: bool,
+    draws: int,
+    level: float,
+    seed: Seed,
+) -> Difference:
     """Return the difference of one metric.
 
     Args:
@@ -119,14 +136,24 @@ def difference(metric: str, pairs: Sequence[tuple[Record, Record]], *, both: boo
         seed: of the bootstrap.
     """
     parts = [(pair, part(pair[0], metric), part(pair[1], metric)) for pair in pairs]
-    kept = [(pair, one, two) for pair, one, two in parts if (None not in (one, two) if both else (one, two) != (None, None))]
+    kept = [
+        (pair, one, two) for pair, one, two in parts if (None not in (one, two) if both else (one, two) != (None, None))
+    ]
     first, second = (np.array([doc[side] or _NOTHING for doc in kept], float).reshape(-1, 2) for side in (1, 2))
     labels = cluster_numbers(results.clusters([pair[1] for pair, _, _ in kept])) if kept else np.zeros(0, int)
     tests = {}
-    if exact and metric in _FLAGS and kept and all(None not in doc for doc in kept) and (test := paired.mcnemar(first[:, 0], second[:, 0])):
+    if (
+        exact
+        and metric in _FLAGS
+        and kept
+        and all(None not in doc for doc in kept)
+        and (test := paired.mcnemar(first[:, 0], second[:, 0]))
+    ):
         tests[metric] = test
     numbers = {metric: Number(("docs",))}
-    return paired.differences(forms.RATIO, {"docs": (first, second)}, numbers, labels, draws=draws, level=level, seed=seed, exact=tests)[metric]
+    return paired.differences(
+        forms.RATIO, {"docs": (first, second)}, numbers, labels, draws=draws, level=level, seed=seed, exact=tests
+    )[metric]
 
 
 def bounds(
@@ -148,7 +175,11 @@ def bounds(
         seed: as in ``difference``.
     """
     key = BY_JUDGE[metric]
-    due = [(*pair, same) for pair, same in zip(pairs, alike, strict=True) if all(results.is_due(record, key) for record in pair)]
+    due = [
+        (*pair, same)
+        for pair, same in zip(pairs, alike, strict=True)
+        if all(results.is_due(record, key) for record in pair)
+    ]
     if all(getattr(record, key) is not None for one, other, _ in due for record in (one, other)):
         return None
     ends = [[_with_verdicts(*doc, key, end) for doc in due] for end in (True, False)]
@@ -209,7 +240,9 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         if by_judge and changes[name].estimate.n < len(pairs):
             left_out = len(pairs) - changes[name].estimate.n
             more = said_bounds(found)
-            warnings.append(f"{name}: {left_out} of {len(pairs)} docs are left out: without a verdict in one of the runs{more and f'; {more}'}")
+            warnings.append(
+                f"{name}: {left_out} of {len(pairs)} docs are left out: without a verdict in one of the runs{more and f'; {more}'}"
+            )
     lower = tuple(name for name in names if not results.higher_is_better(name, variant))
     only = tuple(sorted(ours.keys() - theirs.keys())), tuple(sorted(theirs.keys() - ours.keys()))
     other_docs = bool(only[0] or only[1])
@@ -258,7 +291,9 @@ def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: boo
     seen = [(line.target, line.record.group, line.record.boxes, len(line.record.relevant)) for line in (first, second)]
     asked = [line.record.asked.get("doc") for line in (first, second)]
     if seen[0] != seen[1] or (shown_alike and None not in asked and asked[0] != asked[1]):
-        raise RecordError(f"{task}: doc {name} is another in the two runs (its image, boxes or answer): the data have changed")
+        raise RecordError(
+            f"{task}: doc {name} is another in the two runs (its image, boxes or answer): the data have changed"
+        )
 
 
 def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
@@ -281,14 +316,18 @@ def _tests(names: Sequence[str], pairs: Sequence[tuple[Record, Record]], lower: 
     """Return McNemar's test of each metric of flags; where lower is better, 0 is right."""
     out = {}
     for name in names:
-        scores = [(results.score(one, name), results.score(other, name)) for one, other in pairs] if name in _FLAGS else []
+        scores = (
+            [(results.score(one, name), results.score(other, name)) for one, other in pairs] if name in _FLAGS else []
+        )
         sides = np.array([pair for pair in scores if None not in pair], float).reshape(-1, 2).T
         if (test := paired.mcnemar(*(1 - sides if name in lower else sides))) is not None:
             out[name] = test
     return out
 
 
-def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool]) -> tuple[str, ...]:
+def _unchanged(
+    names: Sequence[str], primary: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool]
+) -> tuple[str, ...]:
     """Return the metrics in which each doc counts the same in both; ``score`` is the primary metric.
 
     Two docs without a verdict count the same only where the responses are the same (``alike``).
@@ -297,12 +336,23 @@ def _unchanged(names: Sequence[str], primary: str, pairs: Sequence[tuple[Record,
     for name in names:
         parts = [(part(one, name), part(other, name)) for one, other in pairs]
         open_ones = [name in BY_JUDGE and sums == (None, None) for sums in parts]
-        if all(one == other for one, other in parts) and all(same for same, is_open in zip(alike, open_ones, strict=True) if is_open):
+        if all(one == other for one, other in parts) and all(
+            same for same, is_open in zip(alike, open_ones, strict=True) if is_open
+        ):
             out.append(name)
     return (*out, *(["score"] if primary in out else []))
 
 
 def _alike(one: Record, other: Record) -> bool:
     """Return whether two records count the same in everything."""
-    keys = ("boxes", "relevant", "used", "invented", "answer_found", *results.ANSWERS.values(), *results.JUDGED.values(), *results.HEALED.values())
+    keys = (
+        "boxes",
+        "relevant",
+        "used",
+        "invented",
+        "answer_found",
+        *results.ANSWERS.values(),
+        *results.JUDGED.values(),
+        *results.HEALED.values(),
+    )
     return all(getattr(one, key) == getattr(other, key) for key in keys)

@@ -185,7 +185,9 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     if any(side.table.whole for side in sides):
         whole = scored - _of_broken_clusters(sides, scored)
         if len(whole) < len(scored):
-            warnings.append(f"{len(scored) - len(whole)} docs are left out: not all docs of their cluster are scored in both runs")
+            warnings.append(
+                f"{len(scored) - len(whole)} docs are left out: not all docs of their cluster are scored in both runs"
+            )
         scored = whole
     compared = [doc_id for doc_id in common if doc_id in scored]
     if not compared:
@@ -193,7 +195,9 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     tables = sides[0].table.of(compared), sides[1].table.of(compared)
     kinds = [(table.categories, table.merged) for table in tables]
     if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
-        raise RecordError(f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories")
+        raise RecordError(
+            f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories"
+        )
     only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
     form = None if form is None else forms.on(form, tables[0].merged)
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
@@ -223,7 +227,9 @@ def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> 
     for side in sides:
         firsts = side.first_views(side.table)
         known = np.array([item is not None for item in firsts.items]) if _of_items(form) else np.isfinite(firsts.scores)
-        scored &= {record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known}
+        scored &= {
+            record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known
+        }
     return scored
 
 
@@ -236,7 +242,13 @@ def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
     """Count the docs that are in neither table though a run got an answer: they have another metric, and nothing is wrong with them."""
     absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
     records = [record for side in sides for record in side.run.records if record.doc_id in absent]
-    return len({record.doc_id for record in records if not any(view.error is not None or has_failed(view) for view in record.views)})
+    return len(
+        {
+            record.doc_id
+            for record in records
+            if not any(view.error is not None or has_failed(view) for view in record.views)
+        }
+    )
 
 
 def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
@@ -322,14 +334,18 @@ class Pair:
                 sets["full"], numbers[f"drop{end(key)}"] = self.firsts, Number(("full", "own"), np.subtract)
             changes |= self._over_common(sets, numbers, options)
         if self.kind.hides:
-            changes |= self._over_common({key: self._at(key) for key in REGIONS}, {EXTRA: Number(REGIONS[::-1], np.subtract)}, options)
+            changes |= self._over_common(
+                {key: self._at(key) for key in REGIONS}, {EXTRA: Number(REGIONS[::-1], np.subtract)}, options
+            )
         if self.kind.turns:
             changes |= self._of_orders(self.form, options)
         self._withhold_refused(changes)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
             if ours != theirs:
-                self.warnings.append(f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared")
+                self.warnings.append(
+                    f"grids {_listed(ours)} in the first run, {_listed(theirs)} in the second: only those of both are compared"
+                )
             for n in self._shared_grids():
                 changes |= self._grid(self.form, n, options)
         return changes
@@ -343,14 +359,20 @@ class Pair:
         used = (counts[0] == counts[1]) & (counts[0] > 0)
         if not used.any():
             return {}
-        numbers = {"rotate_every": Number(("every",)), "rotate_once": Number(("once",)), "rotate_lost": Number(("once", "every"), np.subtract)}
+        numbers = {
+            "rotate_every": Number(("every",)),
+            "rotate_once": Number(("once",)),
+            "rotate_lost": Number(("once", "every"), np.subtract),
+        }
         if form.linear:  # else the mean is of several draws
             numbers["rotate_mean"] = Number(("mean",))
         changes = self._resampled(form, ends, used, numbers, **options)
         often = int(np.bincount(counts[0][used]).argmax())
         for place in range(1, often + 1):
             one = {"own": (ours[f"turns_{often}_{place}"][0], theirs[f"turns_{often}_{place}"][0])}
-            changes |= self._resampled(form, one, used & (counts[0] == often), {f"rotate_at{place}": Number(("own",))}, **options)
+            changes |= self._resampled(
+                form, one, used & (counts[0] == often), {f"rotate_at{place}": Number(("own",))}, **options
+            )
         return changes
 
     def _at(self, key: Key) -> tuple[Chosen, Chosen]:
@@ -362,7 +384,9 @@ class Pair:
         self, sets: Mapping[str, tuple[Chosen, Chosen]], numbers: Mapping[str, Number], options: Mapping[str, Any]
     ) -> dict[str, Difference]:
         """Return the differences of some numbers over the docs that have every score on both sides; none where there are no such docs."""
-        used = np.asarray(np.logical_and.reduce([np.isfinite(side.scores) for chosen in sets.values() for side in chosen]))
+        used = np.asarray(
+            np.logical_and.reduce([np.isfinite(side.scores) for chosen in sets.values() for side in chosen])
+        )
         assert self.form is not None
         return self._resampled(self.form, sets, used, numbers, **options) if used.any() else {}
 
@@ -371,7 +395,9 @@ class Pair:
         test = self.mcnemar() if form.plain else None
         exact = {} if test is None else {name: test}
         every = np.ones(len(self.ids), bool)
-        return self._resampled(form, {"full": self.firsts}, every, {name: Number(("full",))}, exact=exact, **options)[name]
+        return self._resampled(form, {"full": self.firsts}, every, {name: Number(("full",))}, exact=exact, **options)[
+            name
+        ]
 
     def _shared_grids(self) -> list[int]:
         return [n for n in self.sides[0].grids if n in self.sides[1].grids]
@@ -388,7 +414,11 @@ class Pair:
             words = self.kind.words
             why = f", {int(broken.sum())} of them since a {words.part} could not be scored" if broken.any() else ""
             self.warnings.append(f"{words.grid(n)}: {len(used) - docs} docs are left out{why}")
-        numbers = {f"mpp{n}": Number(("best",)), index: Number(("full", "best"), _index), f"gap{n}": Number(("full", "best"), np.subtract)}
+        numbers = {
+            f"mpp{n}": Number(("best",)),
+            index: Number(("full", "best"), _index),
+            f"gap{n}": Number(("full", "best"), np.subtract),
+        }
         changes = self._resampled(form, {"full": self.firsts, "best": (one, two)}, used, numbers, **options)
         self._withhold(changes, n, used)
         return changes | self._corrected(n, docs, options["level"])
@@ -399,7 +429,12 @@ class Pair:
         return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
 
     def _resampled(
-        self, form: Form, sets: Mapping[str, tuple[Chosen, Chosen]], used: Bools, numbers: Mapping[str, Number], **options: Any
+        self,
+        form: Form,
+        sets: Mapping[str, tuple[Chosen, Chosen]],
+        used: Bools,
+        numbers: Mapping[str, Number],
+        **options: Any,
     ) -> dict[str, Difference]:
         """Return the differences of some numbers, all from the same draws of the used docs."""
         rows = {}
@@ -408,18 +443,29 @@ class Pair:
             rows[name] = _known(one)[used], _known(two)[used]
         clusters = None if self.clusters is None else self.clusters[used]
         scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
-        if any(table.sampled for table in self.tables):  # estimates of docs lie outside the scale; those of all docs are moved to its ends
+        if any(
+            table.sampled for table in self.tables
+        ):  # estimates of docs lie outside the scale; those of all docs are moved to its ends
             low, high = (
-                choose(side) for choose, side in zip((min, max), zip(*(table.range_seen for table in self.tables), strict=True), strict=True)
+                choose(side)
+                for choose, side in zip(
+                    (min, max), zip(*(table.range_seen for table in self.tables), strict=True), strict=True
+                )
             )
             scores, form = scores.clip(low, high), form.within(min(low, 0.0), high)
         ours, theirs = (table.stands_for(2, used) for table in self.tables)
-        return paired.differences(form, rows, numbers, clusters, ends=ends_of(scores, self._marks()), stands_for=(ours, theirs), **options)
+        return paired.differences(
+            form, rows, numbers, clusters, ends=ends_of(scores, self._marks()), stands_for=(ours, theirs), **options
+        )
 
     def _marks(self) -> float | None:
         """Return what a doc with full marks scores, as its gold answers say."""
         ceilings = [table.ceiling.scores for table in self.tables if table.ceiling is not None]
-        return float(np.nanmax(np.concatenate(ceilings))) if ceilings and np.isfinite(np.concatenate(ceilings)).any() else None
+        return (
+            float(np.nanmax(np.concatenate(ceilings)))
+            if ceilings and np.isfinite(np.concatenate(ceilings)).any()
+            else None
+        )
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
         """Return the difference of the luck-corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
@@ -429,7 +475,9 @@ class Pair:
         first, second = (side.run.result.measures[name] for side, name in zip(self.sides, names, strict=True))
         if not first.n == second.n == docs:
             return {}
-        self.warnings.append(f"{names[1]}: the runs' own numbers, compared as if on other docs each; the interval is too wide where both share luck")
+        self.warnings.append(
+            f"{names[1]}: the runs' own numbers, compared as if on other docs each; the interval is too wide where both share luck"
+        )
         return {names[1]: paired.unpaired(first, second, level=level)}
 
     def _as_run(self, level: float) -> dict[str, Difference]:
@@ -443,7 +491,9 @@ class Pair:
             f"the aggregation of {metric} can only be computed in the run: the runs' own numbers, compared as if on other docs each; "
             "the intervals are too wide where the same docs are hard for both"
         )
-        ours, theirs = ({plain_name(name): (name, one) for name, one in side.run.result.measures.items()} for side in self.sides)
+        ours, theirs = (
+            {plain_name(name): (name, one) for name, one in side.run.result.measures.items()} for side in self.sides
+        )
         starts = (
             "score",
             "fip",
@@ -465,7 +515,9 @@ class Pair:
         for name, change in changes.items():
             if name in ("fip", "score", "tst"):
                 continue
-            refused = [one.reason if (one := of_run.get(name)) is not None and one.value is None else "" for of_run in known]
+            refused = [
+                one.reason if (one := of_run.get(name)) is not None and one.value is None else "" for of_run in known
+            ]
             for which, why in zip(WHICH, refused, strict=True):
                 if why:
                     changes[name] = _without(change, [not one for one in refused], f"in the {which} run: {why}")
@@ -477,14 +529,18 @@ class Pair:
         gates = [self._gate(side, used) for side in self.sides]
         for which, (valid, why) in zip(WHICH, gates, strict=True):
             if valid is None:
-                self.warnings.append(f"the gate of the {which} run is {why or 'unknown'}; whether its index may be read is not known")
+                self.warnings.append(
+                    f"the gate of the {which} run is {why or 'unknown'}; whether its index may be read is not known"
+                )
             elif not valid:
                 reason = f"near chance: the gate of the {which} run does not let it be read"
                 for name in (index, gap):
                     changes[name] = _without(changes[name], [valid is not False for valid, _ in gates], reason)
                 break
         if not self.higher:
-            changes[index] = _without(changes[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning")
+            changes[index] = _without(
+                changes[index], [False, False], "the metric is better when lower: 1 - MPP/FIP has no meaning"
+            )
         elif any(side.settings.signed or side.table.signed for side in self.sides):
             changes[index] = _without(changes[index], [False, False], SIGNED)
 
@@ -507,7 +563,9 @@ class Pair:
             grids = (side.run.result.grid(n) for side in self.sides)
             said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in grids]
             if any(said):
-                out[f"{self.kind.index}{n}"] = tuple(f"of the {which} run is {mark}" for which, mark in zip(WHICH, said, strict=True) if mark)
+                out[f"{self.kind.index}{n}"] = tuple(
+                    f"of the {which} run is {mark}" for which, mark in zip(WHICH, said, strict=True) if mark
+                )
         return out
 
     # --- what is the same -------------------------------------------------------------------------
@@ -524,7 +582,9 @@ class Pair:
             return False
         if self.kind.folds:
             return np.array_equal(self.firsts[0].scores, self.firsts[1].scores)
-        ours, theirs = ([[view.scores for view in record.views] for record in table.in_orders.records] for table in self.tables)
+        ours, theirs = (
+            [[view.scores for view in record.views] for record in table.in_orders.records] for table in self.tables
+        )
         return ours == theirs
 
     def unchanged(self) -> tuple[str, ...]:
@@ -597,7 +657,9 @@ def _index(full: Any, best: Any) -> Any:
 def _without(change: Difference, keep: Sequence[bool], reason: str) -> Difference:
     """Return no difference, for a reason, and the sides that may be read."""
     nothing = dataclasses.replace(change.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
-    return Difference(change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing)
+    return Difference(
+        change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing
+    )
 
 
 def _listed(grids: Sequence[int]) -> str:

@@ -209,7 +209,9 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         every = [result for result in every if _means(pattern, result)]
         if not every:
             close = nearest(pattern, known) or known[:5]
-            raise RecordError(f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}")
+            raise RecordError(
+                f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}"
+            )
     named = labels(result.run for result in every)
     if len(named) > 1:
         files = {result.run.identity: result.run.path for result in every}
@@ -230,7 +232,9 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     left, taken = list(second), {}
     for named_alike in (True, False):
         for k, one in enumerate(first):
-            candidates = [other for other in left if matches(one, other) and (not named_alike or one.task == other.task)]
+            candidates = [
+                other for other in left if matches(one, other) and (not named_alike or one.task == other.task)
+            ]
             if k not in taken and candidates:
                 taken[k] = max(candidates, key=partial(_shared, one))
                 left.remove(taken[k])
@@ -242,7 +246,9 @@ def _shared(one: Result, other: Result) -> tuple[int, int]:
     return len(both), max(both, default=0)
 
 
-def _side(path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]) -> Side:
+def _side(
+    path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]
+) -> Side:
     used = [pair[k] for pair in pairs]
     only = tuple(result.label for result in results if not any(result is one for one in used))
     files = tuple(dict.fromkeys(line(result.run.path) for result in used))
@@ -262,7 +268,9 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
 def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
     """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
     primary = [primary_of(task) for task in compared]
-    numbers = [[name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared]
+    numbers = [
+        [name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared
+    ]
     corrected: dict[tuple[int, str], float] = {}
     tests = {}
     for first in (True, False):
@@ -273,7 +281,14 @@ def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float
 
     def number(k: int, name: str) -> Number:
         first, difference = name == primary[k], compared[k].differences[name]
-        return Number(name, difference, first, corrected.get((k, name)), tests[first], _detectable(difference, tests[first], level))
+        return Number(
+            name,
+            difference,
+            first,
+            corrected.get((k, name)),
+            tests[first],
+            _detectable(difference, tests[first], level),
+        )
 
     return tuple(
         Task(
@@ -302,8 +317,15 @@ def _task_json(task: Task) -> dict[str, Any]:
         for f in dataclasses.fields(Compared)
         if f.name not in ("task", "differences", "unchanged", "bounds")
     }
-    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}  # not of every task
-    return {"first": task.first, "second": task.second, **told, "numbers": [_number_json(number) for number in task.numbers]}
+    told = {
+        name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")
+    }  # not of every task
+    return {
+        "first": task.first,
+        "second": task.second,
+        **told,
+        "numbers": [_number_json(number) for number in task.numbers],
+    }
 
 
 def _number_json(number: Number) -> dict[str, Any]:

@@ -24,7 +24,12 @@ Lines = list[Line]
 _STEM = re.compile(r"_(?:relevant|nobox|selfheal)$")
 _SAME = ("limit", "few-shot", "system instruction", "generation", "benchmark version", "lmms-eval version", "judge")
 """Parts of a fingerprint that two variants of one run share."""
-_ASKED = {"seed": "the numbering of boxes", "examples": "in-context examples", "pixels": "how boxes are drawn", "prompts": "the prompt's wording"}
+_ASKED = {
+    "seed": "the numbering of boxes",
+    "examples": "in-context examples",
+    "pixels": "how boxes are drawn",
+    "prompts": "the prompt's wording",
+}
 """What else two variants of one run share, of what the run wrote of a task."""
 
 
@@ -113,7 +118,9 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
     names = runs.labels(result.run for result in scored)
     tasks = [MagicTask(names[result.run.identity], result, numbers_of(result)) for result in scored]
     if odd := [task for task in tasks if task.variant not in results.VARIANTS]:
-        raise RecordError(f"{odd[0].result.run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}")
+        raise RecordError(
+            f"{odd[0].result.run.path}: {odd[0].task}: no variant {odd[0].variant!r}; there is {', '.join(results.VARIANTS)}"
+        )
     tasks.sort(key=lambda task: (task.model, _STEM.sub("", task.task), results.VARIANTS.index(task.variant)))
     if older:
         notes.append(f"{older} older result{'s' * (older > 1)} of the same tasks left aside")
@@ -150,21 +157,32 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
         names = list(dict.fromkeys(result.task for result, _ in there))
         close = nearest(task or "", names)
         raise OptionError(
-            f"{path}: no task {task!r} with steps of its own; " + (f"did you mean {close[0]}?" if close else f"there: {', '.join(names)}")
+            f"{path}: no task {task!r} with steps of its own; "
+            + (f"did you mean {close[0]}?" if close else f"there: {', '.join(names)}")
         )
     if len(chosen) > 1:
         which = sorted({f"{result.task} of {result.run.model}" for result, _ in chosen})
-        raise OptionError(f"{path}: several tasks ({', '.join(which)}); name one by --task, or give one run's *_results.json")
+        raise OptionError(
+            f"{path}: several tasks ({', '.join(which)}); name one by --task, or give one run's *_results.json"
+        )
     result, variant = chosen[0]
     if variant == "selfheal":
-        raise OptionError(f"{result.task}: its responses go on from injected steps; label the steps of a task such as magic")
-    return result.task, [line for line in logs.lines(sample_log(result.run.path, result.task), result.place) if line.record.failed is None]
+        raise OptionError(
+            f"{result.task}: its responses go on from injected steps; label the steps of a task such as magic"
+        )
+    return result.task, [
+        line
+        for line in logs.lines(sample_log(result.run.path, result.task), result.place)
+        if line.record.failed is None
+    ]
 
 
 # --- contrasts --------------------------------------------------------------------------------------
 
 
-def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
+def _contrasts(
+    tasks: Sequence[MagicTask], draws: int, level: float, seed: int
+) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
     """Return every contrast that the tasks allow, and why others are missing."""
     contrasts, notes = [], []
     logs_read: dict[tuple[Path, str, int], Lines] = {}
@@ -177,14 +195,17 @@ def _contrasts(tasks: Sequence[MagicTask], draws: int, level: float, seed: int) 
             if not partners:
                 data = first.about.get("dataset")
                 notes += [
-                    f"{task.task} (of {task.about.get('dataset')}) is not compared with {first.task} (of {data}): other data" for task in others
+                    f"{task.task} (of {task.about.get('dataset')}) is not compared with {first.task} (of {data}): other data"
+                    for task in others
                 ]
             for second in partners:
                 try:
                     lines = [_lines(task, logs_read) for task in (first, second)]
                     contrasts.append(_contrast(name, first, second, lines, draws, level, seed))
                 except RecordError as error:
-                    notes.append(f"{second.task} is not compared with {first.task}: {_without_folders(error, first, second)}")
+                    notes.append(
+                        f"{second.task} is not compared with {first.task}: {_without_folders(error, first, second)}"
+                    )
     return tuple(contrasts), tuple(dict.fromkeys(notes))
 
 
@@ -208,14 +229,22 @@ def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Li
     return logs_read[key]
 
 
-def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines], draws: int, level: float, seed: int) -> Contrasted:
+def _contrast(
+    name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines], draws: int, level: float, seed: int
+) -> Contrasted:
     golds: list[dict[str, str]] = [{line.record.item: str(line.target) for line in side} for side in lines]
     if other := [item for item in golds[0] if item in golds[1] and golds[0][item] != golds[1][item]]:
-        raise RecordError(f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data")
+        raise RecordError(
+            f"item {other[0]} has the gold {golds[0][other[0]]!r} in one and {golds[1][other[0]]!r} in the other: other data"
+        )
     prints = [task.result.fingerprint for task in (first, second)]
     apart = runs.differences({key: prints[0].get(key) for key in _SAME}, prints[1])
     apart += [said for key, said in _ASKED.items() if first.about.get(key) != second.about.get(key)]
-    minds = [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"] if apart else []
+    minds = (
+        [f"{first.task} and {second.task} differ in {', '.join(apart)}: that may be where a difference comes from"]
+        if apart
+        else []
+    )
     ours, theirs = ([line.record for line in side] for side in lines)
     skip = tuple(results.JUDGED) if prints[0].get("judge") != prints[1].get("judge") else ()
     compared = contrast(name, ours, theirs, skip=skip, draws=draws, level=level, seed=seed)

@@ -105,7 +105,9 @@ class Check(ABC):
     def limit(self) -> str:
         """The limits as people write them, without the margin."""
         least, most = self.ends
-        return " and ".join(f"{sign} {limits.plain(end)}" for sign, end in ((">=", least), ("<=", most)) if end is not None)
+        return " and ".join(
+            f"{sign} {limits.plain(end)}" for sign, end in ((">=", least), ("<=", most)) if end is not None
+        )
 
 
 # --- limits of numbers ------------------------------------------------------------------------------
@@ -205,8 +207,12 @@ class Limited(Check):
         would make a model pass. In the baseline of a difference they count the other way round.
         """
         (low, high), (least, most), rule = bounds, self.ends, self.rule
-        ends = [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
-        ends += [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
+        ends = (
+            [(low, "wrong", verdict(low.judged, least, None, rule.margin, rule.interval))] if least is not None else []
+        )
+        ends += (
+            [(high, "right", verdict(high.judged, None, most, rule.margin, rule.interval))] if most is not None else []
+        )
         number, word, (call, reason) = max(ends, key=lambda end: limits.CALLS.index(end[2][0]))
         other, opposite = (low, "wrong") if number is high else (high, "right")
         return number, call, "; ".join(filter(None, [self.told(number, word, other, opposite), reason]))
@@ -231,7 +237,9 @@ class Limited(Check):
         on the docs that it answers wrong.
         """
         counts = [_docs_of(one, self.metric) for one in self.compared]
-        if any(reading.is_sampled(one.result.analysis) for one in self.compared):  # a doc that one run did not ask is not lost
+        if any(
+            reading.is_sampled(one.result.analysis) for one in self.compared
+        ):  # a doc that one run did not ask is not lost
             left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
             whole = left + lost
         else:
@@ -394,7 +402,11 @@ class ValidGate(Kept):
         if analysis is None or analysis.gate.valid is None:
             return None, (analysis.gate.reason if analysis else "") or "unknown"
         said = analysis.gate.reason
-        return (1, said or reading.why_unchecked(analysis, self.one.result.kind.words)) if analysis.gate.valid else (0, said or "near chance")
+        return (
+            (1, said or reading.why_unchecked(analysis, self.one.result.kind.words))
+            if analysis.gate.valid
+            else (0, said or "near chance")
+        )
 
 
 class Looks(Kept):
@@ -462,9 +474,15 @@ class Checked(Kept):
         """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
         missing = list(self.one.unchecked)
         with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
-            missing += [] if self.before is None else [f"the baseline: {what}" for what in self.before.partner(self.one).unchecked]
+            missing += (
+                []
+                if self.before is None
+                else [f"the baseline: {what}" for what in self.before.partner(self.one).unchecked]
+            )
         aside = ", ".join(self.one.audit.aside)
-        return int(not missing), "; ".join(missing) or (aside and f"but for what no rule goes by and only the run could compute: {aside}")
+        return int(not missing), "; ".join(missing) or (
+            aside and f"but for what no rule goes by and only the run could compute: {aside}"
+        )
 
 
 REQUIREMENTS: tuple[type[OfRequirement], ...] = (ValidGate, Looks, TextOnly, Excluded, Docs, Checked)
@@ -473,7 +491,9 @@ REQUIREMENTS: tuple[type[OfRequirement], ...] = (ValidGate, Looks, TextOnly, Exc
 # --- shared -----------------------------------------------------------------------------------------
 
 
-def verdict(judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True) -> tuple[Call, str]:
+def verdict(
+    judged: Estimate, least: float | None, most: float | None, margin: float, interval: bool = True
+) -> tuple[Call, str]:
     """Return the verdict on a number with limits, and why.
 
     Args:
@@ -494,7 +514,9 @@ def verdict(judged: Estimate, least: float | None, most: float | None, margin: f
         return alone, "by the number alone, as the rule says"
     if judged.low is None or judged.high is None:
         why = f"no interval ({judged.reason or 'not computed'})"
-        return ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
+        return (
+            ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
+        )
     call = limits.call(judged.low, judged.high, least=least, most=most, margin=margin)
     if call == "pass" and limits.call(judged.low, judged.high, least=least, most=most) == "fail":
         return call, "; ".join(filter(None, ["the limit is missed, but by less than the margin", judged.reason]))
@@ -522,6 +544,8 @@ def _docs_of(one: Subject, name: str) -> tuple[int, int]:
     failed = analysis.failed if analysis else None
     without_first = failed.first if failed else 0
     lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
-    if analysis and analysis.asked and analysis.asked.estimated:  # the number is of all docs, but a doc that was not asked cannot be lost
+    if (
+        analysis and analysis.asked and analysis.asked.estimated
+    ):  # the number is of all docs, but a doc that was not asked cannot be lost
         docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
     return docs, lost

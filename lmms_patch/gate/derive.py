@@ -88,13 +88,19 @@ def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
     for name in (name for name, holds in first.items() if holds):
         better = one.higher != bool(kind.folds)  # a text-only model should not answer more than before
         if (limits := _limits(one.measures.get(name), low=better, high=not better)) is not None:
-            yield _Candidate({"name": f"{head}: {metric if name == 'fip' else name}", **about, "metric": name, **limits[0]}, limits[1])
+            yield _Candidate(
+                {"name": f"{head}: {metric if name == 'fip' else name}", **about, "metric": name, **limits[0]},
+                limits[1],
+            )
     for grid in one.result.grids if kind.index else ():
         name = f"{kind.index}{grid}"
         if (limits := _limits(one.measures.get(name), low=True, high=True)) is not None:
             yield _Candidate({"name": f"{head}: {name}", **about, "metric": name, **limits[0]}, limits[1])
     if kind.index:
-        for needed, why in (("valid gate", "the full image beats chance"), ("looks", "the answers depend on the image")):
+        for needed, why in (
+            ("valid gate", "the full image beats chance"),
+            ("looks", "the answers depend on the image"),
+        ):
             yield _Candidate({"name": f"{head}: {why}", **about, "require": needed}, "")
     asked = _asked(one)
     least = max(1, asked - math.floor(asked * LOST + 1e-9))
@@ -123,7 +129,10 @@ def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str,
         return None
     reach = max(found.value - found.low if low else 0.0, found.high - found.value if high else 0.0)
     step = 10.0 ** (math.floor(math.log10(reach)) - 1) if reach > 0 else 0.001
-    ends = {**({"min": _outwards(found.low, step, -1)} if low else {}), **({"max": _outwards(found.high, step, 1)} if high else {})}
+    ends = {
+        **({"min": _outwards(found.low, step, -1)} if low else {}),
+        **({"max": _outwards(found.high, step, 1)} if high else {}),
+    }
     said = f"{found.value:.4g}, 95 % from {found.low:.4g} to {found.high:.4g}"
     return {**ends, "margin": _outwards(reach, step, 1)}, said
 

@@ -117,9 +117,13 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
     other = before.partner(one)
     theirs = next((match for match in matching(other.measures, name) if plain_name(match) == plain_name(name)), None)
     if theirs is None:
-        raise RecordError(f"{other.run.path}: the baseline of {one.task} has no {name}; it has {', '.join(other.measures)}")
+        raise RecordError(
+            f"{other.run.path}: the baseline of {one.task} has no {name}; it has {', '.join(other.measures)}"
+        )
     if reading.assumed(other.measures[theirs]):
-        raise RecordError(f"{other.run.path}: {theirs} of the baseline rests on an assumed null, and no rule may; {reading.MEASURE_IT}")
+        raise RecordError(
+            f"{other.run.path}: {theirs} of the baseline rests on an assumed null, and no rule may; {reading.MEASURE_IT}"
+        )
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)
     compared = before.compared(one, level)
@@ -170,7 +174,9 @@ def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float
 
 
 def _same(first: float | None, second: float | None) -> bool:
-    return first == second or (first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12))
+    return first == second or (
+        first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
+    )
 
 
 def _check_judge(one: Subject, other: Subject, name: str) -> None:
@@ -181,7 +187,9 @@ def _check_judge(one: Subject, other: Subject, name: str) -> None:
     """
     judges = [side.fingerprint.get("judge") for side in (other, one)]
     if name in BY_JUDGE and one.kind == "magic" and judges[0] != judges[1]:
-        raise RecordError(f"{other.run.path}: {name} of {one.task} was judged by {judges[0]} in the baseline and by {judges[1]} in this run")
+        raise RecordError(
+            f"{other.run.path}: {name} of {one.task} was judged by {judges[0]} in the baseline and by {judges[1]} in this run"
+        )
 
 
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
@@ -209,12 +217,16 @@ def _paired(one: Subject, other: Subject, name: str, compared: Compared) -> Diff
     primary = one.result.metric
     names = ["score" if name == primary else name]
     if name == "tst_over_chance":
-        same_chance = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)  # else the difference is also one of chance
+        same_chance = math.isclose(
+            _shift(one), _shift(other), abs_tol=1e-9
+        )  # else the difference is also one of chance
         names = ["tst"] if same_chance else []
     elif one.kind == "magic":
         names.insert(0, primary if name == "score" else name)
     change = next((compared.differences[key] for key in names if key in compared.differences), None)
-    return None if change is None or change.differing is None else change  # unpaired differences do not count what differs
+    return (
+        None if change is None or change.differing is None else change
+    )  # unpaired differences do not count what differs
 
 
 def _shift(side: Subject) -> float:
@@ -228,5 +240,7 @@ def _unpaired(first: Estimate, second: Estimate) -> Estimate:
     change = difference(first, second)
     for which, side in (("the baseline", first), ("this run", second)):
         if side.value is None:
-            return dataclasses.replace(change, reason=f"not defined in {which}" + (f": {side.reason}" if side.reason else ""))
+            return dataclasses.replace(
+                change, reason=f"not defined in {which}" + (f": {side.reason}" if side.reason else "")
+            )
     return change

@@ -57,8 +57,13 @@ class Judgement:
         if self.status == BAD_INPUT:
             return f"nothing was judged (exit status {self.status})"
         warned = sum(one.warned for one in self.verdicts)
-        counts = {call: sum(one.call == call and not one.warned for one in self.verdicts) for call in ("fail", "inconclusive", "pass")}
-        parts = [f"{count} {call}" for call, count in counts.items() if count] + ([f"{warned} inconclusive (only warned of)"] if warned else [])
+        counts = {
+            call: sum(one.call == call and not one.warned for one in self.verdicts)
+            for call in ("fail", "inconclusive", "pass")
+        }
+        parts = [f"{count} {call}" for call, count in counts.items() if count] + (
+            [f"{warned} inconclusive (only warned of)"] if warned else []
+        )
         return f"of {len(self.verdicts)} verdict{'s' * (len(self.verdicts) > 1)} {', '.join(parts)} (exit status {self.status})"
 
 
@@ -108,9 +113,17 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         if before is not None and rule.of_difference:
             before.check_complete(rule, [check.one for check in own if isinstance(check, Difference)], rules.source)
         if before is not None:
-            before.check_grids(rule, list({id(one.one): one.one for one in own if not isinstance(one, (Docs, Checked))}.values()), rules.source)
+            before.check_grids(
+                rule,
+                list({id(one.one): one.one for one in own if not isinstance(one, (Docs, Checked))}.values()),
+                rules.source,
+            )
     notes += _check_numbers(results, [check.one for check in checks if isinstance(check, Difference)], before)
-    notes += [f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark" for one in results if one.partial]
+    notes += [
+        f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark"
+        for one in results
+        if one.partial
+    ]
     notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.analysis)]
     _check_primary(rules, checks)
     made = tuple(verdicts(checks, rules.primary))
@@ -127,7 +140,9 @@ def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
     They are there to be read, and no verdict rests on them. So where a file lacks what a sentence needs there is none, and the gate goes on.
     """
     try:
-        return tuple(one.text for one in findings([case(one.result, one.model, str(place)) for place, one in enumerate(results)]))
+        return tuple(
+            one.text for one in findings([case(one.result, one.model, str(place)) for place, one in enumerate(results)])
+        )
     except (KeyError, TypeError, ValueError, AttributeError):
         return ()
 
@@ -140,22 +155,38 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
     """
     for one in results:
         if one.result.log is None and one.result.docs and one.run.logged:
-            raise RecordError(f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file")
+            raise RecordError(
+                f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file"
+            )
     sides_of = [("", one) for one in results]
-    sides_of += [("the baseline of ", before.partner(one)) for one in results if before is not None and any(one is other for other in compared)]
+    sides_of += [
+        ("the baseline of ", before.partner(one))
+        for one in results
+        if before is not None and any(one is other for other in compared)
+    ]
     unproven: dict[str, list[str]] = {}
     for which, one in sides_of:
         for said in one.audit.unproven:
             unproven.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
     told = [f"{sides.some(names, 5)}: {said}" for said, names in unproven.items()]
-    told += [f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}" for which, one in sides_of if one.unchecked]
-    return told + [f"{which}{one.task} of {one.model}: {said}" for which, one in sides_of if (said := reading.kept(one.result.details))]
+    told += [
+        f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}"
+        for which, one in sides_of
+        if one.unchecked
+    ]
+    return told + [
+        f"{which}{one.task} of {one.model}: {said}"
+        for which, one in sides_of
+        if (said := reading.kept(one.result.details))
+    ]
 
 
 # --- what is judged -------------------------------------------------------------------------------
 
 
-def _checks(rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str) -> tuple[list[Check], list[str]]:
+def _checks(
+    rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str
+) -> tuple[list[Check], list[str]]:
     """Return the checks of a rule, and notes on results that it leaves out.
 
     Raises:
@@ -168,7 +199,9 @@ def _checks(rule: Rule, selected: Sequence[Subject], before: Baseline | None, so
             continue
         if not judged:
             make = f"; {sides.made_by(selected, ['tst'])}" if kind is TextOnly else ""
-            raise OptionError(f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {kind.LEAVES_OUT}{make}")
+            raise OptionError(
+                f"{source}: rule {rule.name!r}: none of its tasks can be judged: {selected[0].task} {kind.LEAVES_OUT}{make}"
+            )
         new = [kind(rule, one, kind.METRIC, before) for one in judged]
         for check in new:
             if isinstance(check, TextOnly):
@@ -179,7 +212,9 @@ def _checks(rule: Rule, selected: Sequence[Subject], before: Baseline | None, so
     return checks, notes
 
 
-def _of_metric(rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str) -> tuple[list[Check], list[str]]:
+def _of_metric(
+    rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str
+) -> tuple[list[Check], list[str]]:
     """Return the checks of the numbers with limits that a rule judges, and notes on results without such a number."""
     names = {id(one): _metrics(one, str(rule.metric)) for one in selected}
     if not any(names.values()):
@@ -191,7 +226,9 @@ def _of_metric(rule: Rule, selected: Sequence[Subject], before: Baseline | None,
         oldest = min(selected, key=lambda one: one.result.version).result
         if oldest.version < NUMBERS and matching(catalogue.named(oldest.kind, oldest.grids), str(rule.metric)):
             hint = f"{oldest.run.path} is of an earlier version of lmms-patch, which did not compute it; run the task again"
-        raise OptionError(f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}")
+        raise OptionError(
+            f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}"
+        )
     kinds = [kind for kind, asked in ((Value, rule.of_value), (Difference, rule.of_difference)) if asked]
     checks: list[Check] = []
     for one in selected:
@@ -254,7 +291,9 @@ def verdicts(checks: Sequence[Check], primary: str | None) -> list[Verdict]:
     families: dict[Hashable, set[tuple[int, int]]] = {}
     for check in checks:
         if isinstance(check, Limited) and check.rule.interval and check.rule.corrected:
-            families.setdefault(_family(check, primary), set()).add((id(check.one), id(check.one.measures.get(check.metric))))
+            families.setdefault(_family(check, primary), set()).add(
+                (id(check.one), id(check.one.measures.get(check.metric)))
+            )
     made = []
     for check in checks:
         rule, count = check.rule, len(families.get(_family(check, primary), ()))
@@ -283,4 +322,6 @@ def _check_primary(rules: Rules, checks: Sequence[Check]) -> None:
     compared = list(dict.fromkeys(check.metric for check in checks if isinstance(check, Difference)))
     if rules.primary and not matching(dict.fromkeys(compared), rules.primary):
         what = f"compared are {', '.join(compared)}" if compared else "no rule has max_drop or max_rise"
-        raise OptionError(f"{rules.source}: defaults: primary {rules.primary!r} is not compared with the baseline by any rule; {what}")
+        raise OptionError(
+            f"{rules.source}: defaults: primary {rules.primary!r} is not compared with the baseline by any rule; {what}"
+        )

@@ -23,7 +23,9 @@ _TEXT_ONLY = ("tst", "tst_majority", "tst_over_chance", "tst_above", "tst_zero_s
 """Scores of models that only read."""
 
 
-def call(low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0) -> Call:
+def call(
+    low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0
+) -> Call:
     """Return the verdict on a number that lies between ``low`` and ``high``.
 
     The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L − margin: pass
@@ -99,7 +101,11 @@ def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
         OptionError: the metric is better when lower, and only its improvement is limited.
     """
     primary = one.result.metric
-    native = metric if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score") else primary
+    native = (
+        metric
+        if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score")
+        else primary
+    )
     text_only, known = metric in _TEXT_ONLY, named(one.result.kind, one.result.grids).get(metric)
     of_model = metric.startswith("drop") or (known is not None and known.better)
     if one.better(native) or not (text_only or of_model or metric in (native, primary)):

@@ -76,15 +76,29 @@ def _found(one: Verdict) -> str:
         name = {"n_docs": "number of docs", "excluded": "docs left out"}.get(one.metric, one.measure)
         return f"{name}{'' if reason.startswith(UNDEFINED) else ':'} {reason} ({allowed})"
     if one.metric in ("n_docs", "excluded"):
-        counted = f"{number.value:,.0f} docs" if one.metric == "n_docs" else f"{_percent(one, number.value)} of the docs left out"
+        counted = (
+            f"{number.value:,.0f} docs"
+            if one.metric == "n_docs"
+            else f"{_percent(one, number.value)} of the docs left out"
+        )
         return ": ".join(filter(None, [f"{counted} ({allowed})", one.reason]))
     sure = ""
     if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
         sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
     change = "" if one.difference is None else _say(one, number.value)
-    before = "" if one.difference is None else f"{NOT_DEFINED if one.baseline is None else _say(one, one.baseline, False)} → "
+    before = (
+        ""
+        if one.difference is None
+        else f"{NOT_DEFINED if one.baseline is None else _say(one, one.baseline, False)} → "
+    )
     inside = "; ".join(filter(None, [", ".join(filter(None, [change, sure])), allowed]))
-    value = reading.IN_PLACE if reading.misleads(one.value) else NOT_DEFINED if one.value.value is None else _say(one, one.value.value, False)
+    value = (
+        reading.IN_PLACE
+        if reading.misleads(one.value)
+        else NOT_DEFINED
+        if one.value.value is None
+        else _say(one, one.value.value, False)
+    )
     noted = ", ".join([value, *reading.words(one.value)])
     return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({inside})", one.reason]))
 
@@ -99,7 +113,9 @@ def _allowed(one: Verdict) -> str:
         said = [f"{end:,.0f}" for end in ends]
     if one.metric == "excluded":
         said = [f"{limits.plain(100 * end)} %" for end in ends]
-    start = "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
+    start = (
+        "allowed" if one.difference is not None or len(ends) > 1 else "at least" if one.least is not None else "at most"
+    )
     return f"{start} {' to '.join(said)}"
 
 
@@ -124,9 +140,24 @@ def _decimals(one: Verdict, numbers: Sequence[float], fewest: int) -> int:
 
     With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7". So decimals are added until no number beyond a limit looks kept.
     """
-    beyond = [(number, one.least) for number in numbers if one.least is not None and limits.call(number, number, least=one.least) == "fail"]
-    beyond += [(number, one.most) for number in numbers if one.most is not None and limits.call(number, number, most=one.most) == "fail"]
-    return next((some for some in range(fewest, DIGITS) if all(round(number, some) != round(end, some) for number, end in beyond)), DIGITS)
+    beyond = [
+        (number, one.least)
+        for number in numbers
+        if one.least is not None and limits.call(number, number, least=one.least) == "fail"
+    ]
+    beyond += [
+        (number, one.most)
+        for number in numbers
+        if one.most is not None and limits.call(number, number, most=one.most) == "fail"
+    ]
+    return next(
+        (
+            some
+            for some in range(fewest, DIGITS)
+            if all(round(number, some) != round(end, some) for number, end in beyond)
+        ),
+        DIGITS,
+    )
 
 
 def details(one: Verdict) -> str:
@@ -161,7 +192,9 @@ def _beyond(one: Verdict) -> float:
         return math.inf
     if number.low is None or number.high is None or not number.high > number.low:
         return -math.inf
-    apart = [end - number.value for end in (one.least,) if end is not None] + [number.value - end for end in (one.most,) if end is not None]
+    apart = [end - number.value for end in (one.least,) if end is not None] + [
+        number.value - end for end in (one.most,) if end is not None
+    ]
     return max(apart, default=-math.inf) / ((number.high - number.low) / 2)
 
 
@@ -212,7 +245,9 @@ def _wrapped(one: Verdict, said: str, most: int | None) -> str:
 
 def summary(judged: Judgement) -> str:
     """Return Markdown for a GitHub job summary: as ``text``, with what passed folded."""
-    mark = {PASSED: ":white_check_mark:", FAILED: ":x:", BAD_INPUT: ":x:", INCONCLUSIVE: ":grey_question:"}[judged.status]
+    mark = {PASSED: ":white_check_mark:", FAILED: ":x:", BAD_INPUT: ":x:", INCONCLUSIVE: ":grey_question:"}[
+        judged.status
+    ]
     bad, passed = _listed(judged)
     lines = [f"### {mark} {markdown(headline(judged))}", "", markdown(judged.counts), ""]
     lines += [*(_bullet(one, said) for one, said in bad), *(f"- note: {markdown(note)}" for note in judged.notes)]
@@ -246,7 +281,11 @@ def annotation(judged: Judgement, elsewhere: str) -> str:
             calls.setdefault(word(one), {})[f"{one.rule} ({one.task})"] = None
     said = "; ".join(f"{call}: {', '.join(rules)}" for call, rules in calls.items())
     kind = "warning" if judged.status == PASSED else "error"
-    return _command(kind, f"lmms-patch gate: {WORDS[judged.status]}", line(f"{said}; the numbers are in {elsewhere}")) if calls else ""
+    return (
+        _command(kind, f"lmms-patch gate: {WORDS[judged.status]}", line(f"{said}; the numbers are in {elsewhere}"))
+        if calls
+        else ""
+    )
 
 
 def _command(command: str, title: str, message: str) -> str:
@@ -281,7 +320,9 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 
 def _verdict_json(one: Verdict) -> dict[str, Any]:
     """Return a verdict in plain JSON types."""
-    out: dict[str, Any] = {field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "kind"}
+    out: dict[str, Any] = {
+        field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "kind"
+    }
     for key, value in out.items():
         if isinstance(value, str):
             out[key] = line(value)
@@ -305,7 +346,9 @@ def junit(judged: Judgement) -> str:
     suite = ElementTree.SubElement(root, "testsuite", {"name": "lmms-patch gate", **numbers})
     if judged.status == BAD_INPUT:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "gate", "name": "input", "time": "0"})
-        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": headline(judged)}).text = headline(judged)
+        ElementTree.SubElement(case, "error", {"type": WORDS[BAD_INPUT], "message": headline(judged)}).text = headline(
+            judged
+        )
     for one in cases:
         name = line(f"{one.task} of {one.model}: {one.metric} {one.limit}")
         case = ElementTree.SubElement(suite, "testcase", {"classname": line(one.rule), "name": name, "time": "0"})
@@ -317,7 +360,9 @@ def junit(judged: Judgement) -> str:
             ElementTree.SubElement(case, "failure", {"type": one.call, "message": said}).text = more
         else:
             ElementTree.SubElement(case, "system-out").text = more
-    ElementTree.SubElement(suite, "system-out").text = "\n".join([headline(judged), judged.counts, *map(line, judged.notes)])
+    ElementTree.SubElement(suite, "system-out").text = "\n".join(
+        [headline(judged), judged.counts, *map(line, judged.notes)]
+    )
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -325,7 +370,13 @@ def junit(judged: Judgement) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write(judged: Judgement, *, json_file: Path | None = None, junit_file: Path | None = None, summary_file: Path | None = None) -> None:
+def write(
+    judged: Judgement,
+    *,
+    json_file: Path | None = None,
+    junit_file: Path | None = None,
+    summary_file: Path | None = None,
+) -> None:
     """Write the files that were asked for: all of them, each whole, or none.
 
     Args:
@@ -339,7 +390,9 @@ def write(judged: Judgement, *, json_file: Path | None = None, junit_file: Path 
     """
     texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
     wanted = [(path, content) for path, content in texts if path is not None]
-    if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(wanted) + (summary_file is not None):
+    if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(
+        wanted
+    ) + (summary_file is not None):
         raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
     with files.staged(dict(wanted)):
         if summary_file is not None:

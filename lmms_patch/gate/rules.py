@@ -201,16 +201,22 @@ class Rule(Shared):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"'min' {self.min:g} is above 'max' {self.max:g}: nothing can pass")
         if self.max_drop is not None and self.max_rise is not None and self.max_drop + self.max_rise < 0:
-            raise ValueError(f"'max_drop' {self.max_drop:g} and 'max_rise' {self.max_rise:g} contradict each other: nothing can pass")
+            raise ValueError(
+                f"'max_drop' {self.max_drop:g} and 'max_rise' {self.max_rise:g} contradict each other: nothing can pass"
+            )
         if self.absolute and self.max is not None and self.max < 0:
             raise ValueError(f"'absolute' with 'max' {self.max:g}: no distance from 0 is below 0, so nothing can pass")
         if self.absolute and self.min is not None and self.min <= 0:
-            raise ValueError(f"'absolute' with 'min' {self.min:g}: every distance from 0 is at least 0, so nothing can fail")
+            raise ValueError(
+                f"'absolute' with 'min' {self.min:g}: every distance from 0 is at least 0, so nothing can fail"
+            )
         if self.absolute and self.metric is None:
             raise ValueError("'absolute' needs a 'metric' with a limit")
         idle = [key for key in OF_INTERVALS if key in given and not (self.looks and key == "inconclusive")]
         if idle and not limited and self.max_tst_over_chance is None:
-            raise ValueError(f"'{idle[0]}' says nothing here: the checks of this rule are counts, which have no interval")
+            raise ValueError(
+                f"'{idle[0]}' says nothing here: the checks of this rule are counts, which have no interval"
+            )
         for pattern in self.kind:
             if not any(fnmatchcase(kind, pattern) for kind in KINDS):
                 close = nearest(pattern, KINDS)
@@ -222,7 +228,9 @@ class Rule(Shared):
 class File(_Keys):
     """The rules that `lmms-patch gate --config` reads, in YAML (docs/gate.md)."""
 
-    version: Annotated[int, Field(ge=SCHEMA, le=SCHEMA), must(f"{SCHEMA}, which this version of lmms-patch reads")] = Field(alias="schema")
+    version: Annotated[int, Field(ge=SCHEMA, le=SCHEMA), must(f"{SCHEMA}, which this version of lmms-patch reads")] = (
+        Field(alias="schema")
+    )
     defaults: Defaults = Defaults()
     rules: Annotated[list[Rule], Field(min_length=1)]
 
@@ -293,7 +301,9 @@ def find(config: str) -> Path:
     if not bare and Path(config).is_file():
         return Path(config)
     if bare and Path(config).is_file():
-        raise OptionError(f"no shipped rules {config!r}; for the file of this name type ./{config}; shipped: {', '.join(shipped())}")
+        raise OptionError(
+            f"no shipped rules {config!r}; for the file of this name type ./{config}; shipped: {', '.join(shipped())}"
+        )
     close = nearest(Path(config).name.partition(".")[0], shipped())
     hint = f"did you mean {' or '.join(close)}?" if close else "give a YAML file, or the name of a shipped one:"
     raise OptionError(f"no rules {config!r}: no such file; {hint} shipped: {', '.join(shipped())}")
@@ -328,7 +338,10 @@ def parse(data: Any, source: str = "rules") -> Rules:
         raise OptionError(f"{source}: empty; it needs 'schema: {SCHEMA}' and 'rules:'")
     file = read_as(File, data, source)
     shared = {key: getattr(file.defaults, key) for key in file.defaults.model_fields_set & set(Shared.model_fields)}
-    rules = [rule.model_copy(update={key: value for key, value in shared.items() if key not in rule.model_fields_set}) for rule in file.rules]
+    rules = [
+        rule.model_copy(update={key: value for key, value in shared.items() if key not in rule.model_fields_set})
+        for rule in file.rules
+    ]
     return Rules(source, tuple(rules), file.defaults.ignore, file.defaults.primary)
 
 
@@ -343,7 +356,9 @@ class _GateLoader(YamlLoader):
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} is there twice", key.start_mark
+                )
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
         return super().construct_mapping(node, deep)
 

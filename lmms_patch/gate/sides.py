@@ -44,7 +44,9 @@ class Subject(runs.Labelled):
         """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
         with guarded(self.run.path):
             numbers = self.result.measures
-            once = {id(number): checked(number) for number in numbers.values()}  # a number with several names stays one object
+            once = {
+                id(number): checked(number) for number in numbers.values()
+            }  # a number with several names stays one object
             return {name: once[id(number)] for name, number in numbers.items()}
 
     def bounds(self, name: str) -> Bounds | None:
@@ -84,7 +86,11 @@ class Subject(runs.Labelled):
     def partial(self) -> str:
         """The part of the benchmark that was run, in words; empty where all docs were run, or nothing says otherwise."""
         limit, offset = self.run.limit, self.run.offset
-        parts = [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"] if limit is not None else []
+        parts = (
+            [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"]
+            if limit is not None
+            else []
+        )
         return " ".join([*parts, *([f"--offset {offset}"] if offset else [])])
 
     @property
@@ -125,7 +131,9 @@ class Subject(runs.Labelled):
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
         """Return whether some selectors of a rule find it."""
-        return all(any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors)
+        return all(
+            any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors
+        )
 
 
 def checked(number: Estimate) -> Estimate:
@@ -153,7 +161,9 @@ def guarded(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        raise RecordError(f"{path}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})") from None
+        raise RecordError(
+            f"{path}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
+        ) from None
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -174,7 +184,9 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) 
         itself = list(dict.fromkeys(f"{one.task} of {one.run.path.name}" for one in found if _is_judged(one, judged)))
         others = [one for one in found if not _is_judged(one, judged)]
         if itself and not others:
-            raise RecordError(f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run")
+            raise RecordError(
+                f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run"
+            )
         newest, older = runs.newest(others)
         named = runs.labels(one.run for one in found)
     if not newest:
@@ -202,7 +214,9 @@ def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]
             there = list(dict.fromkeys(one.names(key)[-1] for one in left))
             close = nearest(getattr(rule, key)[0].strip("*"), there, 1)
             hint = f"did you mean {close[0]}? " if close else ""
-            raise OptionError(f"{source}: rule {rule.name!r}: {key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {some(there)}")
+            raise OptionError(
+                f"{source}: rule {rule.name!r}: {key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {some(there)}"
+            )
         left = kept
     for one in left:
         if not one.result.docs:
@@ -250,7 +264,9 @@ class Baseline:
 
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Subject] = ()) -> None:
         self.path, self.ignore = path, tuple(ignore)
-        self.results, self.older, self.itself = read(path, "the baseline", {key for one in judged for key in (one.place, one.result.origin)})
+        self.results, self.older, self.itself = read(
+            path, "the baseline", {key for one in judged for key in (one.place, one.result.origin)}
+        )
         left = f"{path} holds what is judged, {some(self.itself, 5)}: left out of the baseline"
         self.notes: dict[str, None] = {left: None} if self.itself else {}
         self._partners: dict[int, Subject] = {}
@@ -275,17 +291,23 @@ class Baseline:
         if not left:
             there = list(dict.fromkeys(other.task for other in self.results))
             itself = "without the run itself " if self.itself else ""
-            raise RecordError(f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {some(there)}")
+            raise RecordError(
+                f"{self.path}: {itself}the baseline has nothing to set {one.task} against; it has {some(there)}"
+            )
         if len(left) > 1:
             names = [f"{other.task} of {other.model}" for other in left]
-            raise RecordError(f"{self.path}: {one.task} of {one.model} could be set against {some(names)}; give a baseline with one of them")
+            raise RecordError(
+                f"{self.path}: {one.task} of {one.model} could be set against {some(names)}; give a baseline with one of them"
+            )
         self._check(one, left[0])
         return left[0]
 
     def _check(self, one: Subject, other: Subject) -> None:
         """Check that nothing but the model differs, and note what the rules allow to differ."""
         if not other.result.docs:
-            raise RecordError(f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with")
+            raise RecordError(
+                f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with"
+            )
         apart = in_words(runs.differences(other.fingerprint, one.fingerprint, self.ignore))
         if apart:
             raise RecordError(
@@ -294,7 +316,9 @@ class Baseline:
             )
         allowed = in_words(runs.differences(other.fingerprint, one.fingerprint))
         if allowed:
-            self.notes[f"{one.task}: differs from the baseline in {', '.join(allowed)}: ignored, as the rules say"] = None
+            self.notes[f"{one.task}: differs from the baseline in {', '.join(allowed)}: ignored, as the rules say"] = (
+                None
+            )
         if unknown := runs.not_compared(other.fingerprint, one.fingerprint):
             self.notes[f"{one.task}: {unknown}"] = None
 
@@ -316,7 +340,9 @@ class Baseline:
     def _compare(self, one: Subject, other: Subject, level: float) -> Compared | None:
         """Compare two results doc by doc; None where a sample log is missing, with a note that says so."""
         if one.result.log is None or other.result.log is None:
-            where = " and ".join(name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None)
+            where = " and ".join(
+                name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None
+            )
             self.notes[f"{one.task}: no sample log in {where}: compared as if on other docs, which finds less"] = None
             return None
         with guarded(other.run.path):
@@ -329,7 +355,9 @@ class Baseline:
         docs, lines = max(one.result.docs, other.result.docs), list(compared.warnings)
         if compared.identical and one.run.model == other.run.model:
             dates = f"this run is of {one.run.date}, the baseline of {other.run.date}"
-            lines.append(f"every score is the baseline's: the model answers as before, or one is a copy of the other under another date ({dates})")
+            lines.append(
+                f"every score is the baseline's: the model answers as before, or one is a copy of the other under another date ({dates})"
+            )
         if compared.docs < docs:
             lines.append(f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those")
         self.notes |= dict.fromkeys(f"{one.task}: {line}" for line in lines)
@@ -345,7 +373,11 @@ class Baseline:
         """
         skipped = BY_JUDGE if "judge" in self.ignore else ()
         for one in judged:
-            alike = [other for other in self.results if matches(other.result, one.result) and other.run.identity == one.run.identity]
+            alike = [
+                other
+                for other in self.results
+                if matches(other.result, one.result) and other.run.identity == one.run.identity
+            ]
             for other in [other for other in alike if other.task == one.task] or alike[:1]:
                 index = KINDS[other.kind].index
                 asked = [f"{index}{n}" for n in other.result.grids] if index else []
@@ -353,7 +385,9 @@ class Baseline:
                 gone = [name for name in names if name not in skipped and not matching(one.measures, name)]
                 if gone:
                     what = f"the baseline of {one.task} has {some(gone)}, this run has not"
-                    raise RecordError(f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)")
+                    raise RecordError(
+                        f"{source}: rule {rule.name!r}: {what}; run it with the same grids and metrics, or narrow the rule (metric)"
+                    )
 
     def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
         """Check that every task of the baseline that the rule is about was run again; else a regression there would not be seen.
@@ -381,6 +415,10 @@ def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: st
     for key in ignore:
         if key not in allowed:
             close = nearest(key, allowed, 1)
-            why = "two results of other " + key + " cannot be compared" if key in paired.SAME else "there is no such setting"
+            why = (
+                "two results of other " + key + " cannot be compared"
+                if key in paired.SAME
+                else "there is no such setting"
+            )
             hint = f"did you mean {close[0]}? " if close and key not in paired.SAME else ""
             raise OptionError(f"{source}: defaults: ignore {key!r}: {why}; {hint}allowed: {', '.join(allowed)}")

@@ -23,8 +23,25 @@ OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
 """We know lmms-eval from ``OLDEST`` on, before ``TOO_NEW``; the tests run with ``OLDEST``. ``check_host`` asks another for its functions."""
 
 _EVALUATE = (
-    *("lm", "task_dict", "limit", "offset", "cache_requests", "rewrite_requests_cache", "bootstrap_iters", "write_out", "log_samples"),
-    *("system_instruction", "apply_chat_template", "fewshot_as_multiturn", "verbosity", "distributed_executor_backend", "eval_server_launcher"),
+    *(
+        "lm",
+        "task_dict",
+        "limit",
+        "offset",
+        "cache_requests",
+        "rewrite_requests_cache",
+        "bootstrap_iters",
+        "write_out",
+        "log_samples",
+    ),
+    *(
+        "system_instruction",
+        "apply_chat_template",
+        "fewshot_as_multiturn",
+        "verbosity",
+        "distributed_executor_backend",
+        "eval_server_launcher",
+    ),
     *("cli_args", "response_cache"),
 )
 
@@ -72,7 +89,14 @@ SETTINGS_OF_TASKS = "_task_fingerprints"
 
 VIDEO_READERS = {
     "lmms_eval.models.model_utils.load_video": (
-        *("read_video", "read_video_torchcodec", "read_video_dali", "load_video_decord", "load_video_stream", "load_video_packet"),
+        *(
+            "read_video",
+            "read_video_torchcodec",
+            "read_video_dali",
+            "load_video_decord",
+            "load_video_stream",
+            "load_video_packet",
+        ),
     ),
     "qwen_vl_utils.vision_process": ("fetch_video",),
     "transformers.video_utils": ("load_video",),
@@ -115,7 +139,9 @@ DELEGATED = {
 """Public attributes of a task that reach the base through ``__getattr__``."""
 
 
-_PAIR = re.compile(r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]")
+_PAIR = re.compile(
+    r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]"
+)
 
 
 @functools.cache
@@ -150,7 +176,9 @@ def check_host(*owners: Any) -> None:
             given = None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
             wrong += [odd] if (odd := function_at_odds(owner.__name__, name, given)) else []
     if wrong:
-        raise HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(filter(None, [said, *wrong]))}; type: {INSTALL}")
+        raise HostError(
+            f"{works_with()}, not with the installed {host_version()}: {'; '.join(filter(None, [said, *wrong]))}; type: {INSTALL}"
+        )
     if said:
         _tell_version()
 
@@ -167,7 +195,9 @@ def works_with() -> str:
 
 def version_at_odds(installed: str) -> str:
     """Say why a version of lmms-eval is not supported; "" where it is."""
-    release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)  # () where the version is unknown
+    release = tuple(
+        int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number
+    )  # () where the version is unknown
     return "" if OLDEST <= release < TOO_NEW else "its version is not known"
 
 
@@ -240,7 +270,9 @@ _WRITES_FILES = "cosmos_wm generation_api ltx_video magi1_wm wan2_1_t2i wan2_1_t
 WRITTEN_BY = {
     **dict.fromkeys(_BLANK.split(), re.compile("")),
     **dict.fromkeys(_WRITES_FILES.split(), re.compile(r"\[ERROR\] .*", re.DOTALL)),
-    **dict.fromkeys(("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)),
+    **dict.fromkeys(
+        ("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)
+    ),
     "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),  # the server sent no text
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }

@@ -17,7 +17,9 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.swap import sight
 
 
-def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None) -> dict[Any, Image.Image]:
+def first_images(
+    base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None
+) -> dict[Any, Image.Image]:
     """Return the first image of each doc of a base task. Docs without an image, or with an unreadable one, are left out.
 
     For a MAGIC task it is the doc's own image with its boxes drawn. Its docs are named by a digest of what they show (``asked.doc`` of a
@@ -39,7 +41,9 @@ def first_images(base: str, doc_ids: Iterable[Any], include_path: str | os.PathL
     return {doc_id: image for doc_id, image in found if image is not None}
 
 
-def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> Callable[[int], tuple[Image.Image, str] | None]:
+def image_of(
+    base: str, include_path: str | os.PathLike[str] | None = None
+) -> Callable[[int], tuple[Image.Image, str] | None]:
     """Load a base task, and return a function that shows its docs.
 
     The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its images as a record has it
@@ -67,7 +71,9 @@ def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> C
 def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     """Return a base task with its dataset."""
     manager = catalog.task_manager(include_path)
-    manager.model_name = configs.TEXT_ONLY_MODELS[0]  # the name of a simple model makes the base show its docs by doc_to_visual
+    manager.model_name = configs.TEXT_ONLY_MODELS[
+        0
+    ]  # the name of a simple model makes the base show its docs by doc_to_visual
     lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
@@ -91,11 +97,15 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
         digest = docs.asked(row)["doc"]
         if digest in wanted and digest not in out:
             try:
-                out[digest] = media.decode(docs.visuals(row)[-1])  # the last image: those of in-context examples come first
+                out[digest] = media.decode(
+                    docs.visuals(row)[-1]
+                )  # the last image: those of in-context examples come first
             except Exception:  # a broken file: the doc is shown without it
                 continue
     if wanted and not out:
-        raise CannotWrapError(f"{base}: the docs here are not those of the run; set MAGIC_DATA, MAGIC_SPLIT and MAGIC_SEED as they were in the run")
+        raise CannotWrapError(
+            f"{base}: the docs here are not those of the run; set MAGIC_DATA, MAGIC_SPLIT and MAGIC_SEED as they were in the run"
+        )
     return out
 
 

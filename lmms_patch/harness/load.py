@@ -17,7 +17,9 @@ from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.wrap.text_only import TextOnly
 
 
-def text_only(base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any) -> TextOnly:
+def text_only(
+    base: str, *, folds: int = 5, include_path: str | os.PathLike[str] | None = None, **options: Any
+) -> TextOnly:
     """Load the text-only side of a task: what a ``_tst<k>`` task of a run has.
 
     Args:
@@ -72,7 +74,9 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
         given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
         dataset = f"its dataset {given}" if given else "its data"
         cause = error.last_attempt.exception() if isinstance(error, RetryError) else error
-        raise CannotWrapError(f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; {_what_to_do(name, cause)}") from None
+        raise CannotWrapError(
+            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; {_what_to_do(name, cause)}"
+        ) from None
 
 
 def _what_to_do(name: str, cause: BaseException | None) -> str:

@@ -70,7 +70,9 @@ class _OnceImported(MetaPathFinder):
     itself when it has done its work.
     """
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Return the spec that the other finders give for ``lmms_eval.tasks``; None for any other module."""
         if fullname != _TASKS:
             return None
@@ -90,7 +92,9 @@ class _OnceImported(MetaPathFinder):
         try:
             install()
         except Exception as error:  # the host too goes on without an entry point that fails, and says so
-            log().warning(f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}")
+            log().warning(
+                f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}"
+            )
 
 
 def install() -> None:
@@ -129,7 +133,9 @@ def _response_cache() -> Any:
         odd = "its response cache (--use_cache) ignores changed options of tasks inside groups"
     except ImportError as error:
         odd = str(error)
-    raise HostError(f"{compat.works_with()}, not with the installed {compat.host_version()}: {odd}; type: {compat.INSTALL}")
+    raise HostError(
+        f"{compat.works_with()}, not with the installed {compat.host_version()}: {odd}; type: {compat.INSTALL}"
+    )
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
@@ -146,7 +152,11 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
         return replacement(original, *args, **kwargs)
 
     setattr(function, _MARK, True)
-    setattr(owner, name, staticmethod(function) if isinstance(inspect.getattr_static(owner, name), staticmethod) else function)
+    setattr(
+        owner,
+        name,
+        staticmethod(function) if isinstance(inspect.getattr_static(owner, name), staticmethod) else function,
+    )
 
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
@@ -159,7 +169,9 @@ def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any
     return original(manager, task_list)
 
 
-def _initialize_tasks(original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
+def _initialize_tasks(
+    original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True
+) -> Any:
     """Index the plugin's own task folder too, and each of several folders that one text names, as PATH does.
 
     Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then plugin, then
@@ -205,7 +217,9 @@ def _load(
 
     Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the model is simple or chat.
     """
-    native = functools.partial(_load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name))
+    native = functools.partial(
+        _load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
+    )
     try:
         spec, overrides = _spec_of(manager, name_or_config)
         if spec is None:
@@ -229,7 +243,9 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
         return files.load(manager, loader, name_or_config, **kwargs)
 
 
-def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None) -> dict[Any, Any]:
+def _load_unwrapped(
+    manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None
+) -> dict[Any, Any]:
     """Load what is not wrapped itself: a native task, a group that may hold wrapped tasks, or a member of a base."""
     from lmms_patch.harness.magic import tasks as magic_tasks
     from lmms_patch.harness.names import configs
@@ -242,7 +258,9 @@ def _load_unwrapped(manager: Any, native: Callable[..., Any], name_or_config: An
     return _mend_groups(loaded)
 
 
-def _load_wrapped(manager: Any, native: Callable[..., Any], spec: WrapSpec, changes: Mapping[str, Any]) -> dict[Any, Any]:
+def _load_wrapped(
+    manager: Any, native: Callable[..., Any], spec: WrapSpec, changes: Mapping[str, Any]
+) -> dict[Any, Any]:
     """Load the base of a spec, and wrap its tasks."""
     from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names import configs
@@ -321,10 +339,17 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
         _mend_groups(members)
         tasks = list(_tasks_in(members))
         filters = {ensemble.name for task in tasks for ensemble in task._filters}
-        if any(isinstance(task, WrappedTask) for task in tasks) and not isinstance(group, str) and group._config.aggregate_metric_list is not None:
+        if (
+            any(isinstance(task, WrappedTask) for task in tasks)
+            and not isinstance(group, str)
+            and group._config.aggregate_metric_list is not None
+        ):
             group._config.aggregate_metric_list = [
                 dataclasses.replace(
-                    entry, metric=f"{entry.metric.partition(',')[0]},{name}", filter_list=[name], aggregation=_surviving(entry.aggregation)
+                    entry,
+                    metric=f"{entry.metric.partition(',')[0]},{name}",
+                    filter_list=[name],
+                    aggregation=_surviving(entry.aggregation),
                 )
                 for entry in {e.metric.partition(",")[0]: e for e in group._config.aggregate_metric_list}.values()
                 for name in sorted(filters)
@@ -461,7 +486,9 @@ def send_each_frame() -> None:
 _mended: set[str] = set()
 
 
-def _encode(original: Callable[..., str], messages: Any, image: Any, cache: Any = None, *args: Any, **kwargs: Any) -> str:
+def _encode(
+    original: Callable[..., str], messages: Any, image: Any, cache: Any = None, *args: Any, **kwargs: Any
+) -> str:
     """Encode an image for itself, and say once where the host would have sent another one; a path is encoded as the host does."""
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
@@ -495,7 +522,10 @@ def write_files() -> None:
     _patch(EvaluationTracker, "save_results_samples", _save_samples)
     for logger in (WandbLogger, SwanLabLogger):
         _patch(logger, "post_init", _to_tracker)
-    for name in ("__main__", "lmms_eval.__main__"):  # of the command line: neither is there, or has the function, in a run from Python
+    for name in (
+        "__main__",
+        "lmms_eval.__main__",
+    ):  # of the command line: neither is there, or has the function, in a run from Python
         if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
             _patch(module, "make_table", _last_screen)
 
@@ -558,7 +588,9 @@ def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, An
     return original(logger, written.for_tracker(results, said_of))
 
 
-def _last_screen(original: Callable[..., str], results: dict[str, Any], column: str = "results", *args: Any, **kwargs: Any) -> str:
+def _last_screen(
+    original: Callable[..., str], results: dict[str, Any], column: str = "results", *args: Any, **kwargs: Any
+) -> str:
     """Make the table that a run ends with, of few numbers of our tasks, and say below what the run found.
 
     Why this function: its text is the last that the host prints, on the first rank alone. Where there are groups, their table is the last.
@@ -583,12 +615,16 @@ def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, sa
         from lmms_patch.runs.samples import write
 
         results = _results_path(tracker, tracker.date_id)
-        own = [one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log]
+        own = [
+            one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log
+        ]
         if own:  # under --predict_only nothing was scored, so there is nothing but the log
             write(own)
     except Exception as error:
         told = str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
-        log().warning(f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {told}")
+        log().warning(
+            f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {told}"
+        )
 
 
 def _adapter(cache: Any) -> str:
@@ -629,7 +665,9 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
                 model = shared.execute("SELECT value FROM shard.meta WHERE key = 'model_fingerprint'").fetchone()
                 adapter = compat.adapter_of(model[0].partition("|")[0]) if model else ""
                 shared.create_function("failed", 1, functools.partial(_is_failure, adapter))
-                shared.execute("DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)")
+                shared.execute(
+                    "DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)"
+                )
                 shared.commit()
                 shared.execute("DETACH DATABASE shard")
     return original(shard_paths, output_path)

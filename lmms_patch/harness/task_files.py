@@ -16,7 +16,13 @@ import yaml
 from lmms_patch import resources
 
 
-def load(original: Callable[..., Any], yaml_path: Any = None, yaml_config: Any = None, yaml_dir: Any = None, mode: str = "full") -> Any:
+def load(
+    original: Callable[..., Any],
+    yaml_path: Any = None,
+    yaml_config: Any = None,
+    yaml_dir: Any = None,
+    mode: str = "full",
+) -> Any:
     """Return the config of a task file, as ``lmms_eval.utils.load_yaml_config`` does.
 
     Args:
@@ -26,7 +32,12 @@ def load(original: Callable[..., Any], yaml_path: Any = None, yaml_config: Any =
         yaml_dir: the folder of files that are included.
         mode: ``simple``: functions are not imported. The other mode, ``full``, is left to the host: it runs code as it reads.
     """
-    if _Loader is not None and yaml_config is None and mode == "simple" and os.path.abspath(yaml_path).startswith(_folders()):
+    if (
+        _Loader is not None
+        and yaml_config is None
+        and mode == "simple"
+        and os.path.abspath(yaml_path).startswith(_folders())
+    ):
         yaml_config = _read(yaml_path)
     return original(yaml_path, yaml_config, yaml_dir, mode)
 
@@ -63,7 +74,9 @@ def _loader() -> Any:
 
             super().__init__(stream)
             tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}  # anybody may have added to these
-            vars(self).update(tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor})
+            vars(self).update(
+                tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor}
+            )
 
     return Loader
 

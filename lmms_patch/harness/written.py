@@ -55,7 +55,10 @@ def save(original: Callable[..., Any], results: dict[str, Any], path: Path) -> N
             from lmms_eval.utils import handle_non_serializable
 
             columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
-            objects = {task: {key: one for key, one in results["results"][task].items() if isinstance(one, Details)} for task in found}
+            objects = {
+                task: {key: one for key, one in results["results"][task].items() if isinstance(one, Details)}
+                for task in found
+            }
             content, digest = objects_text(objects, handle_non_serializable)
             files.write(objects_file(path), content)
             about = {"file": objects_file(path).name, "sha256": digest}
@@ -78,7 +81,11 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]
         values = results["results"][task]
         share = MOST // len(found)
         numbers = {f"{name},{one.filter}": value for one in found for name, value in tracked(one, share).items()}
-        columns[task] = {**({"alias": values["alias"]} if "alias" in values else {}), **numbers, "findings": " ".join(say(found))}
+        columns[task] = {
+            **({"alias": values["alias"]} if "alias" in values else {}),
+            **numbers,
+            "findings": " ".join(say(found)),
+        }
     return {**results, "results": {**results["results"], **columns}} if columns else results
 
 
@@ -101,13 +108,18 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
     given = results.get("config", {}).get("resolved_cli_args") or {}
     lines = [*([_small(found, results.get(TOOK))] if given.get("limit") else []), *say(found)]
     out = given.get("output_path")
-    following = "\n      ".join(f"lmms-patch {command} {shlex.quote(str(out))}" for command in ("show", "report", "explore"))
+    following = "\n      ".join(
+        f"lmms-patch {command} {shlex.quote(str(out))}" for command in ("show", "report", "explore")
+    )
     if not out:
         following = "the same command with --output_path OUT --log_samples: nothing of this run is kept"
     elif not given.get("log_samples"):
         following = f"lmms-patch show {shlex.quote(str(out))}; for report and explore run it again with --log_samples"
     most = max(60, min(100, shutil.get_terminal_size().columns))
-    folded = [textwrap.fill(said, most, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) for said in filter(None, lines)]
+    folded = [
+        textwrap.fill(said, most, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+        for said in filter(None, lines)
+    ]
     return "\n".join(["", *folded, f"next: {following}", ""])
 
 
@@ -123,8 +135,16 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     docs = max(one.docs for one in results)
     if not docs or docs >= FEW:
         return ""
-    known = [(one.kind.index, one.measures.get(f"{one.kind.index}{max(one.grids, default='')}")) for one in results if one.kind.index]
-    halves = [(index.high - index.low) / 2 for _, index in known if index is not None and index.low is not None and index.high is not None]
+    known = [
+        (one.kind.index, one.measures.get(f"{one.kind.index}{max(one.grids, default='')}"))
+        for one in results
+        if one.kind.index
+    ]
+    halves = [
+        (index.high - index.low) / 2
+        for _, index in known
+        if index is not None and index.low is not None and index.high is not None
+    ]
     wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
     wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
     what = reading.name(known[0][0], corrected=False) if halves else "a score"
@@ -137,7 +157,9 @@ def _small(results: Sequence[Result], took: float | None) -> str:
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
     """Return the results of our tasks by name, one for each filter pipeline; empty where something of them is not as we make it."""
-    ours = [task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())]
+    ours = [
+        task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())
+    ]
     if not ours:
         return {}
     out: dict[str, list[Result]] = {}

@@ -21,7 +21,15 @@ from lmms_patch.magic.draw import hidden_shares, in_other_boxes, layout
 from lmms_patch.magic.items import MagicItem, shown
 from lmms_patch.magic.rows import KINDS, Fault, Faults, check_size, parse, to_row
 from lmms_patch.magic.score.selfheal import wrong_runs
-from lmms_patch.magic.sources import DatasetError, ImageFaultError, Source, Unreadable, decode_image, open_source, upright_size
+from lmms_patch.magic.sources import (
+    DatasetError,
+    ImageFaultError,
+    Source,
+    Unreadable,
+    decode_image,
+    open_source,
+    upright_size,
+)
 
 __all__ = ["Checked", "Dataset", "DatasetError", "inspect", "read", "write"]
 
@@ -56,7 +64,11 @@ class Dataset:
     @property
     def note(self) -> str:
         """One line that says which lines were left out and why; "" where none was."""
-        return f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}" if self.left_out else ""
+        return (
+            f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}"
+            if self.left_out
+            else ""
+        )
 
     def picture(self, item: MagicItem) -> Path | bytes:
         """Return the path of the item's image, or the file's bytes where the image lies in the row.
@@ -108,7 +120,9 @@ class Checked:
     def kinds(self) -> list[tuple[str, str, int, int]]:
         """Return (level, kind, number of faults, number of lines), errors first, in the order of ``rows.KINDS``."""
         many = Counter((fault.level, fault.kind) for fault in self.faults)
-        lines = Counter((level, kind) for level, kind, _ in {(fault.level, fault.kind, fault.line) for fault in self.faults})
+        lines = Counter(
+            (level, kind) for level, kind, _ in {(fault.level, fault.kind, fault.line) for fault in self.faults}
+        )
         order = sorted(many, key=lambda found: (found[0], KINDS.index(found[1])))
         return [(level, kind, many[level, kind], lines[level, kind]) for level, kind in order]
 
@@ -121,7 +135,10 @@ class Checked:
             "usable": self.usable,
             "errors": len(self.level("error")),
             "warnings": len(self.level("warning")),
-            "kinds": [{"level": level, "kind": kind, "faults": many, "lines": lines} for level, kind, many, lines in self.kinds()],
+            "kinds": [
+                {"level": level, "kind": kind, "faults": many, "lines": lines}
+                for level, kind, many, lines in self.kinds()
+            ],
             "counts": dict(self.counts),
             "faults": [asdict(fault) for fault in self.faults],
         }
@@ -182,7 +199,9 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
                 tell(total)
     if not total:
         faults = [Fault(0, "", "", "holds no item; every line must be one JSON object", "error", "no item")]
-    return Checked(source.name, total, usable, tuple(faults), {"images": len(images), **{name: counts[name] for name in _COUNTED}})
+    return Checked(
+        source.name, total, usable, tuple(faults), {"images": len(images), **{name: counts[name] for name in _COUNTED}}
+    )
 
 
 _COUNTED = (
@@ -204,7 +223,13 @@ def _counts(item: MagicItem) -> dict[str, int]:
     relevant = sum(box.relevant for box in item.boxes)
     wrong = sum(not step.correct for step in item.steps)
     of_boxes_and_steps = (relevant, len(item.boxes) - relevant, int(bool(item.steps)), len(item.steps), wrong)
-    return dict(zip(_COUNTED, (*of_boxes_and_steps, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected), strict=True))
+    return dict(
+        zip(
+            _COUNTED,
+            (*of_boxes_and_steps, len(runs.tested), runs.at_start, runs.near_end, runs.uncorrected),
+            strict=True,
+        )
+    )
 
 
 def image_names(path: str | Path) -> tuple[frozenset[str], int, int]:
@@ -251,7 +276,10 @@ def _why(faults: Sequence[Fault], name: str) -> str:
     for fault in faults:
         if fault.level == "error":
             first.setdefault(fault.line, fault)
-    named = [f"line {f.line}{f' ({f.item})' if f.item else ''}: {f'{f.key}: ' if f.key else ''}{f.message}" for f in list(first.values())[:_NAMED]]
+    named = [
+        f"line {f.line}{f' ({f.item})' if f.item else ''}: {f'{f.key}: ' if f.key else ''}{f.message}"
+        for f in list(first.values())[:_NAMED]
+    ]
     rest = f"; and {len(first) - _NAMED} more" if len(first) > _NAMED else ""
     return f"{'; '.join(named)}{rest}; type 'lmms-patch magic check {name}' for all"
 
@@ -291,11 +319,21 @@ def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: F
         return
     alike, line = seen.setdefault((" ".join(identity.split()), False), (identity, faults.line))
     if alike != identity:
-        faults.warn("id", f"differs from the id of line {line} by white space alone; files of labels cannot tell the two apart", "ids alike")
+        faults.warn(
+            "id",
+            f"differs from the id of line {line} by white space alone; files of labels cannot tell the two apart",
+            "ids alike",
+        )
 
 
 def _check_image(
-    source: Source, row: Any, item: MagicItem | None, line: int, faults: Faults, sizes: dict[str, tuple[int, int] | ImageFaultError], decode: bool
+    source: Source,
+    row: Any,
+    item: MagicItem | None,
+    line: int,
+    faults: Faults,
+    sizes: dict[str, tuple[int, int] | ImageFaultError],
+    decode: bool,
 ) -> tuple[int, int] | None:
     """Note an image that cannot be read, and boxes that leave it; return its size where it can be read.
 

@@ -46,7 +46,9 @@ _STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own bo
 _MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
 _LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
 _MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
-_CROSSING = 3  # the kind of place that crosses another outline: those before it are free, those after it lie in other boxes
+_CROSSING = (
+    3  # the kind of place that crosses another outline: those before it are free, those after it lie in other boxes
+)
 _EXCHANGES = 8  # how many sets of plates are asked to make room for one
 _HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
 
@@ -191,7 +193,9 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
     width = max(1, round(side * _LINE)) if side < 150 else max(2, round(side * _LINE))
     scene = _Scene(size, tuple(boxes), tuple(outline(box, size, width) for box in boxes))
     texts = [f"R{number}" for number in numbers]
-    sizes = [_font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor))) for factor in _SMALLER] if texts else []
+    sizes = (
+        [_font_size(size, texts, max(_SMALLEST, round(side * _FONT * factor))) for factor in _SMALLER] if texts else []
+    )
     plates = _placed(scene, texts, sizes, strict=False)
     if any(_meets_others(boxes, plates)):
         plates = _moved(scene, _placed(scene, texts, sizes, strict=True), _off_other_boxes)
@@ -223,7 +227,10 @@ def _covered(box: Rect, rects: Any) -> int:
     xs, ys = np.unique(clipped[:, ::2]), np.unique(clipped[:, 1::2])
     cells = np.zeros((max(0, len(ys) - 1), max(0, len(xs) - 1)), bool)
     for left, top, right, bottom in clipped:
-        cells[np.searchsorted(ys, top) : np.searchsorted(ys, bottom), np.searchsorted(xs, left) : np.searchsorted(xs, right)] = True
+        cells[
+            np.searchsorted(ys, top) : np.searchsorted(ys, bottom),
+            np.searchsorted(xs, left) : np.searchsorted(xs, right),
+        ] = True
     return int(np.diff(ys) @ cells @ np.diff(xs)) if cells.size else 0
 
 
@@ -324,9 +331,13 @@ def _placed(scene: _Scene, texts: Sequence[str], sizes: Sequence[int], strict: b
 def _require_inside(box: Rect, number: int, size: tuple[int, int]) -> None:
     left, top, right, bottom = box
     if right <= left or bottom <= top:
-        raise BoxError(f"box R{number} {list(box)} is empty; a box is [left, top, right, bottom] with left < right and top < bottom")
+        raise BoxError(
+            f"box R{number} {list(box)} is empty; a box is [left, top, right, bottom] with left < right and top < bottom"
+        )
     if left < 0 or top < 0 or right > size[0] or bottom > size[1]:
-        raise BoxError(f"box R{number} {list(box)} leaves the image of {size[0]} x {size[1]} pixels (upright, after EXIF orientation)")
+        raise BoxError(
+            f"box R{number} {list(box)} leaves the image of {size[0]} x {size[1]} pixels (upright, after EXIF orientation)"
+        )
 
 
 def outline(box: Rect, size: tuple[int, int], width: int) -> Outline:
@@ -411,8 +422,16 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
     """Return the places of a plate at a box, best first, shape (n, 4), and which of them lie inside the box."""
     left, top, right, bottom = frame.halo
     width, height = plate
-    xs = list(dict.fromkeys((left, right - width, (left + right - width) // 2, *range(left - width, right + 1, max(1, width)))))
-    ys = list(dict.fromkeys((top, bottom - height, (top + bottom - height) // 2, *range(top - height, bottom + 1, max(1, height)))))
+    xs = list(
+        dict.fromkeys(
+            (left, right - width, (left + right - width) // 2, *range(left - width, right + 1, max(1, width)))
+        )
+    )
+    ys = list(
+        dict.fromkeys(
+            (top, bottom - height, (top + bottom - height) // 2, *range(top - height, bottom + 1, max(1, height)))
+        )
+    )
     beside = [(x, top - height) for x in _few(xs)] + [(x, bottom) for x in _few(xs)]
     beside += [(left - width, y) for y in _few(ys)] + [(right, y) for y in _few(ys)]
     beside = [(x, y) for x, y in beside if x >= 0 and y >= 0 and x + width <= size[0] and y + height <= size[1]]
@@ -450,11 +469,16 @@ def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> t
     beside = np.concatenate([_crossings(xs, [top - height, bottom]), _crossings(ys, [left - width, right])[:, ::-1]])
     across = np.unique([box[0], frame.inner[0], *avoid[:_NEIGHBOURS, 2]])
     down = np.unique([box[1], frame.inner[1], *avoid[:_NEIGHBOURS, 3]])
-    across, down = across[(across >= box[0]) & (across + width <= box[2])], down[(down >= box[1]) & (down + height <= box[3])]
+    across, down = (
+        across[(across >= box[0]) & (across + width <= box[2])],
+        down[(down >= box[1]) & (down + height <= box[3])],
+    )
     corners = np.concatenate([beside, _crossings(across, down)])
     rects = np.concatenate([corners, corners + (width, height)], axis=1)
     within = np.arange(len(rects)) >= len(beside)
-    fits = (rects[:, :2] >= 0).all(axis=1) & (rects[:, 2:] <= scene.size).all(axis=1) & ~_overlap(rects, avoid).any(axis=1)
+    fits = (
+        (rects[:, :2] >= 0).all(axis=1) & (rects[:, 2:] <= scene.size).all(axis=1) & ~_overlap(rects, avoid).any(axis=1)
+    )
     return rects[fits], within[fits]
 
 
@@ -500,7 +524,9 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
             break
     shared = _overlap(taken, taken)
     np.fill_diagonal(shared, 0)
-    plates = [Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)]
+    plates = [
+        Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)
+    ]
     return plates, float(shared.sum()) / 2
 
 
@@ -534,7 +560,9 @@ def _off_other_boxes(scene: _Scene, place: int, plate: Plate, others: Any) -> Pl
     return None
 
 
-def _first_free(scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind], others: Any, sizes: Sequence[int]) -> Plate | None:
+def _first_free(
+    scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind], others: Any, sizes: Sequence[int]
+) -> Plate | None:
     """Return the plate in the best free place of the first kind, and there of the first font size, that has any; None where none has.
 
     Args:
@@ -545,7 +573,11 @@ def _first_free(scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind],
         others: the other plates, shape (n, 4).
         sizes: font sizes, falling. Where much of a box may be hidden, the last alone is tried.
     """
-    tries = [(points, (np.concatenate([avoid, others]), most)) for avoid, most in kinds for points in (sizes[-1:] if most == _MUCH else sizes)]
+    tries = [
+        (points, (np.concatenate([avoid, others]), most))
+        for avoid, most in kinds
+        for points in (sizes[-1:] if most == _MUCH else sizes)
+    ]
     last = _free_places(scene, place, plate.text, *tries[-1]) if tries else []
     if not last:  # no place of any kind and size
         return None
@@ -600,7 +632,14 @@ def _kinds(scene: _Scene, place: int) -> list[_Kind]:
     around = np.concatenate([scene.halos[~holds], *(scene.rings[at] for at in np.flatnonzero(holds & unlike))])
     apart = around + (-1, -1, 1, 1)
     rings = np.concatenate([_rects([]), *(scene.rings[at] for at in np.flatnonzero(unlike))])
-    return [(apart, _LITTLE), (around, _LITTLE), (around, _MUCH), (regions[~holds], 1.0), (rings, 1.0), (_rects([]), 1.0)]
+    return [
+        (apart, _LITTLE),
+        (around, _LITTLE),
+        (around, _MUCH),
+        (regions[~holds], 1.0),
+        (rings, 1.0),
+        (_rects([]), 1.0),
+    ]
 
 
 def _kind(scene: _Scene, plate: Plate, kinds: Sequence[_Kind], others: Any) -> int:
@@ -627,7 +666,10 @@ def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes
         return None
     now, usual = _kind(scene, plate, kinds, others), _not_larger(plate, sizes)
     tiny = range(usual[-1] - 1, _TINY - 1, -1) if now > _CROSSING else ()
-    outside, inside = kinds[: min(now, _CROSSING + 1)], kinds[_CROSSING + 1 : now]  # of boxes that do not hold the plate's own
+    outside, inside = (
+        kinds[: min(now, _CROSSING + 1)],
+        kinds[_CROSSING + 1 : now],
+    )  # of boxes that do not hold the plate's own
     tries = ((outside, usual), (outside, tiny), (inside, usual), (inside, tiny))
     found = (_first_free(scene, place, plate, some, others, some_sizes) for some, some_sizes in tries)
     return next((better for better in found if better), None)

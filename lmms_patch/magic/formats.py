@@ -89,7 +89,10 @@ class MagicItem(Struct, kw_only=True):
     question_type: Literal["verify", "query", "choose", "logical", "compare", "", None] | UnsetType = UNSET
     answer: Annotated[str, Meta(pattern="\\S")]
     full_answer: str | UnsetType | None = UNSET
-    boxes: Annotated[list[BoxJson], Meta(extra_json_schema={"contains": {"properties": {"relevant": {"const": True}}, "required": ["relevant"]}})]
+    boxes: Annotated[
+        list[BoxJson],
+        Meta(extra_json_schema={"contains": {"properties": {"relevant": {"const": True}}, "required": ["relevant"]}}),
+    ]
     steps: list[StepJson] | UnsetType | None = UNSET
     group: str | UnsetType | None = UNSET
 

@@ -120,4 +120,8 @@ def shown(boxes: Sequence[Box], item_id: str, which: str = "all", seed: int = 0)
     stream = np.random.default_rng(int(hashlib.sha256(f"{seed}/{item_id}".encode()).hexdigest()[:16], 16))
     order = [int(place) for place in stream.permutation(len(boxes))]
     kept = [] if which == "none" else [place for place in order if which == "all" or boxes[place].relevant]
-    return ShownBoxes(tuple(kept), {place + 1: number for number, place in enumerate(kept, 1)}, tuple(boxes[place].relevant for place in kept))
+    return ShownBoxes(
+        tuple(kept),
+        {place + 1: number for number, place in enumerate(kept, 1)},
+        tuple(boxes[place].relevant for place in kept),
+    )

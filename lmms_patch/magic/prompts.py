@@ -29,7 +29,9 @@ class Example:
     answer: str
 
 
-def ask(question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False) -> str:
+def ask(
+    question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False
+) -> str:
     """Return the prompt: examples, conditions, question. It ends where the thought process begins.
 
     Args:
@@ -40,11 +42,19 @@ def ask(question: str, boxes: int, examples: Sequence[Example] = (), *, images: 
         correct: whether to also ask for corrections of earlier mistakes (paper, figure 14).
     """
     parts = [
-        (_heading(f"## Image {number}", one.boxes) if images else _heading(f"## Example {number}, without its image", one.boxes))
+        (
+            _heading(f"## Image {number}", one.boxes)
+            if images
+            else _heading(f"## Example {number}, without its image", one.boxes)
+        )
         + f"\n**Question**: {one.question}{_thoughts(one.steps)}\n**Answer**: {one.answer}"
         for number, one in enumerate(examples, 1)
     ]
-    shown = ["Here are examples of a person's thought process over an image, and of the answer it led to.", *parts] if parts else []
+    shown = (
+        ["Here are examples of a person's thought process over an image, and of the answer it led to.", *parts]
+        if parts
+        else []
+    )
     own = _heading(f"## Image {len(parts) + 1 if images else 1}", boxes) + f"\n**Question**: {question}"
     return "\n\n".join([*shown, _task(boxes, bool(parts), images and bool(parts), correct), own])
 
@@ -101,10 +111,14 @@ def _task(boxes: int, examples: bool, several: bool, correct: bool) -> str:
     lines = ["Begin with the whole image, and how it tells where to look.", *middle]
     lines.append("Lead from what was seen to the answer, so that it is clear why it follows.")
     if correct:
-        lines.append("If something written earlier in the thought process turns out to be wrong, say so and correct it.")
+        lines.append(
+            "If something written earlier in the thought process turns out to be wrong, say so and correct it."
+        )
     style = " in the style of the examples," if examples else ""
     closing = (
         f"Write as this person,{style} in the first person and in short sentences. "
         "Begin with **Thought Process**: and end with a line that begins with **Answer**: and gives the answer."
     )
-    return "\n".join([f"{opening} Imagine this person's thought process.", "", *(f"- {line}" for line in lines), "", closing])
+    return "\n".join(
+        [f"{opening} Imagine this person's thought process.", "", *(f"- {line}" for line in lines), "", closing]
+    )

@@ -99,7 +99,10 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
     faults.item = printable(identity) if isinstance(identity, str) else ""
     values = _values(row, formats.MagicItem, ("schema", *_TEXTS), faults)
     if not is_id(values["id"]):
-        faults.error("id", f"{_short(values['id'])} holds a control character or a line end, which files and terminals do not keep")
+        faults.error(
+            "id",
+            f"{_short(values['id'])} holds a control character or a line end, which files and terminals do not keep",
+        )
     image = _image(row, faults)
     boxes, count = _boxes(row.get("boxes"), faults)
     item = MagicItem(
@@ -111,7 +114,11 @@ def parse(row: Any, faults: Faults) -> MagicItem | None:
         **{key: values[key] for key in _TEXTS if key in values},
     )
     if not item.full_answer:
-        faults.warn("full_answer", "is empty: the accuracy against full answers is not defined for this item", "full answer missing")
+        faults.warn(
+            "full_answer",
+            "is empty: the accuracy against full answers is not defined for this item",
+            "full answer missing",
+        )
     return None if faults.fatal else item
 
 
@@ -125,7 +132,9 @@ def to_row(item: MagicItem) -> dict[str, Any]:
         "question_type": item.type,
         "answer": item.answer,
         "full_answer": item.full_answer,
-        "boxes": [{"box": [b.left, b.top, b.right, b.bottom], "relevant": b.relevant, "label": b.label} for b in item.boxes],
+        "boxes": [
+            {"box": [b.left, b.top, b.right, b.bottom], "relevant": b.relevant, "label": b.label} for b in item.boxes
+        ],
         "steps": [{"text": step.text, "correct": step.correct, "correction": step.correction} for step in item.steps],
         "group": item.group,
         **{key: value for key, value in item.more.items() if key not in KEYS},
@@ -193,7 +202,9 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
         times = Counter(key for key, _ in pairs)
-        raise ValueError(f"the key {_short(next(key for key, _ in pairs if times[key] > 1))} stands twice in one object")
+        raise ValueError(
+            f"the key {_short(next(key for key, _ in pairs if times[key] > 1))} stands twice in one object"
+        )
     return out
 
 
@@ -210,7 +221,9 @@ def noting_repeats(repeats: list[str]) -> Callable[[list[tuple[str, Any]]], dict
     return noted
 
 
-def _values(row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], faults: Faults, where: str = "", wrong: str = "") -> dict[str, Any]:
+def _values(
+    row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], faults: Faults, where: str = "", wrong: str = ""
+) -> dict[str, Any]:
     """Return some keys of an object as its type has them; note a fault for each that is not, and return "" in its place.
 
     Args:
@@ -232,7 +245,10 @@ def _values(row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], fau
         if value is None or (said and one.required and isinstance(value, str) and not value.strip()):
             said, found = "is empty" if value is not None else "is null" if key in row else "is missing", "key missing"
         elif said and key == "schema":
-            said, found = f"{_short(value)} is a form that this version does not know; allowed: {SCHEMA}", "form unknown"
+            said, found = (
+                f"{_short(value)} is a form that this version does not know; allowed: {SCHEMA}",
+                "form unknown",
+            )
         elif isinstance(value, str) and not is_writable(value):
             said = "holds half a character (a lone surrogate such as \\ud800), which no file can hold"
         if said:
@@ -262,7 +278,11 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
         if isinstance(value.get("path"), str):
             value = value["path"]
     if isinstance(value, str) and "://" in value:
-        faults.error("image", f"{_short(value)} is an address; download the image, and give its path relative to the file", "image missing")
+        faults.error(
+            "image",
+            f"{_short(value)} is an address; download the image, and give its path relative to the file",
+            "image missing",
+        )
         return ""
     return str(_values({"image": value} if "image" in row else {}, formats.MagicItem, ("image",), faults)["image"])
 
@@ -288,11 +308,19 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
     """Note faults of an item's boxes as a set; invalid marks and corners are reported elsewhere."""
     marks = [one.get("relevant") if isinstance(one, Mapping) else None for one in boxes]
     if all(mark is False for mark in marks):
-        faults.error("boxes", 'no box is relevant: recall is not defined; mark at least one with "relevant": true', "no relevant box")
+        faults.error(
+            "boxes",
+            'no box is relevant: recall is not defined; mark at least one with "relevant": true',
+            "no relevant box",
+        )
     elif all(mark is True for mark in marks):
-        faults.warn("boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box")
+        faults.warn(
+            "boxes", "no box is adversarial: a model that names every box has full precision here", "no adversarial box"
+        )
     if len(boxes) > MOST_BOXES:
-        faults.warn("boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes")
+        faults.warn(
+            "boxes", f"{len(boxes)} boxes; more than {MOST_BOXES} can hardly be told apart on an image", "many boxes"
+        )
     seen: dict[tuple[int, int, int, int], int] = {}
     for place, (one, mark) in enumerate(zip(boxes, marks, strict=True), 1):
         corners = _corners(one.get("box")) if isinstance(one, Mapping) else None
@@ -302,7 +330,11 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
         if first == place:
             continue
         if marks[first - 1] != mark:
-            faults.error(f"boxes[{place}]", f"is the same rectangle as boxes[{first}], once relevant and once not", "same box, relevant and not")
+            faults.error(
+                f"boxes[{place}]",
+                f"is the same rectangle as boxes[{first}], once relevant and once not",
+                "same box, relevant and not",
+            )
         else:
             faults.warn(f"boxes[{place}]", f"is the same rectangle as boxes[{first}]", "same box twice")
 
@@ -310,32 +342,51 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
 def _box(value: Any, key: str, faults: Faults) -> Box | None:
     """Return an entry as a box; None where it has a fault, which is noted."""
     if not isinstance(value, Mapping):
-        faults.error(key, f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}', "box wrong")
+        faults.error(
+            key,
+            f'must be an object {{"box": [left, top, right, bottom], "relevant": true}}, not {_kind(value)}',
+            "box wrong",
+        )
         return None
     before, corners = len(faults.found), _corners(value.get("box"))
     if corners is None:
-        faults.error(f"{key}.box", f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(value.get('box'))}", "box wrong")
+        faults.error(
+            f"{key}.box",
+            f"must be 4 whole numbers [left, top, right, bottom] in pixels, not {_short(value.get('box'))}",
+            "box wrong",
+        )
     values = _values(value, formats.BoxJson, ("relevant", "label"), faults, key, "box wrong")
     if corners is not None:
         left, top, right, bottom = corners
         shape = _short(list(corners))
         if right <= left or bottom <= top:
-            faults.error(f"{key}.box", f"{shape} has no area; needed: left < right and top < bottom", "box without area")
+            faults.error(
+                f"{key}.box", f"{shape} has no area; needed: left < right and top < bottom", "box without area"
+            )
         if left < 0 or top < 0:
-            faults.error(f"{key}.box", f"{shape} leaves the image: left and top must be 0 or more", "box outside the image")
+            faults.error(
+                f"{key}.box", f"{shape} leaves the image: left and top must be 0 or more", "box outside the image"
+            )
     return Box(*corners, **values) if corners is not None and len(faults.found) == before else None
 
 
 def _corners(value: Any) -> tuple[int, int, int, int] | None:
     """Return left, top, right and bottom; None where a value is not a box of 4 whole numbers."""
-    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or len(value) != 4 or not all(map(_is_whole, value)):
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, (str, bytes))
+        or len(value) != 4
+        or not all(map(_is_whole, value))
+    ):
         return None
     left, top, right, bottom = (int(number) for number in value)
     return left, top, right, bottom
 
 
 def _is_whole(number: Any) -> bool:
-    return not isinstance(number, bool) and (isinstance(number, int) or (isinstance(number, float) and number.is_integer()))
+    return not isinstance(number, bool) and (
+        isinstance(number, int) or (isinstance(number, float) and number.is_integer())
+    )
 
 
 def _steps(value: Any, count: int | None, faults: Faults) -> tuple[Step, ...]:
@@ -366,9 +417,17 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
     values = _values(value, formats.StepJson, ("text", "correct", "correction"), faults, key)
     fatal, step = len(faults.found) > before, Step(**values)
     if step.correct is True and step.correction.strip():
-        faults.warn(f"{key}.correction", "the step is correct and has a correction; it is not used", "correction of a correct step")
+        faults.warn(
+            f"{key}.correction",
+            "the step is correct and has a correction; it is not used",
+            "correction of a correct step",
+        )
     elif step.correct is False and not step.correction.strip():
-        faults.warn(f"{key}.correction", "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it", "correction missing")
+        faults.warn(
+            f"{key}.correction",
+            "is missing: the step is wrong, and Self-Heal cannot tell whether a model repairs it",
+            "correction missing",
+        )
     return None if fatal else step
 
 
@@ -377,7 +436,14 @@ def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
     from lmms_patch.magic.score.extract import regions
 
     allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"
-    for part, text, note in (("text", step.text, faults.error if step.correct else faults.warn), ("correction", step.correction, faults.error)):
+    for part, text, note in (
+        ("text", step.text, faults.error if step.correct else faults.warn),
+        ("correction", step.correction, faults.error),
+    ):
         invented = sorted(regions(text, count).invented) if text else []
         if invented:
-            note(f"{key}.{part}", f"names {', '.join(f'R{number}' for number in invented)}, but {allowed}", "box named that is not there")
+            note(
+                f"{key}.{part}",
+                f"names {', '.join(f'R{number}' for number in invented)}, but {allowed}",
+                "box named that is not there",
+            )

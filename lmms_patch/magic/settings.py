@@ -23,7 +23,9 @@ class MagicSettings(FromEnvironment):
     """The data: a folder, a .jsonl or .parquet file, or a name on the hub (owner/name); "": not said."""
     split: str = Field(default="test", alias="MAGIC_SPLIT")
     """The split, of data on the hub."""
-    seed: Annotated[int, Field(ge=0, le=LARGEST), _Digits, must("a whole number of at least 0, such as 7")] = Field(default=0, alias="MAGIC_SEED")
+    seed: Annotated[int, Field(ge=0, le=LARGEST), _Digits, must("a whole number of at least 0, such as 7")] = Field(
+        default=0, alias="MAGIC_SEED"
+    )
     """Seed of the order in which boxes are numbered."""
     examples: str = Field(default="", alias="MAGIC_EXAMPLES")
     """In-context examples: another file, folder or hub name of the same form; "": none."""
@@ -31,9 +33,9 @@ class MagicSettings(FromEnvironment):
         default=MOST_SHOTS, alias="MAGIC_SHOTS"
     )
     """How many of the examples are shown."""
-    example_images: Annotated[bool, Field(strict=True), BeforeValidator(lambda text: {"0": False, "1": True}.get(text, text)), must("0 or 1")] = (
-        Field(False, alias="MAGIC_EXAMPLE_IMAGES")
-    )
+    example_images: Annotated[
+        bool, Field(strict=True), BeforeValidator(lambda text: {"0": False, "1": True}.get(text, text)), must("0 or 1")
+    ] = Field(False, alias="MAGIC_EXAMPLE_IMAGES")
     """Whether the examples' images are shown too, before the question's own.
 
     Off by default: many adapters send the first image alone, which would be an example's.
@@ -54,8 +56,14 @@ class MagicSettings(FromEnvironment):
         """
         known = [name.removeprefix("MAGIC_") for name in NAMES]
         for name in env:
-            if name.startswith("MAGIC_") and name not in NAMES and (close := nearest(name.removeprefix("MAGIC_"), known)):
-                raise OptionError(f"the environment variable {name} is not known; did you mean MAGIC_{close[0]}? allowed: {', '.join(NAMES)}")
+            if (
+                name.startswith("MAGIC_")
+                and name not in NAMES
+                and (close := nearest(name.removeprefix("MAGIC_"), known))
+            ):
+                raise OptionError(
+                    f"the environment variable {name} is not known; did you mean MAGIC_{close[0]}? allowed: {', '.join(NAMES)}"
+                )
         return cls.read(env)
 
 

@@ -56,7 +56,9 @@ def open_image(data: Path | bytes) -> Image.Image:
     image = Image.open(io.BytesIO(data) if isinstance(data, bytes) else data, formats=FORMATS)
     if image.width * image.height > MOST_PIXELS:
         image.close()
-        raise ImageFaultError(f"{_called(data)} has {image.width} x {image.height} pixels; at most {MOST_PIXELS:,} are read")
+        raise ImageFaultError(
+            f"{_called(data)} has {image.width} x {image.height} pixels; at most {MOST_PIXELS:,} are read"
+        )
     return image
 
 
@@ -185,10 +187,16 @@ class Source:
             path = self.folder / name
             shown = repr(name) if len(name) <= 120 else f"{name[:60]!r}..."
             if not self.homes:
-                raise ImageFaultError(f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True)
-            if name.startswith("\\\\") or not below(path, *self.homes):  # a Windows share: resolving its path would already contact the server
+                raise ImageFaultError(
+                    f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True
+                )
+            if name.startswith("\\\\") or not below(
+                path, *self.homes
+            ):  # a Windows share: resolving its path would already contact the server
                 where = f"leads out of the dataset's folder ({self.folder})"
-                raise ImageFaultError(f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True)
+                raise ImageFaultError(
+                    f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True
+                )
             try:
                 if path.is_file():
                     return path
@@ -221,13 +229,22 @@ def open_source(path: str | Path, split: str) -> Source:
             file = _in_folder(file)
         is_file = file.is_file()
     except (OSError, ValueError) as error:  # a NUL in the name
-        raise DatasetError(f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}") from None
+        raise DatasetError(
+            f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}"
+        ) from None
     if is_file:
         if file.suffix not in SUFFIXES:
-            raise DatasetError(f"{file} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub")
+            raise DatasetError(
+                f"{file} is not a MAGIC dataset; allowed: {', '.join(SUFFIXES)} files, a folder with one, or a name on the hub"
+            )
         return _jsonl(file) if file.suffix == ".jsonl" else _parquet(file)
     name = str(path)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and file.suffix not in SUFFIXES and not file.parent.exists():
+    if (
+        re.fullmatch(r"[\w.-]+/[\w.-]+", name)
+        and not name.startswith(".")
+        and file.suffix not in SUFFIXES
+        and not file.parent.exists()
+    ):
         return _hub(name, split)
     raise DatasetError(f"{printable(name)[:200]}: no such file or folder; give {_WANTED}")
 
@@ -239,8 +256,12 @@ def _in_folder(folder: Path) -> Path:
     if len(files) == 1:
         return files[0]
     if not files:
-        raise DatasetError(f"{folder} holds no {' or '.join(SUFFIXES)} file; give the file, or the folder that holds items.jsonl")
-    raise DatasetError(f"{folder} holds {len(files)} datasets ({', '.join(file.name for file in files[:5])}); give one of the files")
+        raise DatasetError(
+            f"{folder} holds no {' or '.join(SUFFIXES)} file; give the file, or the folder that holds items.jsonl"
+        )
+    raise DatasetError(
+        f"{folder} holds {len(files)} datasets ({', '.join(file.name for file in files[:5])}); give one of the files"
+    )
 
 
 def _jsonl(path: Path) -> Source:
@@ -298,7 +319,11 @@ def _parquet(path: Path) -> Source:
     def blob(line: int) -> Any:
         group = groups[line - 1]
         if held.get("group") != group:
-            held.update(group=group, first=groups.index(group) + 1, cells=table.read_row_group(group, columns=["image"]).column("image"))
+            held.update(
+                group=group,
+                first=groups.index(group) + 1,
+                cells=table.read_row_group(group, columns=["image"]).column("image"),
+            )
         return held["cells"][line - held["first"]].as_py()
 
     return Source(str(path), path.parent, _home(path.parent), rows, blob)
@@ -317,7 +342,9 @@ def _hub(name: str, split: str) -> Source:
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
         table = table.cast_column("image", datasets.Image(decode=False))
-        homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))  # where it was downloaded to
+        homes = tuple(
+            Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE)
+        )  # where it was downloaded to
 
     def rows() -> Iterator[tuple[int, Any]]:
         yield from enumerate(table, 1)

@@ -94,7 +94,12 @@ def card(facts: Facts) -> str:
         source_datasets=[original.repository] if original.repository else None,
         size_categories=_size(about.kept),
         tags=["lmms-eval", "lmms-patch", "pruned-benchmark"],
-        configs=[{"config_name": "default", "data_files": [{"split": split, "path": path} for split, path in facts.splits.items()]}],
+        configs=[
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": path} for split, path in facts.splits.items()],
+            }
+        ],
     )
     parts = [
         f"# {markdown(about.task)}",
@@ -106,7 +111,10 @@ def card(facts: Facts) -> str:
         _rule(facts),
         table(
             ["question category", "docs", "removed", "percent removed", "kept"],
-            [[name, str(docs), str(removed), f"{share:.1f} %", str(kept)] for name, docs, removed, share, kept in facts.categories],
+            [
+                [name, str(docs), str(removed), f"{share:.1f} %", str(kept)]
+                for name, docs, removed, share, kept in facts.categories
+            ],
         ).to_markdown(),
         "`pruning/` has the ids of all kept and removed docs, and round and score of each removed one.",
         "## What this shows",
@@ -157,9 +165,13 @@ def _loading(facts: Facts) -> list[str]:
         end = 'docs = original.select(kept["row"])'
         parts += ["In Python:", f"```python\nfrom datasets import load_dataset\n\nkept = {load}\n{code}\n{end}\n```"]
     else:
-        parts.append("`row` counts the docs after the task's own `process_docs`, from 0, so only lmms-eval can select by it.")
+        parts.append(
+            "`row` counts the docs after the task's own `process_docs`, from 0, so only lmms-eval can select by it."
+        )
     if not original.revision:
-        parts.append("The commit of the original is not recorded. The task counts its docs and looks for every kept id, and refuses other docs.")
+        parts.append(
+            "The commit of the original is not recorded. The task counts its docs and looks for every kept id, and refuses other docs."
+        )
     return parts
 
 
@@ -210,7 +222,15 @@ def _verdict(facts: Facts) -> list[str]:
         ]
         for one in judged.compared
     ]
-    heads = ["random removal keeps", "all docs", "kept docs", "after random removal", "fall", "fall with shuffled golds", "p"]
+    heads = [
+        "random removal keeps",
+        "all docs",
+        "kept docs",
+        "after random removal",
+        "fall",
+        "fall with shuffled golds",
+        "p",
+    ]
     return [
         _SHOWN[judged.verdict],
         f"Text-only score of the judge (`{facts.settings['judge']}`), a fraction of full marks; verdict: **{judged.verdict}**.",
@@ -224,7 +244,10 @@ NO_RANKS = "These runs have no two models on the full image, so no ranks are com
 
 def blind_models(blind: Blind) -> Sheet:
     """Return who was asked without the right image, and whose answers count."""
-    rows = [[m.model, m.task, f"{m.right:.3f}", f"{m.guess:.3f}", f"{m.p:.4f}", "yes" if m.counts else "no"] for m in blind.models]
+    rows = [
+        [m.model, m.task, f"{m.right:.3f}", f"{m.guess:.3f}", f"{m.p:.4f}", "yes" if m.counts else "no"]
+        for m in blind.models
+    ]
     return table(["model", "asked as", "right", "by guessing", "p", "counts"], rows)
 
 
@@ -232,7 +255,9 @@ def of_dependence(blind: Blind) -> str:
     """Say how many docs are known, and warn where models err together."""
     counting = sum(model.counts for model in blind.models)
     if not counting:
-        return "no model is right more often than by guessing with its own answers, so no doc is known without the image"
+        return (
+            "no model is right more often than by guessing with its own answers, so no doc is known without the image"
+        )
     says = f"of all docs {100 * blind.share:.1f} % are estimated to be known without the image"
     if blind.p_dependent is None or blind.p_dependent >= ALPHA:
         return says
@@ -246,10 +271,24 @@ def blind_ranks(blind: Blind) -> Sheet:
     """Return the models on the full image, before and after."""
 
     def shown(mean: Number | None, low: Number | None, high: Number | None) -> str:
-        return "N/A" if mean is None else f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        return (
+            "N/A"
+            if mean is None
+            else f"{mean:.3f}"
+            if low is None or high is None
+            else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        )
 
     rows = [
-        [m.model, m.task, str(m.rank_before), shown(*m.before), str(m.rank_after), shown(*m.after), "{:.3f} ({:.3f} to {:.3f})".format(*m.random)]
+        [
+            m.model,
+            m.task,
+            str(m.rank_before),
+            shown(*m.before),
+            str(m.rank_after),
+            shown(*m.after),
+            "{:.3f} ({:.3f} to {:.3f})".format(*m.random),
+        ]
         for m in blind.ranks
     ]
     return table(["model", "full image", "rank", "all docs", "rank after", "kept docs", "after random removals"], rows)

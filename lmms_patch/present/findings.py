@@ -169,20 +169,31 @@ class _Rule:
 _RULES = {
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
-    "mislead": _Rule("whole", "single cells mislead in {}: the answer to a cell is worse than a guess on a wrong image"),
+    "mislead": _Rule(
+        "whole", "single cells mislead in {}: the answer to a cell is worse than a guess on a wrong image"
+    ),
     "cell": _Rule("cell", "one cell is enough for {}"),
     "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),
     "mixed": _Rule("cell", "the size of the cells decides in {}"),
     "no image": _Rule("no image", "no image is needed for {}"),
     "without": _Rule("no image", "without the right image there is still a score in {}"),
-    "learned": _Rule("no image", "a text-only model, trained on other questions of the test set, answers more than a question's category says in {}"),
+    "learned": _Rule(
+        "no image",
+        "a text-only model, trained on other questions of the test set, answers more than a question's category says in {}",
+    ),
     "not without": _Rule("no image", "without the right image no more than chance is shown for {}"),
-    "not learned": _Rule("no image", "a text-only model is not shown to learn more than a question's category says in {}"),
-    "withheld": _Rule("undecided", "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}"),
+    "not learned": _Rule(
+        "no image", "a text-only model is not shown to learn more than a question's category says in {}"
+    ),
+    "withheld": _Rule(
+        "undecided",
+        "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}",
+    ),
     "copied": _Rule("undecided", "a text-only model answers only questions of which it was trained on a copy in {}"),
     "contradicted": _Rule("contradicted", "the luck-corrected index says something else in {}"),
     "subtitled": _Rule(
-        "subtitled", "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed"
+        "subtitled",
+        "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed",
     ),
     "unread": _Rule("unread", "no result for {}"),
     "undecided": _Rule("undecided", "undecided: {}"),
@@ -191,7 +202,9 @@ _RULES = {
     "boxes alike": _Rule("boxes", "neither relevant nor adversarial boxes are clearly worth more in {}"),
     "evidence": _Rule("boxes", "hiding the relevant boxes costs more than hiding the adversarial ones in {}"),
     "decoys": _Rule("boxes", "hiding the adversarial boxes costs more than hiding the relevant ones in {}"),
-    "hidden alike": _Rule("boxes", "hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in {}"),
+    "hidden alike": _Rule(
+        "boxes", "hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in {}"
+    ),
     "falls": _Rule("boxes", "hiding the relevant boxes costs score, with no adversarial boxes to compare with, in {}"),
     "stays": _Rule("boxes", "hiding the relevant boxes is not shown to cost score in {}"),
     "magic": _Rule("boxes", "reasoning names regions in {}"),
@@ -209,7 +222,9 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     for one in cases:
         for name in _rules_of(one):
             ruled[name].append(one)
-    said_already = {(one.model, one.base): one for one in ruled["no image"]}  # a blind run of such a benchmark only says so again
+    said_already = {
+        (one.model, one.base): one for one in ruled["no image"]
+    }  # a blind run of such a benchmark only says so again
     again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
     ruled["without"] = [one for one in ruled["without"] if one not in again]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
@@ -239,14 +254,24 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
     out = []
     for one in said:
         notes = []
-        checks = [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases] if one.kind == "cell" else []
+        checks = (
+            [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases]
+            if one.kind == "cell"
+            else []
+        )
         if None in checks:
             words = by_key[one.cases[0]].kind.words
-            notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))  # clips have no _crci
+            notes.append(
+                words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", ""))
+            )  # clips have no _crci
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
-            notes.append(f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}.")
+            notes.append(
+                f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}."
+            )
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
-            notes.append(f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false.")
+            notes.append(
+                f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false."
+            )
         out.append(dataclasses.replace(one, text=" ".join([one.text, *notes])))
     return out
 
@@ -264,7 +289,11 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
 
     The level is 1 − 0.05 R / m: of m cases with an index, R is the most that say something each at that level.
     """
-    places = [place for place, one in enumerate(cases) if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")]
+    places = [
+        place
+        for place, one in enumerate(cases)
+        if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")
+    ]
     out, family = list(cases), len(places)
     for said in range(family, 0, -1):
         level = 1 - (1 - LEVEL) * said / family
@@ -284,14 +313,24 @@ def _rules_of(case: Case) -> list[str]:
         return ["unread"]
     if kind.regions:
         ends = case.measures["regions_mean"]
-        return [_by_sign(ends, "relevant", "adversarial", "boxes alike")] if "regions_mean" in case.measures else ["unread"]
+        return (
+            [_by_sign(ends, "relevant", "adversarial", "boxes alike")]
+            if "regions_mean" in case.measures
+            else ["unread"]
+        )
     if kind.hides:
         return [_of_hidden(case)]
     if kind.index:
         return _of_index(case)
     if kind.turns:
         every = case.measures.get("rotate_every")
-        return ["orders" if every is not None and every.value is not None else "unread" if every is not None and every.reason else "other"]
+        return [
+            "orders"
+            if every is not None and every.value is not None
+            else "unread"
+            if every is not None and every.reason
+            else "other"
+        ]
     if kind.folds:
         return [_of_tst(case)]
     if kind.view in ("blind", "blank", "swap") and case.higher:
@@ -309,7 +348,9 @@ def _of_hidden(case: Case) -> str:
     above, below = ("falls", "stays") if extra.value is None else ("evidence", "decoys")
     if not case.higher:  # errors rise where evidence is missed
         above, below = below, above
-    return _by_sign(drop, above, below, "stays") if extra.value is None else _by_sign(extra, above, below, "hidden alike")
+    return (
+        _by_sign(drop, above, below, "stays") if extra.value is None else _by_sign(extra, above, below, "hidden alike")
+    )
 
 
 def _of_tst(case: Case) -> str:
@@ -317,7 +358,11 @@ def _of_tst(case: Case) -> str:
     if case.tst:
         state = text_only.verdict(case.tst).state
         return state if state in ("learned", "withheld", "copied") else "not learned"
-    return _by_sign(case.measures["tst_above"], "learned", "not learned", "not learned") if "tst_above" in case.measures else "unread"
+    return (
+        _by_sign(case.measures["tst_above"], "learned", "not learned", "not learned")
+        if "tst_above" in case.measures
+        else "unread"
+    )
 
 
 def _of_index(case: Case) -> list[str]:
@@ -435,7 +480,9 @@ class _Teller:
         """Return cases as a list in words: the first few with their numbers; a benchmark of which it holds for several models is named once."""
         groups: dict[tuple[str, str], list[Case]] = {}
         for one in cases:
-            groups.setdefault((one.base, one.kind.name) if self._models[one.base, one.kind.name] > 1 else (one.key, ""), []).append(one)
+            groups.setdefault(
+                (one.base, one.kind.name) if self._models[one.base, one.kind.name] > 1 else (one.key, ""), []
+            ).append(one)
         told = [
             self._group(rule, some, at < WITH_NUMBERS) if len(some) > 1 else self._one(rule, some[0], at < WITH_NUMBERS)
             for at, some in enumerate(list(groups.values())[:NAMED])
@@ -499,23 +546,38 @@ class _Teller:
         if rule in ("relevant", "adversarial", "boxes alike"):
             return self._ends(measures["regions_mean"], signed=True)
         if rule == "orders":
-            return ", ".join([self._ends(measures["rotate_every"]), f"of {number(measures['rotate_once'].value)} asked once", *_places(case)])
+            return ", ".join(
+                [
+                    self._ends(measures["rotate_every"]),
+                    f"of {number(measures['rotate_once'].value)} asked once",
+                    *_places(case),
+                ]
+            )
         if case.kind.hides:
             lost = self._ends(measures["drop_relevant" if rule in ("falls", "stays") else EXTRA], signed=True)
             return ", ".join([lost, f"full image {number(measures['score'].value)}", *self._chance(case)])
         if rule == "magic":
-            name = next((name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures), "")
+            name = next(
+                (name for name in ("magiscore_f1_micro", "acc_short", "acc_synonym", "acc_exact") if name in measures),
+                "",
+            )
             return f"{name} {self._ends(measures[name])}" if name else ""
         if case.kind.curve:
             return ", ".join([*self._curve(case), *(self._chance(case) if case.kind.full else self._beside(case))])
-        return ", ".join([f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)])
+        return ", ".join(
+            [f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)]
+        )
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
         """Return an index with its interval; with its grid where several are told apart."""
         index, kind = case.index(n), case.kind
-        name = reading.name(str(kind.index), n if grid or len(case.grids) > 1 else None, corrected=_is_measured(case, n))
+        name = reading.name(
+            str(kind.index), n if grid or len(case.grids) > 1 else None, corrected=_is_measured(case, n)
+        )
         words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
-        words += [] if _is_measured(case, n) else ["not luck-corrected" if _not_corrected(case, n) else "luck not measured"]
+        words += (
+            [] if _is_measured(case, n) else ["not luck-corrected" if _not_corrected(case, n) else "luck not measured"]
+        )
         words += ["not checked that it looks"] if reading.unchecked(case.analysis) else []
         return ", ".join([f"{name} {self._ends(index, signed=True, two=True)}", *words])
 
@@ -551,7 +613,9 @@ class _Teller:
     def _constant(self, case: Case) -> list[str]:
         """Return what a text-only score is to be held against."""
         majority = case.measures.get("tst_majority")
-        known = [] if majority is None or majority.value is None else [f"most frequent answers {number(majority.value)}"]
+        known = (
+            [] if majority is None or majority.value is None else [f"most frequent answers {number(majority.value)}"]
+        )
         return [*known, *self._chance(case)]
 
     def _curve(self, case: Case) -> list[str]:
@@ -570,7 +634,11 @@ class _Teller:
                 continue
             full = number(reading.full_of_the_same(measures, kind, size)) if kind.full else ""
             beside = (
-                f" (full image of the same docs {full})" if full != whole else f" ({one.n} of {most} docs)" if one.n < most and not kind.full else ""
+                f" (full image of the same docs {full})"
+                if full != whole
+                else f" ({one.n} of {most} docs)"
+                if one.n < most and not kind.full
+                else ""
             )
             out.append(f"{kind.words.size(size)} {number(one.value)}{beside}")
         return out
@@ -578,7 +646,9 @@ class _Teller:
     def _drops(self, case: Case) -> list[str]:
         """Return what the score falls to with the worst cell hidden."""
         drops = {name: one for name, one in case.measures.items() if name.startswith("drop") and one.value is not None}
-        return [f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()]
+        return [
+            f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()
+        ]
 
     def _undecided(self, case: Case) -> str:
         """Return why a case is undecided: its index, and what would settle it."""
@@ -622,7 +692,11 @@ def _places(case: Case) -> list[str]:
 def _not_corrected(case: Case, n: int) -> str:
     """Return why a measured null gave no luck-corrected index; empty where it gave one, or none was measured."""
     adj = case.measures.get(f"{case.kind.index}{n}_adj")
-    return _short(adj.reason) if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None else ""
+    return (
+        _short(adj.reason)
+        if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None
+        else ""
+    )
 
 
 def _telling(case: Case, rule: str) -> int:

@@ -12,7 +12,9 @@ from lmms_patch.present import palette
 @functools.cache
 def css() -> str:
     """Return the shared style sheet: the colours (``palette.css``), and the rules of ``look.css``."""
-    return palette.css() + resources.files("lmms_patch.present").joinpath("look.css").read_text(encoding="utf-8").replace("\r\n", "\n")
+    return palette.css() + resources.files("lmms_patch.present").joinpath("look.css").read_text(
+        encoding="utf-8"
+    ).replace("\r\n", "\n")
 
 
 def on_white(image: Any, longest: int) -> Any:

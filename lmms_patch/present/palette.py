@@ -89,7 +89,9 @@ def luminance(colour: str) -> float:
 @functools.cache
 def variables() -> dict[str, tuple[str, str]]:
     """Return the colours of drawings by their names in style sheets: each on light and on dark ground."""
-    bands = {name.replace(" ", "-"): pair for name, pair in zip(NAMES, zip(BAND_LIGHT, BAND_DARK, strict=True), strict=True)}
+    bands = {
+        name.replace(" ", "-"): pair for name, pair in zip(NAMES, zip(BAND_LIGHT, BAND_DARK, strict=True), strict=True)
+    }
     series = {f"series-{k + 1}": pair for k, pair in enumerate(zip(SERIES_LIGHT, SERIES_DARK, strict=True))}
     shares = {f"share-{k}": (colour, colour) for k, colour in enumerate(SHARES)}
     on_shares = {f"on-share-{k}": (on(colour), on(colour)) for k, colour in enumerate(SHARES)}

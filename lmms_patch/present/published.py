@@ -27,7 +27,9 @@ EVERY_EVAL_EVER = "0.3.0"
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 
 
-def every_eval_ever(run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int) -> dict[str, Any]:
+def every_eval_ever(
+    run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int
+) -> dict[str, Any]:
     """Return results of one run as an evaluation log of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
 
     Args:
@@ -82,7 +84,11 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
         of_scores = name == metric or name.startswith("mpp")
         words = rows[name][0].words if name in rows else ""
         low, high = (
-            ("-Infinity", None if words == "corrected" else 1.0) if words else (0.0, top) if of_scores and top else (None, None)
+            ("-Infinity", None if words == "corrected" else 1.0)
+            if words
+            else (0.0, top)
+            if of_scores and top
+            else (None, None)
         )  # null: not known
         said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
         yield {
@@ -160,7 +166,12 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
             "source_name": SOURCE,
         }
         for name, task, one in _for_hub(result):
-            notes = [f"{name} of {result.label}", *reading.words(one), f"{one.n} docs", *(f"{key} {said}" for key, said in _settings(result).items())]
+            notes = [
+                f"{name} of {result.label}",
+                *reading.words(one),
+                f"{one.n} docs",
+                *(f"{key} {said}" for key, said in _settings(result).items()),
+            ]
             notes.insert(1, _of_failures(result, name))
             if one.low is not None and one.high is not None:
                 notes.insert(1, f"{one.level:.0%} interval {one.low:.3f} to {one.high:.3f}")
@@ -189,16 +200,26 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
 def _meaning(result: Result, name: str, index: str) -> str:
     """Say in a few words what a number is; of an index whether it is ``raw`` or ``corrected``."""
     if name == result.metric:
-        return f"{clean(name)}, {_harness(result.run)}'s own metric" if result.kind.full else f"{clean(name)} of a {result.kind.name} run"
+        return (
+            f"{clean(name)}, {_harness(result.run)}'s own metric"
+            if result.kind.full
+            else f"{clean(name)} of a {result.kind.name} run"
+        )
     words = {"chance": "what an uninformed answer scores", "ceiling": "what the gold answers score"}
     starts = {
         "mpp": "the metric where each doc keeps the answer of its best cell",
         "gap": "the metric on full images minus that on best cells",
     }
     if index:
-        less = "luck-corrected: both less what answers to wrong images or other docs' golds earn; " if index == "corrected" else ""
+        less = (
+            "luck-corrected: both less what answers to wrong images or other docs' golds earn; "
+            if index == "corrected"
+            else ""
+        )
         return f"{less}1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
-    return words.get(name) or next((said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch")
+    return words.get(name) or next(
+        (said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch"
+    )
 
 
 def _harness(run: Run) -> str:
@@ -212,7 +233,9 @@ def _of_failures(result: Result, name: str) -> str:
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None
         return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
-    ours = name not in (result.details.get("higher_is_better") or {}) or (name == metric and not result.kind.every_order)
+    ours = name not in (result.details.get("higher_is_better") or {}) or (
+        name == metric and not result.kind.every_order
+    )
     if not ours and failed.first:
         return f"counts {failed.first} failed calls as wrong answers"
     said = f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"
@@ -225,7 +248,11 @@ def _of_failures(result: Result, name: str) -> str:
 def _settings(result: Result) -> dict[str, str]:
     """Return the settings that a reader of a single number must know: which docs, how many examples, which filter pipeline."""
     known: Mapping[str, Any] = result.fingerprint
-    return {key: clean(known[key]) for key in ("limit", "few-shot", "filter") if known.get(key) not in (None, "all", 0, "none")}
+    return {
+        key: clean(known[key])
+        for key in ("limit", "few-shot", "filter")
+        if known.get(key) not in (None, "all", 0, "none")
+    }
 
 
 def _day(date: str) -> str:

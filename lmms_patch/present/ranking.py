@@ -55,7 +55,13 @@ class By:
 BY = {
     by.key: by
     for by in (
-        By("pcri", "{index}{n}", True, True, "the index; nearer 0 is better (the model depends less on what surrounds the answer)"),
+        By(
+            "pcri",
+            "{index}{n}",
+            True,
+            True,
+            "the index; nearer 0 is better (the model depends less on what surrounds the answer)",
+        ),
         By("adj", "{index}{n}_adj", True, True, "the luck-corrected index; nearer 0 is better", True),
         By("gap", "gap{n}", True, True, "the gap FIP − MPP; nearer 0 is better"),
         By("mpp", "mpp{n}", False, True, "MPP, the score on best cells"),
@@ -91,7 +97,9 @@ def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
     """
     if not corrected:
         return None
-    return all(one is not None for one in corrected) and any(one is not None and one.value is not None for one in corrected)
+    return all(one is not None for one in corrected) and any(
+        one is not None and one.value is not None for one in corrected
+    )
 
 
 def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
@@ -302,7 +310,9 @@ def folded_mean(size: float, se: float) -> float:
     >>> round(folded_mean(0, 1), 4)
     0.7979
     """
-    return se * math.sqrt(2 / math.pi) * math.exp(-(size**2) / (2 * se**2)) - size * math.erfc(size / (se * math.sqrt(2)))
+    return se * math.sqrt(2 / math.pi) * math.exp(-(size**2) / (2 * se**2)) - size * math.erfc(
+        size / (se * math.sqrt(2))
+    )
 
 
 def change(coarse: Estimate, fine: Estimate, published: bool = False) -> Estimate:
@@ -344,7 +354,9 @@ class Standing(Generic[K]):
     lacks: tuple[str, ...]
 
 
-def standings(cells: Mapping[K, Mapping[str, Estimate]], shared: Sequence[str], names: Mapping[K, str]) -> list[Standing[K]]:
+def standings(
+    cells: Mapping[K, Mapping[str, Estimate]], shared: Sequence[str], names: Mapping[K, str]
+) -> list[Standing[K]]:
     """Return the models by their mean distance from 0, the nearest first; then those without a mean, by name.
 
     Args:
@@ -358,8 +370,12 @@ def standings(cells: Mapping[K, Mapping[str, Estimate]], shared: Sequence[str], 
         if lacks or not shared:
             rest.append(Standing(model, None, None, None, None, lacks))
         else:
-            ranked.append((model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared])))
-    values = [round(size.value or 0.0, 9) for _, size, _ in ranked]  # equal means stay equal, whatever the order of the sum
+            ranked.append(
+                (model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared]))
+            )
+    values = [
+        round(size.value or 0.0, 9) for _, size, _ in ranked
+    ]  # equal means stay equal, whatever the order of the sum
     spans = places([badness(size, INDEX)[1] for _, size, _ in ranked])
     ranks = [
         Standing(model, size, signed, 1 + sum(other < value for other in values), place, ())

@@ -164,7 +164,9 @@ def column_of(name: str, title: str, more: str = "") -> Column:
         more: what follows the row's sentence.
     """
     number = next(row for row in catalogue.NUMBERS if row.name == name)
-    return Column(name.removesuffix("{key}"), title, number.signed, help=f"{number.help}{more}", index=bool(number.words))
+    return Column(
+        name.removesuffix("{key}"), title, number.signed, help=f"{number.help}{more}", index=bool(number.words)
+    )
 
 
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:
@@ -200,7 +202,11 @@ def shown(cell: Cell, column: Column | None = None) -> str:
         return "yes" if cell else "no"
     if not isinstance(cell, Estimate):
         return number(cell, column.signed, column.digits)
-    return NOT_DEFINED if cell.value is None else reading.text(cell, lambda value: number(value, column.signed, column.digits))
+    return (
+        NOT_DEFINED
+        if cell.value is None
+        else reading.text(cell, lambda value: number(value, column.signed, column.digits))
+    )
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, thousands: bool = False) -> str:
@@ -230,7 +236,9 @@ def levels(cells: Iterable[Cell]) -> str:
     >>> levels([Estimate(0.5, 0.1, 0.25, 0.75, 9, 9, 9), Estimate(0.5, 0.1, 0.3, 0.7, 9, 9, 9, level=0.9), "text", None])
     '90 % or 95 %'
     """
-    known = {cell.level for cell in cells if isinstance(cell, Estimate) and cell.low is not None and cell.high is not None}
+    known = {
+        cell.level for cell in cells if isinstance(cell, Estimate) and cell.low is not None and cell.high is not None
+    }
     return " or ".join(f"{100 * level:.4g} %" for level in sorted(known))
 
 
@@ -262,7 +270,10 @@ def to_json(cell: Cell, fields: Sequence[str] = (*ESTIMATE, "reason")) -> Any:
 def _spread(cells: Sequence[Cell]) -> list[str]:
     """Return the ends of the names of the CSV columns that some cells take."""
     estimates = [cell for cell in cells if isinstance(cell, Estimate)]
-    told = {"_note": any(map(reading.words, estimates)), "_reason": any(one.value is None and one.reason for one in estimates)}
+    told = {
+        "_note": any(map(reading.words, estimates)),
+        "_reason": any(one.value is None and one.reason for one in estimates),
+    }
     return ["", *(["_low", "_high"] if estimates else []), *(end for end, is_there in told.items() if is_there)]
 
 
@@ -270,7 +281,13 @@ def _csv_cell(cell: Cell, end: str) -> Any:
     """Return what a cell has in one of its CSV columns."""
     if isinstance(cell, Estimate):
         reason = cell.reason if cell.value is None else None
-        value = {"": cell.value, "_low": cell.low, "_high": cell.high, "_note": ", ".join(reading.words(cell)), "_reason": reason}[end]
+        value = {
+            "": cell.value,
+            "_low": cell.low,
+            "_high": cell.high,
+            "_note": ", ".join(reading.words(cell)),
+            "_reason": reason,
+        }[end]
     else:
         value = cell if not end else None
     if isinstance(value, float):

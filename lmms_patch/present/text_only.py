@@ -44,24 +44,40 @@ def verdict(found: TstDetails) -> Verdict:
         return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
     gets = f"{shown(head.accuracy)} where a guess gets {number(found.chance)} and {constant} {number(head.majority)}"
     if head.withheld:
-        return Verdict("withheld", f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language")
+        return Verdict(
+            "withheld",
+            f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language",
+        )
     if found.chance is not None and head.accuracy.low is not None and head.accuracy.low <= found.chance:
         return Verdict("not learned", f"no text shortcut: {gets}")
     beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null.shuffled)} (p = {null.p:.3f})"
-    only = f"only where a copy of the question is among the training docs ({without_copies(found)})" if _lost(found) else ""
+    only = (
+        f"only where a copy of the question is among the training docs ({without_copies(found)})"
+        if _lost(found)
+        else ""
+    )
     if beyond and only and "source" not in found.by_grouping:
-        return Verdict("copied", f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice")
+        return Verdict(
+            "copied",
+            f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice",
+        )
     if beyond:
         return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
-    return Verdict("not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}")
+    return Verdict(
+        "not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}"
+    )
 
 
 def without_copies(found: TstDetails) -> str:
     """Return what is scored without copies and near copies in the training folds; empty where there are none, or that is not known."""
     texts, kept = known(found.texts), together(found)
-    return f"{number(kept.accuracy.value)} without copies" if texts and kept and (texts.repeated or known(texts.near)) else ""
+    return (
+        f"{number(kept.accuracy.value)} without copies"
+        if texts and kept and (texts.repeated or known(texts.near))
+        else ""
+    )
 
 
 def _lost(found: TstDetails) -> bool:
@@ -90,10 +106,21 @@ def copies(found: TstDetails) -> list[str]:
     apart = next((name for name in (found.headline, *APART) if name in APART and name in by_grouping), None)
     classes = next((grouped.copies for grouped in by_grouping.values() if grouped.copies), {})
     docs = sum(copied.docs for copied in classes.values()) or by_grouping[found.headline].accuracy.n
-    told = [f"{_percent(texts.repeated, docs)} of the questions stand more than once ({texts.different} different texts)"] if texts.repeated else []
+    told = (
+        [f"{_percent(texts.repeated, docs)} of the questions stand more than once ({texts.different} different texts)"]
+        if texts.repeated
+        else []
+    )
     told += [f"{_percent(texts.conflicting, docs)} with different answers"] if texts.conflicting else []
-    told += [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"] if near else []
-    out = [", ".join(told) + (f"; without copies of a question in the training folds: {number(kept.accuracy.value)}" if kept else "")]
+    told += (
+        [f"{_percent(near, docs)} of the questions have a near copy (cosine of n-grams at least {NEAR:g})"]
+        if near
+        else []
+    )
+    out = [
+        ", ".join(told)
+        + (f"; without copies of a question in the training folds: {number(kept.accuracy.value)}" if kept else "")
+    ]
     if apart is None or not (parted := by_grouping[apart]).copies:
         return out
     by_class = [
@@ -144,7 +171,9 @@ NEXT = {
 
 def next_step(found: TstDetails, base: str) -> str:
     """Return what to do next, in a sentence."""
-    return NEXT.get(verdict(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(base=base)
+    return NEXT.get(verdict(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(
+        base=base
+    )
 
 
 def _percent(part: int, whole: int) -> str:

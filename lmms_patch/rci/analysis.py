@@ -32,7 +32,9 @@ from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, relative_change, span
 from lmms_patch.stats.resample import Array, Estimate, cluster_numbers, generator
 
-ASSUMED = "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+ASSUMED = (
+    "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
+)
 GOLDS_BEATEN = 0.05
 """The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
 MOST_HIDDEN = 0.5
@@ -72,7 +74,15 @@ def analyse(
 class _Task:
     """An analysis in progress."""
 
-    def __init__(self, table: Table, native: Native, settings: Settings, sets: Sequence[Key], blind: Mapping[int, float] | None, part: bool) -> None:
+    def __init__(
+        self,
+        table: Table,
+        native: Native,
+        settings: Settings,
+        sets: Sequence[Key],
+        blind: Mapping[int, float] | None,
+        part: bool,
+    ) -> None:
         self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
         self.fip = native.whole() if len(table) else None
         self.say = table.kind.words.say
@@ -84,12 +94,16 @@ class _Task:
         form, self.warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
         self.failed = failures.count(table.logged)
-        self.too_many = {key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)}
+        self.too_many = {
+            key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)
+        }
         self.no_turns = failures.too_many(table.logged, TURNS) if self.failed and table.kind.turns else ""
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
         if table.unscored:
-            what = f"the full {table.kind.words.medium}" if table.kind.full or not table.kind.curve else "the first view"
+            what = (
+                f"the full {table.kind.words.medium}" if table.kind.full or not table.kind.curve else "the first view"
+            )
             self.warnings.append(
                 f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
@@ -130,9 +144,18 @@ class _Task:
             regions=self._regions(by_set) if self.boxes else None,
             failed=self.failed,
             asked=asked_part(self.table.records),
-            necessity=necessity(self.table, list(grids), self.settings, self.blind, form=self.form, refused=self._without_shares(grids, judged)),
+            necessity=necessity(
+                self.table,
+                list(grids),
+                self.settings,
+                self.blind,
+                form=self.form,
+                refused=self._without_shares(grids, judged),
+            ),
             curve={key: self._of_point(key) for key in self.table.points} or None,
-            drops={key: self._of_point(key, drop=True) for key in self.table.points} if self.table.kind.full and self.table.points else None,
+            drops={key: self._of_point(key, drop=True) for key in self.table.points}
+            if self.table.kind.full and self.table.points
+            else None,
             turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
             hidden=hidden,
@@ -161,7 +184,11 @@ class _Task:
         if why := self.too_many.get(key):
             return self._nothing(why)
         own = f"{kind.name}{end(key)}"
-        return self.draws.estimate_of(_minus, (f"{own}_full", own), None, used) if drop else self.draws.estimate(own, None, used)
+        return (
+            self.draws.estimate_of(_minus, (f"{own}_full", own), None, used)
+            if drop
+            else self.draws.estimate(own, None, used)
+        )
 
     def _refused(self) -> list[str]:
         """Return which numbers of a curve and of orders too many failed calls leave without a value, a sentence for each reason."""
@@ -183,7 +210,13 @@ class _Task:
             chance: the floor.
             scale: the metric's scale; None: unknown.
         """
-        delta = self.settings.delta if self.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
+        delta = (
+            self.settings.delta
+            if self.settings.delta is not None
+            else None
+            if scale is None
+            else gate.DELTA * abs(scale)
+        )
         uniform = chance.floors.get("uniform")
         judged = gate.gate(
             self.fip,
@@ -203,14 +236,18 @@ class _Task:
         if self.unread:
             self.warnings.append(self.unread)
             if not self._without_golds and judged.valid is not False:
-                judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}")
+                judged = dataclasses.replace(
+                    judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self.unread}"
+                )
         if not self.table.higher:
             return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower")
         if self.cells and not judged.looks:
             self.warnings.append(self.say(NOT_CHECKED))
         return judged
 
-    def _se_above(self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None) -> float | None:
+    def _se_above(
+        self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None
+    ) -> float | None:
         """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
 
         Args:
@@ -239,19 +276,40 @@ class _Task:
             docs = int(used.sum())
             whole, difference = f"{name}_full", self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
             wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
-            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:  # FIP of all docs is more precise
+            if (
+                not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS
+            ):  # FIP of all docs is more precise
                 of_all = self.draws.estimate_of(_minus, ("fip", name))
                 if of_all.se is not None and of_all.se < difference.se:
                     whole, difference = "fip", of_all
-            full, other = self.draws.estimate(whole, used=used if whole != "fip" else None).value, self.draws.estimate(name, used=used).value
+            full, other = (
+                self.draws.estimate(whole, used=used if whole != "fip" else None).value,
+                self.draws.estimate(name, used=used).value,
+            )
             everyone = len(self.table)
-            out.append(gate.looks(difference, full, other, docs, against=against, everyone=everyone, step=step, delta=delta, wanted=wanted))
+            out.append(
+                gate.looks(
+                    difference,
+                    full,
+                    other,
+                    docs,
+                    against=against,
+                    everyone=everyone,
+                    step=step,
+                    delta=delta,
+                    wanted=wanted,
+                )
+            )
         return tuple(out)
 
     def _estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
         """Return M of one set with its interval; empty where M itself returned nothing (a doc could not be scored)."""
         estimate = self.draws.estimate(name, value, used)
-        return estimate if value is not None else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
+        return (
+            estimate
+            if value is not None
+            else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
+        )
 
     # --- the aggregation --------------------------------------------------------------------------
 
@@ -262,13 +320,22 @@ class _Task:
             return None, []
         checks: list[tuple[Picked, float | None]] = [(self._picked(self.table.full, None), self.fip)]
         for n, (full, best, _) in self.cells.items():
-            checks += [(self._picked(self.table.full, self.used[n]), full), (self._picked(self.best[n], self.used[n]), best)]
+            checks += [
+                (self._picked(self.table.full, self.used[n]), full),
+                (self._picked(self.best[n], self.used[n]), best),
+            ]
         known = [check for check in checks if check[1] is not None]
         if not self.native.no_calls:
             known += self._random_checks()
         form, warning = forms.recognise(known, self.settings.form)
-        if form is None and all(doc.format == "caption" for doc in self.table.asked) and forms.fits_nearly(forms.MEAN, known):
-            return forms.MEAN, ["intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"]
+        if (
+            form is None
+            and all(doc.format == "caption" for doc in self.table.asked)
+            and forms.fits_nearly(forms.MEAN, known)
+        ):
+            return forms.MEAN, [
+                "intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"
+            ]
         return form, [warning] if warning else []
 
     def _random_checks(self) -> list[tuple[Picked, float | None]]:
@@ -288,7 +355,13 @@ class _Task:
                 out.append(
                     (
                         picked,
-                        self.native.aggregate([item for item, keep in zip(self.table.full.items, half, strict=True) if keep and item is not None]),
+                        self.native.aggregate(
+                            [
+                                item
+                                for item, keep in zip(self.table.full.items, half, strict=True)
+                                if keep and item is not None
+                            ]
+                        ),
                     )
                 )
         return [(picked, value) for picked, value in out if value is not None]
@@ -366,11 +439,16 @@ class _Task:
         if not picks or not all(picks):
             return []
         if name != "uniform" or (self.form is not None and self.form.linear):
-            means = {key: _mean([one.score for one in answers if one.score is not None]) for key, answers in of_doc.items()}
+            means = {
+                key: _mean([one.score for one in answers if one.score is not None]) for key, answers in of_doc.items()
+            }
             scores = np.array([means[id(doc)] for doc in asked])
             return [Chosen([answers[0].item for answers in picks], scores)]
         stream = generator(self.settings.seed)
-        guesses = [[answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)] for _ in range(GUESSES)]
+        guesses = [
+            [answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)]
+            for _ in range(GUESSES)
+        ]
         return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
 
     # --- chance and ceiling -----------------------------------------------------------------------
@@ -400,7 +478,9 @@ class _Task:
         asked = self.table.asked
         if not asked or self.form is None or not self.form.plain or self.table.kind.every_order:
             return None
-        factor = {"percent": 100.0, "sum": float(len(asked))}.get(self.form.name, 1.0)  # from the mean of scores to the metric
+        factor = {"percent": 100.0, "sum": float(len(asked))}.get(
+            self.form.name, 1.0
+        )  # from the mean of scores to the metric
         full = self.settings.scale or self._ceiling()
         rule = published(asked, full / factor if full else 1.0)
         return None if rule is None else factor * rule
@@ -465,7 +545,9 @@ class _Task:
             return 0
         below = int((golds.scores < golds.scores.max() - 1e-9).sum())
         if below:
-            self.warnings.append(f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs")
+            self.warnings.append(
+                f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs"
+            )
         return below
 
     # --- grids ------------------------------------------------------------------------------------
@@ -481,7 +563,11 @@ class _Task:
         full, best, why = self.cells[n]
         used = self.used[n]
         judged = self._gate_of(n, judged)
-        point = Index(None, None, why) if why else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
+        point = (
+            Index(None, None, why)
+            if why
+            else index(full, best, higher_is_better=self.table.higher, signed=self._signed(judged))
+        )
         unread = "" if self._without_golds else self.unread
         reason = self.too_many[n] or self.say(point.reason) or (judged.reason if judged.valid is False else unread)
         warnings = self._warnings_of(n, judged)
@@ -500,7 +586,13 @@ class _Task:
             warnings.append(adj.tests.said)
         best_scores, marks = self.table.best_seen(n).scores[used], self.table.marks[used]
         partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
-        if adj is not None and adj.null == reading.MEASURED and adj.tests is None and corrected is not None and partial > PARTIAL:
+        if (
+            adj is not None
+            and adj.null == reading.MEASURED
+            and adj.tests is None
+            and corrected is not None
+            and partial > PARTIAL
+        ):
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {self.table.kind.words.medium}s earn as many by luck is assumed, not tested"
             )
@@ -519,7 +611,9 @@ class _Task:
             shares=self._shares(n, used) if isinstance(n, int) else None,
             warnings=tuple(warnings),
             reason=reason,
-            mark=disagreement(value.value, corrected) if banded and value.value is not None and corrected is not None else "",
+            mark=disagreement(value.value, corrected)
+            if banded and value.value is not None and corrected is not None
+            else "",
             full_pass=self._full_pass(n, used, value),
         )
 
@@ -527,7 +621,9 @@ class _Task:
         """Estimate the index that a run over all docs would print, with an interval; None if this run asked all docs, or has no index."""
         if not self.table.sampled or value.value is None:
             return None
-        found = asking.interval(self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9))
+        found = asking.interval(
+            self.table.how_asked(n).take(used), level=self.settings.level, most=max(self.table.range_seen[1], 1e-9)
+        )
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
         se = found.half / intervals.normal_quantile((1 + self.settings.level) / 2)
@@ -571,7 +667,11 @@ class _Task:
         own = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
         own = dataclasses.replace(own, looks=judged.looks)
         return (
-            own if own.valid is True else dataclasses.replace(own, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {own.reason}")
+            own
+            if own.valid is True
+            else dataclasses.replace(
+                own, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {own.reason}"
+            )
         )
 
     def _named(self, n: Key) -> str:
@@ -611,7 +711,9 @@ class _Task:
             return luck.Numbers(parts[full], parts[best], parts[ceiling], parts[null_full], parts[null_best], docs)
 
         point, drawn = numbers(self.draws.point), numbers(self.draws.drawn)
-        found = luck.judge(("all",), point, drawn, *self.draws.counts(used), scale=scale, level=self.settings.level, null="measured")
+        found = luck.judge(
+            ("all",), point, drawn, *self.draws.counts(used), scale=scale, level=self.settings.level, null="measured"
+        )
         return dataclasses.replace(found, asked=int(np.isfinite(self.draws.sets[null_best][0].scores).sum()))
 
     def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
@@ -631,7 +733,9 @@ class _Task:
         if len(options) != len(self.table) or not len(options):
             return None
         if isinstance(n, int):
-            return luck.luck_ceiling(guessed(options) if self.table.kind.every_order else 1 / options, self.table.kind.cells(n))
+            return luck.luck_ceiling(
+                guessed(options) if self.table.kind.every_order else 1 / options, self.table.kind.cells(n)
+            )
         tries = np.array([len(places) for places in self.table.set_places(n)])
         used = self.used[n]
         return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None
@@ -661,10 +765,16 @@ class _Task:
         extra = self.draws.estimate_of(_minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
         return Hidden(
             both=int(both.sum()),
-            extra=self._nothing(lost) if lost else extra if both.any() else self._nothing("no doc has boxes of both sets"),
+            extra=self._nothing(lost)
+            if lost
+            else extra
+            if both.any()
+            else self._nothing("no doc has boxes of both sets"),
             share=share,
             share_of_both=of_both,
-            left_out={key: self._left_out(key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS},
+            left_out={
+                key: self._left_out(key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS
+            },
         )
 
     def _left_out(self, key: Key, excluded: int, otherwise: str) -> dict[str, int]:
@@ -675,7 +785,9 @@ class _Task:
             excluded: how many docs are not used.
             otherwise: why those are not of which the record does not say it.
         """
-        reasons = Counter(why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(str(key))))
+        reasons = Counter(
+            why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(str(key)))
+        )
         if other := excluded - sum(reasons.values()):
             reasons[otherwise] += other
         return dict(reasons)
@@ -696,7 +808,10 @@ class _Task:
         return Regions(
             sets={key: sets[key] for key in REGIONS},
             mean={
-                key: self._of_boxes(lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]) for key in REGIONS
+                key: self._of_boxes(
+                    lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]
+                )
+                for key in REGIONS
             },
             boxes={key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
             # a doc may be in the set, but have no scored item, or be of a cluster that lost a doc
@@ -707,13 +822,17 @@ class _Task:
             average=difference("mean"),
         )
 
-    def _of_boxes(self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str) -> Estimate:
+    def _of_boxes(
+        self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
+    ) -> Estimate:
         """Return a number computed from boxes; without a value, and with the reason, where the best boxes have none either."""
         estimate = self.draws.estimate_of(statistic, names, None, used)
         if why:
             return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
         if estimate.value is None and not estimate.reason:
-            return dataclasses.replace(estimate, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form")
+            return dataclasses.replace(
+                estimate, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form"
+            )
         return estimate
 
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
@@ -739,7 +858,9 @@ def hidden_warnings(share: Mapping[str, float], of_both: Mapping[str, float]) ->
     ]
     if of_both and max(of_both.values()) > UNEQUAL * min(of_both.values()):
         told = " and ".join(f"the {key} boxes {part:.1%}" for key, part in of_both.items())
-        out.append(f"unequal areas: {told} of the image are hidden; a part of the extra drop may come from how much is hidden, not from what")
+        out.append(
+            f"unequal areas: {told} of the image are hidden; a part of the extra drop may come from how much is hidden, not from what"
+        )
     return out
 
 

@@ -72,7 +72,9 @@ class Draws:
         settings: see ``Settings``.
     """
 
-    def __init__(self, sets: Mapping[str, list[Chosen]], table: Table, form: Form | None, native: Native, settings: Settings) -> None:
+    def __init__(
+        self, sets: Mapping[str, list[Chosen]], table: Table, form: Form | None, native: Native, settings: Settings
+    ) -> None:
         form = None if form is None else table.fitted(form)
         self.sets, self.table, self.form, self.native, self.settings = sets, table, form, native, settings
         self.n = len(table)
@@ -98,7 +100,9 @@ class Draws:
             self._places[name] = [slice(at + k * self._width, at + (k + 1) * self._width) for k in range(len(choices))]
             at += len(choices) * self._width
             self.point[name] = float(np.mean([form.value(sums[place]) for place in self._places[name]]))
-        scores = np.concatenate([self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)])
+        scores = np.concatenate(
+            [self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)]
+        )
         if self.table.sampled:  # estimates lie outside the scale of the scores that they are made of
             scores = scores.clip(*self.table.range_seen)
         self._ends = ends_of(scores, self._marks(form))
@@ -113,7 +117,9 @@ class Draws:
     def _by_calls(self) -> None:
         native, names = self.native, list(self.sets)
         for name in names:
-            self.point[name] = _mean_of([native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]])
+            self.point[name] = _mean_of(
+                [native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]]
+            )
         self.reason = native.no_calls
         failed = all(map(math.isnan, self.point.values()))  # on all docs, so it would fail on samples of them too
         if self.reason or failed or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
@@ -121,7 +127,12 @@ class Draws:
             return
 
         def values(docs: NDArray[np.intp]) -> list[float]:
-            return [_mean_of([native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]) for name in names]
+            return [
+                _mean_of(
+                    [native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]
+                )
+                for name in names
+            ]
 
         s = self.settings
         drawn = bootstrap_by_calls(values, self.n, self.table.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed)
@@ -148,7 +159,11 @@ class Draws:
         return self.estimate_of(lambda one: one, (name,), value, used)
 
     def estimate_of(
-        self, statistic: Callable[..., Any], names: tuple[str, ...], value: float | None = None, used: NDArray[np.bool_] | None = None
+        self,
+        statistic: Callable[..., Any],
+        names: tuple[str, ...],
+        value: float | None = None,
+        used: NDArray[np.bool_] | None = None,
     ) -> Estimate:
         """Estimate a function of M of some sets, computed draw by draw.
 
@@ -171,11 +186,22 @@ class Draws:
                 return self._of_sums(self.form, statistic, names, point, mask)
             drawn = np.asarray(statistic(*(self.drawn[name] for name in names)), float)
         what = "docs" if self.table.clusters is None else "clusters"
-        return summarise(point, drawn, docs, groups, effective, level=self.settings.level, draws=self.settings.draws, what=what)
+        return summarise(
+            point, drawn, docs, groups, effective, level=self.settings.level, draws=self.settings.draws, what=what
+        )
 
-    def _of_sums(self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]) -> Estimate:
-        if form.plain and len(names) == 1 and places_of(self.table.clusters) is None and (exact := self._exact(form, names[0], used)) is not None:
-            return dataclasses.replace(exact, value=point, low=min(point, exact.low or 0.0), high=max(point, exact.high or 0.0))
+    def _of_sums(
+        self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]
+    ) -> Estimate:
+        if (
+            form.plain
+            and len(names) == 1
+            and places_of(self.table.clusters) is None
+            and (exact := self._exact(form, names[0], used)) is not None
+        ):
+            return dataclasses.replace(
+                exact, value=point, low=min(point, exact.low or 0.0), high=max(point, exact.high or 0.0)
+            )
         sample, width = self._sample(used, form), self._width
         columns = np.concatenate([np.arange(place.start, place.stop) for name in names for place in self._places[name]])
         counts = [len(self._places[name]) for name in names]
@@ -187,18 +213,26 @@ class Draws:
 
         part = sample.take(columns)
         unseen = form.unseen(self._ends, width, len(names))
-        extremes = np.hstack([np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)])
+        extremes = np.hstack(
+            [np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)]
+        )
         for k, name in enumerate(names):
             if name.startswith(UNIFORM):  # the expected score of a random guess is known, for unseen docs too
-                extremes[:, starts[k] * width : starts[k + 1] * width] = part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
+                extremes[:, starts[k] * width : starts[k + 1] * width] = (
+                    part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
+                )
             elif name.startswith(_OF_ALL):
-                extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.stands_for(2 if name.startswith("best") else 1, used)
+                extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.stands_for(
+                    2 if name.startswith("best") else 1, used
+                )
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
         """Return M of one set of right and wrong answers to independent docs; None where scores are graded."""
         scores = self.sets[name][0].scores[used]
-        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)  # one unit of a mean of scores, on the metric's own scale
+        unit = {"percent": 100.0, "sum": float(len(scores))}.get(
+            form.name, 1.0
+        )  # one unit of a mean of scores, on the metric's own scale
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
@@ -206,7 +240,9 @@ class Draws:
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)
-            self._samples[key] = Sample(rows, self.table.clusters, used=used, whole=form.whole, draws=s.draws, level=s.level, seed=s.seed)
+            self._samples[key] = Sample(
+                rows, self.table.clusters, used=used, whole=form.whole, draws=s.draws, level=s.level, seed=s.seed
+            )
         return self._samples[key]
 
 

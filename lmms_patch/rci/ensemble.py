@@ -104,10 +104,14 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
             continue
         grids = [tuple(a.run.result.grids) for a in of_task]
         if len(set(grids)) > 1:
-            raise RecordError(f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike")
+            raise RecordError(
+                f"{task}: the runs have other grids ({' and '.join(map(str, dict.fromkeys(grids)))}); ask all models alike"
+            )
         out += [_ensemble(dict(zip(runs, of_task, strict=True)), n, changes or Changes()) for n in grids[0]]
     if not out:
-        raise RecordError("no task with an index over cells is in all runs; ask each model for one, such as --tasks gqa_rci3")
+        raise RecordError(
+            "no task with an index over cells is in all runs; ask each model for one, such as --tasks gqa_rci3"
+        )
     return out
 
 
@@ -121,7 +125,9 @@ def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
     tables = alike([table_of(a.run, changes)[2] for a in of.values()])
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     found = one_cell(tables, n, how)
-    return Ensemble(result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(adjs), other, found)
+    return Ensemble(
+        result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(adjs), other, found
+    )
 
 
 def _raw(analyzed: Analyzed, n: int) -> Estimate:
@@ -162,10 +168,14 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
     if not known:
         return OverModels(of, _unread("no model has an index that can be read"), None, None, None)
     if mean is None:
-        ends = np.array([[np.nan if end is None else end for end in (one.low, one.high)] for one in known], float).mean(axis=0)
+        ends = np.array([[np.nan if end is None else end for end in (one.low, one.high)] for one in known], float).mean(
+            axis=0
+        )
         low, high = (None if np.isnan(end) else float(end) for end in ends)
         mean = dataclasses.replace(known[0], value=float(values.mean()), low=low, high=high, se=None, reason="")
-    return OverModels(of, mean, float(values.std(ddof=1)) if len(values) > 1 else None, float(values.min()), float(values.max()))
+    return OverModels(
+        of, mean, float(values.std(ddof=1)) if len(values) > 1 else None, float(values.min()), float(values.max())
+    )
 
 
 def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell | None:
@@ -193,7 +203,9 @@ def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell
     )
 
 
-def _right(tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _right(
+    tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which cells are answered rightly, and of which docs every model has a score on every cell.
 
     Args:

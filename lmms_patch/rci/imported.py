@@ -90,7 +90,11 @@ class _Means:
         self._unscored = any(view.error is not None for record in records for view in record.views)
 
     def whole(self) -> float | None:
-        return None if any(view.error is not None for view in self._firsts) else self.aggregate(list(self._table.full.items))
+        return (
+            None
+            if any(view.error is not None for view in self._firsts)
+            else self.aggregate(list(self._table.full.items))
+        )
 
     def printed(self) -> float | None:
         """Return what a harness prints under the metric's name: the mean over all docs, a failed call being a wrong answer."""
@@ -131,9 +135,12 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
         date = datetime.fromtimestamp(newest, timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
         made = [_task(one, stated) for one in own]
         if twice := [name for name, count in Counter(one.spec.name for one in made).items() if count > 1]:
-            raise RecordError(f"{model}: two datasets become the task {twice[0]}; import them one by one, each with its own --output")
+            raise RecordError(
+                f"{model}: two datasets become the task {twice[0]}; import them one by one, each with its own --output"
+            )
         contents: dict[Path, str | bytes] = {
-            folder / f"{date}_samples_{one.spec.name}.jsonl": "".join(json.dumps(row) + "\n" for row in one.lines) for one in made
+            folder / f"{date}_samples_{one.spec.name}.jsonl": "".join(json.dumps(row) + "\n" for row in one.lines)
+            for one in made
         }
         path = folder / f"{date}_results.json"
         contents[path] = json.dumps(_results(model, date, made), indent=1) + "\n"
@@ -154,11 +161,16 @@ def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
         name = re.sub(r"[^\w.-]", "_", model)
         name = name.replace(".", "_") if not name.strip(".") else name
         folder = output / name
-        other = next((said for path in sorted(folder.glob("*_results.json")) if (said := _model_of(path)) not in (None, model)), None)
+        other = next(
+            (said for path in sorted(folder.glob("*_results.json")) if (said := _model_of(path)) not in (None, model)),
+            None,
+        )
         other = taken.get(name.lower(), other)  # many file systems do not tell capitals apart
         if other is not None:
             names = " and ".join(repr(line(one, 80)) for one in (other, model))
-            raise RecordError(f"the models {names} have the same folder, {folder}; import them one by one, each with its own --output")
+            raise RecordError(
+                f"the models {names} have the same folder, {folder}; import them one by one, each with its own --output"
+            )
         taken[name.lower()], out[model] = model, folder
     return out
 
@@ -186,7 +198,11 @@ class _Task:
 def _results(model: str, date: str, made: Sequence[_Task]) -> dict[str, Any]:
     """Return a results file as lmms-eval lays it out."""
     described = {
-        one.spec.name: {"task": one.spec.name, "lmms_patch": {"schema": 2, "pixels": 1, **one.spec.described(), "metric": one.metric}} for one in made
+        one.spec.name: {
+            "task": one.spec.name,
+            "lmms_patch": {"schema": 2, "pixels": 1, **one.spec.described(), "metric": one.metric},
+        }
+        for one in made
     }
     counts = {one.spec.name: {"original": len(one.lines), "effective": len(one.lines)} for one in made}
     return {
@@ -209,10 +225,18 @@ def _parts(one: Benchmark) -> list[Scored]:
 def _task(one: Benchmark, stated: Stated) -> _Task:
     """Make the records of a benchmark, and its numbers."""
     parts = _parts(one)
-    category = stated.category if stated.category is not None and any(stated.category.lower() in row for row in one.full.rows.values()) else None
-    if stated.cluster is not None and not all(row.get(stated.cluster.lower()) is not None for row in one.full.rows.values()):
+    category = (
+        stated.category
+        if stated.category is not None and any(stated.category.lower() in row for row in one.full.rows.values())
+        else None
+    )
+    if stated.cluster is not None and not all(
+        row.get(stated.cluster.lower()) is not None for row in one.full.rows.values()
+    ):
         columns = ", ".join(dict.fromkeys(name for row in one.full.rows.values() for name in row))
-        raise RecordError(f"{one.full.path}: --cluster {stated.cluster}: not every row has it; columns: {line(columns, 200)}")
+        raise RecordError(
+            f"{one.full.path}: --cluster {stated.cluster}: not every row has it; columns: {line(columns, 200)}"
+        )
     if stated.category not in (None, "category") and category is None:
         raise RecordError(f"{one.full.path}: --category {stated.category}: no such column")
     scores = {id(part): {key: _score(part, key, row, stated.scale) for key, row in part.rows.items()} for part in parts}
@@ -227,12 +251,17 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
     name = "" if one.grids else one.dataset
     spec = WrapSpec(one.dataset, "rci", tuple(sorted(one.grids)), options, name)
     keys = _ordered(one.full.rows)
-    clusters = turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
+    clusters = (
+        turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
+    )
     docs = [_doc(doc_id, one.full.rows[key], clusters.get(key)) for doc_id, key in keys.items()]
     # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter has no score of its own.
     circular = any("g_index" in row for row in one.full.rows.values())
     made = plan(docs, declared="open" if circular else None)
-    records = [_record(spec, one, key, doc_id, made, scores, metric, stated, category, clusters) for doc_id, key in keys.items()]
+    records = [
+        _record(spec, one, key, doc_id, made, scores, metric, stated, category, clusters)
+        for doc_id, key in keys.items()
+    ]
     rows = [
         {
             "doc_id": record.doc_id,
@@ -287,7 +316,12 @@ def _doc(doc_id: int, row: Mapping[str, Any], cluster: Any) -> Doc:
     choices = tuple(str(row[letter]) for letter in letters)
     question = str(row.get("question") or "")
     answer = row.get("answer")
-    return Doc(doc_id, Asked(question, None if answer is None else str(answer), choices, letters=letters), question, cluster=cluster)
+    return Doc(
+        doc_id,
+        Asked(question, None if answer is None else str(answer), choices, letters=letters),
+        question,
+        cluster=cluster,
+    )
 
 
 def _letters(row: Mapping[str, Any]) -> str:
@@ -312,7 +346,9 @@ def _score(part: Scored, key: str, row: Mapping[str, Any], scale: float) -> floa
             f"{part.path}: index {key} has the {part.column} {line(value, 40)!r}, which is no number; name a column with --score"
         ) from None
     if not 0 <= score <= scale:
-        raise OptionError(f"{part.path}: index {key} has the {part.column} {score:g}, outside 0 to {scale:g}; type --scale with full marks")
+        raise OptionError(
+            f"{part.path}: index {key} has the {part.column} {score:g}, outside 0 to {scale:g}; type --scale with full marks"
+        )
     return score
 
 
@@ -360,7 +396,17 @@ def _record(
     earned = [(text, *_earned(text, roles, answer, stated.scale)) for text, roles in made.baselines[doc_id].items()]
     baselines = tuple(Baseline(text, roles, {metric: value}, {metric: value}) for text, roles, value in earned if roles)
     record = SampleRecord(
-        spec.name, spec, doc_id, (), tuple(views), best, {**lost, **failing}, fields, about, made.strata[doc_id], baselines
+        spec.name,
+        spec,
+        doc_id,
+        (),
+        tuple(views),
+        best,
+        {**lost, **failing},
+        fields,
+        about,
+        made.strata[doc_id],
+        baselines,
     ).record()
     for seen in record.views:
         seen.boxes = None  # sizes of images are not known
@@ -409,11 +455,20 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
         },
         "settings": to_json(settings),
         "higher_is_better": {metric: True},
-        "donors": {"strata": len(set(made.strata.values())), "merged_strata": made.merged, "merged_docs": made.merged_docs},
+        "donors": {
+            "strata": len(set(made.strata.values())),
+            "merged_strata": made.merged,
+            "merged_docs": made.merged_docs,
+        },
         "analysis": to_json(found),
     }
     own = {f"{metric}_mpp{n}": found.grids[n].mpp.value for n in found.grids}
-    return {metric: native.printed(), **own, **{key: value for key, value in flat.items() if key != metric}, "patch": details}
+    return {
+        metric: native.printed(),
+        **own,
+        **{key: value for key, value in flat.items() if key != metric},
+        "patch": details,
+    }
 
 
 def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated, spec: WrapSpec) -> list[str]:
@@ -421,20 +476,32 @@ def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated
     out = [f"scores: {one.full.column} of {one.full.path.name}; the score of the task is their mean"]
     failed = sum(any(view.failed for view in record.views) for record in records)
     if failed:
-        out.append(f"{failed} docs with a failed call ({FAILED} ...): wrong answers in the task's own metric, left out of FIP, chance and index")
-        given = [one.full.rows[key].get(one.full.column) for key in one.full.rows if _said(one.full.rows[key]).startswith(FAILED)]
+        out.append(
+            f"{failed} docs with a failed call ({FAILED} ...): wrong answers in the task's own metric, left out of FIP, chance and index"
+        )
+        given = [
+            one.full.rows[key].get(one.full.column)
+            for key in one.full.rows
+            if _said(one.full.rows[key]).startswith(FAILED)
+        ]
         if luck := sum(value not in (None, 0, "0", "0.0") for value in given):
-            out.append(f"{luck} failed calls have a score above 0 in {one.full.path.name}: VLMEvalKit draws a letter; here they are wrong")
+            out.append(
+                f"{luck} failed calls have a score above 0 in {one.full.path.name}: VLMEvalKit draws a letter; here they are wrong"
+            )
     for n, cells in one.grids.items():
         lost = sum(any(key not in part.rows for part in cells.values()) for key in one.full.rows)
         if lost:
-            out.append(f"{n}x{n}: {lost} of {len(records)} docs are not in all cells' files; they are left out of that grid")
+            out.append(
+                f"{n}x{n}: {lost} of {len(records)} docs are not in all cells' files; they are left out of that grid"
+            )
     unscored = sum(view.error is not None for record in records for view in record.views)
     if unscored:
         what = "neither score nor index" if any(record.views[0].error is not None for record in records) else "no index"
         out.append(f"{unscored} answers without a score: {what}, until VLMEvalKit has judged all of them")
     if stated.chance is None and not all(answer.format in ("mc", "yesno") for answer in made.answers.values()):
-        out.append("what an uninformed answer scores is not known of answers that are no options; type --chance if it is documented")
+        out.append(
+            "what an uninformed answer scores is not known of answers that are no options; type --chance if it is documented"
+        )
     if spec.grids:
         out.append("nothing was asked on wrong images, so the gate cannot say whether the model looks")
     return out

@@ -56,16 +56,24 @@ def necessity(
     return tuple(_map(table, n, settings, blind, form, (refused or {}).get(n, "")) for n in sorted(grids, reverse=True))
 
 
-def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None, form: Form | None, refused: str) -> Necessity:
+def _map(
+    table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None, form: Form | None, refused: str
+) -> Necessity:
     """Return the necessity map at one grid."""
     found = find(table, n, blind)
     of = found.planned & (found.by_image != UNKNOWN)
     checked = of & (found.text != UNKNOWN)
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
-    without_luck = None if table.sampled or refused or not of.any() or found.graded[of].any() else _without_luck(table, n, of, form, how)
+    without_luck = (
+        None
+        if table.sampled or refused or not of.any() or found.graded[of].any()
+        else _without_luck(table, n, of, form, how)
+    )
     nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, settings.level, refused)
-    counted = dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
+    counted = (
+        dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
+    )
     return Necessity(
         n=n,
         docs=int(of.sum()),
@@ -81,7 +89,9 @@ def _map(table: Table, n: int, settings: Settings, blind: Mapping[int, float] | 
     )
 
 
-def _without_luck(table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]) -> dict[str, Estimate] | None:
+def _without_luck(
+    table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]
+) -> dict[str, Estimate] | None:
     """Return the share of each class, luck-corrected; None where no doc was asked on a wrong image, or the metric is not a mean of scores.
 
     Args:
@@ -100,7 +110,9 @@ def _without_luck(table: Table, n: int, of: NDArray[np.bool_], form: Form | None
     return dict(zip(map(str, NEEDS), luck.needs(cells, either, clusters, **how), strict=True))
 
 
-def shares(found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:
+def shares(
+    found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: Mapping[str, Any]
+) -> dict[str, Estimate]:
     """Return the share of each class with its interval.
 
     Args:
@@ -113,7 +125,9 @@ def shares(found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: M
     image, text = found.by_image[of], found.text[of]
     if not found.sources or not (text != UNKNOWN).any():
         nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, how["level"], NOT_ASKED)
-        return {str(NEEDS[TEXT]): nothing} | {NEEDS[c]: intervals.mean((image == c).astype(float), clusters, **how) for c in _IMAGE}
+        return {str(NEEDS[TEXT]): nothing} | {
+            NEEDS[c]: intervals.mean((image == c).astype(float), clusters, **how) for c in _IMAGE
+        }
     if (text != UNKNOWN).all():
         final = np.where(text == 1, TEXT, image)
         return {str(need): intervals.mean((final == c).astype(float), clusters, **how) for c, need in enumerate(NEEDS)}
@@ -145,7 +159,9 @@ def shares_of(counts: Array) -> Array:
     >>> shares_of(np.array([80.0, 15, 5, 0, 60, 40, 0, 0, 0, 0, 0, 0])).tolist()  # a quarter of the docs that one cell answers is text
     [0.125, 0.375, 0.5, 0.0]
     """
-    unknown, no, yes, others = np.moveaxis(np.asarray(counts, float).reshape(*np.shape(counts)[:-1], len(_IMAGE), _STATES), -1, 0)
+    unknown, no, yes, others = np.moveaxis(
+        np.asarray(counts, float).reshape(*np.shape(counts)[:-1], len(_IMAGE), _STATES), -1, 0
+    )
     overall = yes.sum(axis=-1, keepdims=True) / (yes + no).sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         rate = np.where(yes + no > 0, yes / (yes + no), overall)
@@ -164,4 +180,6 @@ def _luck(table: Table, n: int, of: Any, how: Mapping[str, Any]) -> Estimate | N
     tried = of & (wrong < half) & np.isfinite(cells)
     if not tried.any():
         return None
-    return intervals.mean((cells >= half)[tried].astype(float), None if table.clusters is None else table.clusters[tried], **how)
+    return intervals.mean(
+        (cells >= half)[tried].astype(float), None if table.clusters is None else table.clusters[tried], **how
+    )

@@ -43,8 +43,14 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     if form is None:
         return {}
     places, higher = table.turned, table.higher
-    scores = [[record.views[i].scores[table.metric] or 0.0 for i in own] for record, own in zip(table.records, places, strict=True)]
-    worst = [own[int((np.argmin if higher else np.argmax)(one))] if own else None for own, one in zip(places, scores, strict=True)]
+    scores = [
+        [record.views[i].scores[table.metric] or 0.0 for i in own]
+        for record, own in zip(table.records, places, strict=True)
+    ]
+    worst = [
+        own[int((np.argmin if higher else np.argmax)(one))] if own else None
+        for own, one in zip(places, scores, strict=True)
+    ]
     sets = {
         "turns_once": [table.at([own[0] if own else None for own in places])],
         "turns_mean": drawn(table, form, places, [min(1, len(own)) for own in places], generator(seed)),
@@ -56,7 +62,9 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     for count in sorted({len(own) for own in places} - {0}):
         for place in range(1, count + 1):
             sets[f"turns_{count}_{place}"] = [
-                table.at([_with_gold_at(table, doc, place) if len(own) == count else None for doc, own in enumerate(places)])
+                table.at(
+                    [_with_gold_at(table, doc, place) if len(own) == count else None for doc, own in enumerate(places)]
+                )
             ]
     return sets
 
@@ -89,7 +97,9 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
         if refused:
             return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=refused)
         if draws.form is None and not found.reason:
-            return dataclasses.replace(found, reason=f"orders cannot be averaged: the aggregation of {table.metric} has no known form")
+            return dataclasses.replace(
+                found, reason=f"orders cannot be averaged: the aggregation of {table.metric} has no known form"
+            )
         return found
 
     def same(one: Any) -> Any:
@@ -99,14 +109,18 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
     for count in sorted(set(counts[used].tolist())):
         mine = counts == count
         scores = tuple(estimate(same, f"turns_{count}_{place}", of=mine) for place in range(1, count + 1))
-        by_place[count] = Placed(int(mine.sum()), scores, None if refused else evenness(table, count, draws.settings.seed))
+        by_place[count] = Placed(
+            int(mine.sum()), scores, None if refused else evenness(table, count, draws.settings.seed)
+        )
     return Turned(
         docs=int(used.sum()),
         left_out=dict(reasons),
         once=estimate(same, "turns_once"),
         mean=estimate(same, "turns_mean"),
         every=estimate(same, "turns_every"),
-        lost=estimate(same, "turns_lost") if "turns_lost" in draws.sets else estimate(lambda a, b: a - b, "turns_once", "turns_every"),
+        lost=estimate(same, "turns_lost")
+        if "turns_lost" in draws.sets
+        else estimate(lambda a, b: a - b, "turns_once", "turns_every"),
         guess=None if refused else _guess(table, draws.form, counts),
         places=by_place,
     )
@@ -119,7 +133,14 @@ def evenness(table: Table, count: int, seed: Seed) -> float | None:
     """
     docs = [doc for doc, own in enumerate(table.turned) if len(own) == count]
     scores = np.array(
-        [[table.records[doc].views[_with_gold_at(table, doc, place)].scores[table.metric] for place in range(1, count + 1)] for doc in docs], float
+        [
+            [
+                table.records[doc].views[_with_gold_at(table, doc, place)].scores[table.metric]
+                for place in range(1, count + 1)
+            ]
+            for doc in docs
+        ],
+        float,
     )
     if scores.min() < 0 or not table.higher:
         return None

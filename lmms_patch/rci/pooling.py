@@ -103,20 +103,36 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    low, high = (choose(side) for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True))
+    low, high = (
+        choose(side)
+        for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True)
+    )
     sampled = any(table.sampled for table, _ in tables)  # estimates of docs lie outside the scale
     ends = intervals.ends_of(stacked[:, :2].clip(low, high) if sampled else stacked[:, :2])
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
     chance = floor / docs if docs else None
     own = variance**0.5 / docs if docs else None
-    se = None if fip.se is None else math.hypot(fip.se, own) if own else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
+    se = (
+        None
+        if fip.se is None
+        else math.hypot(fip.se, own)
+        if own
+        else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
+    )
     judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
-    judged = gate.with_looks(judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused))
-    point = index(fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any()))
+    judged = gate.with_looks(
+        judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused)
+    )
+    point = index(
+        fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
+    )
     each = max(table.stands_for(2, used) for table, used in tables)
-    how |= {"extremes": [[each * whole, each * best, each] for whole in ends for best in ends], "unseen": intervals.UNSEEN_OF_PAIRS}
+    how |= {
+        "extremes": [[each * whole, each * best, each] for whole in ends for best in ends],
+        "unseen": intervals.UNSEEN_OF_PAIRS,
+    }
     value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
@@ -179,10 +195,14 @@ def together(runs: Sequence[Sequence[Analyzed]]) -> list[tuple[str, list[Analyze
     out = [(key[0], [run[key] for run in by_task]) for key in shared]
     for task, of_task in out:
         if any(record.asked is not None for a in of_task for record in a.run.records):
-            raise RecordError(f"{task}: a run that left views out cannot be taken together with others; compare two of them: lmms-patch compare")
+            raise RecordError(
+                f"{task}: a run that left views out cannot be taken together with others; compare two of them: lmms-patch compare"
+            )
         docs = [{record.doc_id for record in a.run.records} for a in of_task]
         if any(own != docs[0] for own in docs):
-            raise RecordError(f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same")
+            raise RecordError(
+                f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same"
+            )
     return out
 
 
@@ -192,12 +212,19 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
         raise RecordError(f"{task}: the runs were made with different settings; average only runs of the same")
     names = [name for name in runs[0].metrics if all(name in a.metrics for a in runs)]
     values = {name: [a.metrics[name] for a in runs] for name in names}
-    known = {name: np.array([float(v) for v in found if v is not None]) for name, found in values.items() if None not in found}
+    known = {
+        name: np.array([float(v) for v in found if v is not None])
+        for name, found in values.items()
+        if None not in found
+    }
     mean = {name: float(known[name].mean()) if name in known else None for name in names}
     spread = {name: float(known[name].std(ddof=1)) if name in known and len(runs) > 1 else None for name in names}
     kind = KINDS[described[0]["kind"]].index
     grids = [n for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None]
-    same, split = ({f"{kind}{n}": found for n in grids if (found := joint(runs, n, changes, pairs)) is not None} for pairs in (False, True))
+    same, split = (
+        {f"{kind}{n}": found for n in grids if (found := joint(runs, n, changes, pairs)) is not None}
+        for pairs in (False, True)
+    )
     return Averaged(task, len(runs), mean, spread, same, split)
 
 
@@ -224,7 +251,9 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
         best = tables[b].at(places[a])
-        used = np.array([one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool)
+        used = np.array(
+            [one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool
+        )
         decides |= used
         for chosen in (tables[b].full, best):
             rows = form.rows(tables[b].picked(chosen))
@@ -237,7 +266,9 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))  # alike in all runs
+    unseen = np.tile(
+        form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs))
+    )  # alike in all runs
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)

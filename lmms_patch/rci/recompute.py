@@ -77,7 +77,11 @@ class TaskRun:
     @property
     def name(self) -> str:
         """The task's name, with the filter where it is not the only one."""
-        return self.result.task if self.result.filter == "none" and not self.result.place else f"{self.result.task}, {self.result.filter}"
+        return (
+            self.result.task
+            if self.result.filter == "none" and not self.result.place
+            else f"{self.result.task}, {self.result.filter}"
+        )
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,11 @@ def load(path: Path) -> list[TaskRun]:
     wanted = [one for one in results if is_analyzed(one.kind)]
     if not wanted:
         magic = any(one.kind.name == "magic" for one in results)
-        hint = "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'" if magic else "ask for one, such as --tasks gqa_rci3"
+        hint = (
+            "the numbers of MAGIC tasks are those of the run: type 'lmms-patch magic show'"
+            if magic
+            else "ask for one, such as --tasks gqa_rci3"
+        )
         raise RecordError(f"{file}: no task with an index in this run; {hint}")
     blind = {one.base: scores(one, one.metric) for one in results if one.kind.name == "blind" and not one.place}
     return [TaskRun(one, samples.records(one), blind.get(one.base)) for one in wanted]
@@ -222,7 +230,9 @@ class Logged:
         return None
 
 
-def check_number(where: str, name: str, form: forms.Form, value: float, own: float, table: Table | None = None) -> list[str]:
+def check_number(
+    where: str, name: str, form: forms.Form, value: float, own: float, table: Table | None = None
+) -> list[str]:
     """Check that the log reproduces a number of the results file, within rounding.
 
     Args:
@@ -245,7 +255,9 @@ def check_number(where: str, name: str, form: forms.Form, value: float, own: flo
     near = form is forms.MEAN and abs(value - own) <= 0.02 * abs(own)  # ``analysis`` takes this form for captions
     if near and (table is None or all(doc.format == "caption" for doc in table.asked)):
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
-    raise RecordError(f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed")
+    raise RecordError(
+        f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
+    )
 
 
 def has_fip(result: Result, table: Table) -> bool:
@@ -290,7 +302,9 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     without = sum(record.fields.get("category") is None for record in part.records) if by_category else 0
     notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
     if by_category and (few := [name for name in category_names(part) if name not in categories]):
-        notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}")
+        notes.append(
+            f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}"
+        )
     note = f"{run.name}: {'; '.join(notes)}" if notes else ""
     return Analyzed(run, analysis, catalogue.columns(analysis, kind), categories, note)
 
@@ -318,7 +332,9 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     if len(names) > MOST_CATEGORIES:
         return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
     without = sum(record.fields.get("category") is None for record in table.records)
-    return _categories(run, table, form, settings, sets), f"{without} docs have no category: they are in no category's numbers" if without else ""
+    return _categories(
+        run, table, form, settings, sets
+    ), f"{without} docs have no category: they are in no category's numbers" if without else ""
 
 
 def category_names(table: Table) -> list[str]:
@@ -332,14 +348,25 @@ def _part(table: Table, category: str) -> Table:
     return table.of(record.doc_id for record in only(table.logged, category))
 
 
-def _categories(run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]) -> dict[str, Analysis]:
+def _categories(
+    run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
+) -> dict[str, Analysis]:
     names = category_names(table)
     if not names:
-        raise RecordError(f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)")
+        raise RecordError(
+            f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)"
+        )
     if len(names) > MOST_CATEGORIES:
-        raise RecordError(f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values")
-    parts = {name: part for name in names if not (part := _part(table, name)).sampled or part.asked_docs >= LEAST_OF_CATEGORY}
-    return {name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True) for name, part in parts.items()}
+        raise RecordError(
+            f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
+        )
+    parts = {
+        name: part for name in names if not (part := _part(table, name)).sampled or part.asked_docs >= LEAST_OF_CATEGORY
+    }
+    return {
+        name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True)
+        for name, part in parts.items()
+    }
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
@@ -347,23 +374,39 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     described = run.result.described
     options = Options.of_file(described["options"], run.name)
     metric = changes.metric or described["metric"]
-    known = {m for view in failures.different(view for record in run.records for view in record.views) for m in view.items}
+    known = {
+        m for view in failures.different(view for record in run.records for view in record.views) for m in view.items
+    }
     if run.records and metric not in known:
-        raise RecordError(f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}")
+        raise RecordError(
+            f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}"
+        )
     higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     if changes.metric is not None and changes.metric != described["metric"]:
-        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False)
-    given = {name: value for name in ("draws", "level", "delta", "seed", "chance") if (value := getattr(changes, name)) is not None}
+        base = dataclasses.replace(
+            base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False
+        )
+    given = {
+        name: value
+        for name in ("draws", "level", "delta", "seed", "chance")
+        if (value := getattr(changes, name)) is not None
+    }
     settings = dataclasses.replace(base, **given)
     cluster = _cluster(run, options, changes.cluster)
-    return settings, metric, Table(run.records, metric, higher=higher, cluster=cluster, whole=forms.is_whole(settings.form))
+    return (
+        settings,
+        metric,
+        Table(run.records, metric, higher=higher, cluster=cluster, whole=forms.is_whole(settings.form)),
+    )
 
 
 def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
     """Return the recorded field that names clusters; None: docs are independent."""
-    named = {kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)}
+    named = {
+        kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)
+    }
     if wanted is None:
         return "cluster" if "cluster" in named else None
     if wanted == "none":
@@ -371,7 +414,9 @@ def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
     kind_named = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
     if kind_named is None or not _recorded(run, kind_named):
         allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
-        raise RecordError(f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}")
+        raise RecordError(
+            f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}"
+        )
     return kind_named
 
 

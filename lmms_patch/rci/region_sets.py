@@ -87,11 +87,21 @@ def drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream
     """
     if form.linear:
         scores = [
-            expected_best([record.views[i].scores[table.metric] or 0.0 for i in boxes], k, table.higher) if k else math.nan
+            expected_best([record.views[i].scores[table.metric] or 0.0 for i in boxes], k, table.higher)
+            if k
+            else math.nan
             for record, boxes, k in zip(table.records, places, sizes, strict=True)
         ]
-        return [Chosen(table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items, np.asarray(scores, float))]
-    return [table.at([_best_of(table, i, boxes, k, stream) for i, (boxes, k) in enumerate(zip(places, sizes, strict=True))]) for _ in range(DRAWN)]
+        return [
+            Chosen(
+                table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items,
+                np.asarray(scores, float),
+            )
+        ]
+    return [
+        table.at([_best_of(table, i, boxes, k, stream) for i, (boxes, k) in enumerate(zip(places, sizes, strict=True))])
+        for _ in range(DRAWN)
+    ]
 
 
 def _best_of(table: Table, doc: int, boxes: Sequence[int], k: int, stream: np.random.Generator) -> int | None:

@@ -97,13 +97,21 @@ class Number:
 
     def called(self, kind: Kind, key: Key | None) -> str:
         """Return what pages call the number of one key; its name where nobody has words for it."""
-        size, letter = (kind.words.size(key), chr(ord("A") + key - 1)) if isinstance(key, int) else (f"{key} boxes{' hidden' * kind.hides}", "")
+        size, letter = (
+            (kind.words.size(key), chr(ord("A") + key - 1))
+            if isinstance(key, int)
+            else (f"{key} boxes{' hidden' * kind.hides}", "")
+        )
         if self.words:
             index = self.index(kind)
             return f"{index[0].upper()}{index[1:]}{', ' if kind.needs_video or kind.regions else ' '}{size}"
         shows = f"{kind.shows}{' (FIP)' * (kind.shows in ('full image', 'full clip'))}"
         part = "box" if kind.regions else kind.words.part
-        return self.label.format(key=size, letter=letter, part=part, shows=shows) or self.title.format(key=key) or self.named(kind, key)
+        return (
+            self.label.format(key=size, letter=letter, part=part, shows=shows)
+            or self.title.format(key=key)
+            or self.named(kind, key)
+        )
 
     def index(self, kind: Kind, key: Key | None = None) -> str:
         """Return what people read an index as, of one key or of any."""
@@ -154,7 +162,11 @@ def _corrected(grid: Grid) -> Value:
     """Return the corrected index of a set; of a grid without an index the reason why there is none."""
     if grid.adj is not None:
         return grid.adj.estimate
-    return None if grid.n in REGIONS else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
+    return (
+        None
+        if grid.n in REGIONS
+        else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
+    )
 
 
 def _chance(analysis: Analysis) -> Estimate:
@@ -207,8 +219,24 @@ NUMBERS = (
         better=True,
         label="Score, {shows}",
     ),
-    Number("fip", "Full Image Performance: the same on full images", _once("full"), lambda a, k: a.fip, columns=False, measured=True, better=True),
-    Number("chance", "what the best uninformed answer scores", _always, lambda a, k: _chance(a), measured=True, listed=True, label="Chance"),
+    Number(
+        "fip",
+        "Full Image Performance: the same on full images",
+        _once("full"),
+        lambda a, k: a.fip,
+        columns=False,
+        measured=True,
+        better=True,
+    ),
+    Number(
+        "chance",
+        "what the best uninformed answer scores",
+        _always,
+        lambda a, k: _chance(a),
+        measured=True,
+        listed=True,
+        label="Chance",
+    ),
     Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True, label="Ceiling"),
     Number(
         "gate",
@@ -218,10 +246,33 @@ NUMBERS = (
         scale="count",
         listed=True,
     ),
-    Number("n_docs", "docs with the primary metric and an answer to their first view", _always, lambda a, k: a.n_docs, scale="count"),
-    Number("n_failed", "docs with a failed call, of all that were asked", _always, lambda a, k: a.failed.docs if a.failed else 0, scale="count"),
-    Number("n_null", "docs that were also asked on another doc's image", _once("has_index"), lambda a, k: _wrong(a, "docs"), scale="count"),
-    Number("fip0", "the native metric of the answers to whole wrong images", _once("has_index"), lambda a, k: _wrong(a, "other")),
+    Number(
+        "n_docs",
+        "docs with the primary metric and an answer to their first view",
+        _always,
+        lambda a, k: a.n_docs,
+        scale="count",
+    ),
+    Number(
+        "n_failed",
+        "docs with a failed call, of all that were asked",
+        _always,
+        lambda a, k: a.failed.docs if a.failed else 0,
+        scale="count",
+    ),
+    Number(
+        "n_null",
+        "docs that were also asked on another doc's image",
+        _once("has_index"),
+        lambda a, k: _wrong(a, "docs"),
+        scale="count",
+    ),
+    Number(
+        "fip0",
+        "the native metric of the answers to whole wrong images",
+        _once("has_index"),
+        lambda a, k: _wrong(a, "other"),
+    ),
     Number(
         "mpp{key}",
         "Maximum Patch Performance: the native metric over each doc's best cell, segment or box",
@@ -266,7 +317,13 @@ NUMBERS = (
         better=True,
         label="Gap, FIP less MPP, {key}",
     ),
-    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _sets, lambda a, k: a.sets[k].excluded, scale="count"),
+    Number(
+        "n_excluded{key}",
+        "docs that the other numbers of this `<n>` leave out",
+        _sets,
+        lambda a, k: a.sets[k].excluded,
+        scale="count",
+    ),
     _Shown(
         "mean{key}",
         "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
@@ -341,9 +398,29 @@ NUMBERS = (
         better=True,
         label="Gold at place {letter}",
     ),
-    Number("rotate_guess", "what independent guesses would earn in place of `rotate_every`", _once("turns"), _part("turned", "guess"), listed=True),
-    Number("rotate_p", 'permutation p-value of "the place of the gold changes nothing"', _once("turns"), _p, scale="p", listed=True),
-    Number("n_rotated", "docs that are asked in every order, each with a score", _once("turns"), _part("turned", "docs"), scale="count", listed=True),
+    Number(
+        "rotate_guess",
+        "what independent guesses would earn in place of `rotate_every`",
+        _once("turns"),
+        _part("turned", "guess"),
+        listed=True,
+    ),
+    Number(
+        "rotate_p",
+        'permutation p-value of "the place of the gold changes nothing"',
+        _once("turns"),
+        _p,
+        scale="p",
+        listed=True,
+    ),
+    Number(
+        "n_rotated",
+        "docs that are asked in every order, each with a score",
+        _once("turns"),
+        _part("turned", "docs"),
+        scale="count",
+        listed=True,
+    ),
     _Shown(
         "{kind}{key}",
         "the native metric at that number of frames or reduction, or with such boxes hidden",
@@ -413,7 +490,9 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
 def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
     """Return the names of our rows in lmms-eval's table; places of the gold are not known before docs are."""
     keys = Keys.asked(kind, grids)
-    return [number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)]
+    return [
+        number.named(kind, key) for number, key in rows(kind, keys) if number.listed or (number.columns and number.ends)
+    ]
 
 
 def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
@@ -424,23 +503,38 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
         grids: that it was asked.
     """
     found = keyed(kind, grids)
-    return {column: number for name, (number, _) in found.items() for column in (name, *(f"{name}_{side}" for side in number.ends))}
+    return {
+        column: number
+        for name, (number, _) in found.items()
+        for column in (name, *(f"{name}_{side}" for side in number.ends))
+    }
 
 
 def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
     """Return every number that a task may have, each with its key, by its name; arguments as of ``named``."""
-    return {number.named(kind, key): (number, key) for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))}
+    return {
+        number.named(kind, key): (number, key)
+        for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))
+    }
 
 
 def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
     """Return the numbers of a family (``Number.name``) that a task has, by their keys."""
     known = keyed(kind, grids)
-    return {key: measures[one] for one, (number, key) in known.items() if number.name == name and key is not None and one in measures}
+    return {
+        key: measures[one]
+        for one, (number, key) in known.items()
+        if number.name == name and key is not None and one in measures
+    }
 
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    known = {name: key for name, (number, key) in keyed(kind, grids).items() if isinstance(key, int) and number.of is not _places}
+    known = {
+        name: key
+        for name, (number, key) in keyed(kind, grids).items()
+        if isinstance(key, int) and number.of is not _places
+    }
     return known | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
 
 
@@ -478,19 +572,31 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
     sampled = analysis.asked is not None and analysis.asked.estimated
     if number.words == "raw":
         return reading.raw(found, grid.mark, marginal, sampled)
-    return found if grid.adj is None else reading.corrected(found, grid.adj.null, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
+    return (
+        found
+        if grid.adj is None
+        else reading.corrected(found, grid.adj.null, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
+    )
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
     """Return a number without an interval, with the reason why it has none."""
-    return Estimate(value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL))
+    return Estimate(
+        value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL)
+    )
 
 
 def documented() -> dict[str, str]:
     """Return the rows of the table in docs/metrics.md: the names of a number, with ``<n>`` for its key, and what the number is."""
     out: dict[str, list[str]] = {}
     for number in NUMBERS:
-        names = list(dict.fromkeys(number.name.format(index=kind.prefix, kind=kind.name, key="<n>") for kind in KINDS.values() if _has(number, kind)))
+        names = list(
+            dict.fromkeys(
+                number.name.format(index=kind.prefix, kind=kind.name, key="<n>")
+                for kind in KINDS.values()
+                if _has(number, kind)
+            )
+        )
         sides = list(number.ends)
         if not (number.columns or number.measured):  # only the ends of its interval have a name
             names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
@@ -503,13 +609,19 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of the columns of a task by the patterns of their names."""
     numbers = [number for number in NUMBERS if number.columns or number.ends]
     of_kinds = {
-        name: "|".join(dict.fromkeys(str(getattr(kind, name)) for kind in KINDS.values() if _has_parts(kind, name))) for name in ("prefix", "name")
+        name: "|".join(dict.fromkeys(str(getattr(kind, name)) for kind in KINDS.values() if _has_parts(kind, name)))
+        for name in ("prefix", "name")
     }
     out: dict[str, Any] = {}
     for number in numbers:
-        name = number.name.format(index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial)")
+        name = number.name.format(
+            index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial)"
+        )
         ends = f"_({'|'.join(number.ends)})" if number.ends else ""
-        out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {"type": ["number", "null"], "description": number.help}
+        out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {
+            "type": ["number", "null"],
+            "description": number.help,
+        }
     return out
 
 

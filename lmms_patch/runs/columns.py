@@ -60,13 +60,22 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     added: dict[str, Any] = {}
     for result in results:
         of_magic = (result.details.get("magic") or {}).get("numbers") or {}
-        flat = {**result.details, **{f"{metric}_{side}": one[side] for metric, one in of_magic.items() for side in ("low", "high")}}
+        flat = {
+            **result.details,
+            **{f"{metric}_{side}": one[side] for metric, one in of_magic.items() for side in ("low", "high")},
+        }
         name = result.filter
         for metric in _columns(result):
-            ends = {f"{metric}_{side},{name}": flat[f"{metric}_{side}"] for side in ("low", "high") if f"{metric}_{side}" in flat}
+            ends = {
+                f"{metric}_{side},{name}": flat[f"{metric}_{side}"]
+                for side in ("low", "high")
+                if f"{metric}_{side}" in flat
+            }
             added |= {f"{metric},{name}": ends}
         if "n_docs" in flat:
-            added |= {f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}": {f"n_docs,{name}": flat["n_docs"]}}
+            added |= {
+                f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}": {f"n_docs,{name}": flat["n_docs"]}
+            }
     out: dict[str, Any] = {}
     for key, value in values.items():
         if not _is_object(key):
@@ -84,15 +93,30 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
     numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
 
-    first, rows, cells = (metric, "n_docs", "gate", "chance"), catalogue.keyed(result.kind, result.grids), over_cells(result)
+    first, rows, cells = (
+        (metric, "n_docs", "gate", "chance"),
+        catalogue.keyed(result.kind, result.grids),
+        over_cells(result),
+    )
     indices = {name for name, (number, _) in rows.items() if number.words}
     gaps = {name for name, (number, _) in rows.items() if number.name == "gap{key}"}
-    ranks = {**dict.fromkeys(indices, 4), **dict.fromkeys(cells, 5), **dict.fromkeys(gaps, 7), **{name: place for place, name in enumerate(first)}}
+    ranks = {
+        **dict.fromkeys(indices, 4),
+        **dict.fromkeys(cells, 5),
+        **dict.fromkeys(gaps, 7),
+        **{name: place for place, name in enumerate(first)},
+    }
     names = sorted(numbers, key=lambda name: ranks.get(name, 6))
     out = {name: numbers[name] for name in names[:most]}
     for name in sorted(out, key=lambda name: 0 if name in indices else 1 if name == metric else 2):
         one = known.get(name)
-        if one is not None and one.low is not None and one.high is not None and len(out) + 2 <= most and name not in gaps:
+        if (
+            one is not None
+            and one.low is not None
+            and one.high is not None
+            and len(out) + 2 <= most
+            and name not in gaps
+        ):
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
         one = known.get(name)  # not the column, which nothing checks
@@ -115,7 +139,11 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
     for result in results:
         metric, index = result.metric, result.kind.index
         n = max(result.grids, default=None) if index else None
-        names = [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"] if n else list(tracked(result, LAST))
+        names = (
+            [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
+            if n
+            else list(tracked(result, LAST))
+        )
         for name in [name for name in names if result.metrics.get(name) is not None]:
             keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
             out |= {key: values[key] for key in keys if key in values}
@@ -125,9 +153,13 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
 
 def errors(result: Result) -> dict[tuple[str, str], float]:
     """Return the columns of a result that are standard errors, by metric and sort: "", or "_clt" and "_clustered" of the harness."""
-    found = ((match, value) for key, value in result.run.written[result.task].items() if (match := _ERROR.fullmatch(key)))
+    found = (
+        (match, value) for key, value in result.run.written[result.task].items() if (match := _ERROR.fullmatch(key))
+    )
     return {
-        (match["metric"], match["sort"] or ""): float(value) for match, value in found if match["filter"] == result.filter and bounds.is_number(value)
+        (match["metric"], match["sort"] or ""): float(value)
+        for match, value in found
+        if match["filter"] == result.filter and bounds.is_number(value)
     }
 
 
@@ -154,6 +186,11 @@ def estimates(result: Result) -> dict[str, Estimate]:
     for name in _columns(result):
         estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))
         value = result.metrics.get(name)
-        if estimate is not None and estimate.value is not None and value is not None and math.isclose(value, estimate.value, abs_tol=1e-9):
+        if (
+            estimate is not None
+            and estimate.value is not None
+            and value is not None
+            and math.isclose(value, estimate.value, abs_tol=1e-9)
+        ):
             out[name] = estimate
     return out

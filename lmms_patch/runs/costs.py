@@ -69,7 +69,9 @@ def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
     logged = {task: file for task in run.configs if (file := samples_file(run.path, task)) is not None}
     if not set(asked) & set(logged):
         return None
-    counted = [task for task in asked if asked[task] in bases and task in logged] or [task for task in asked if task in logged]
+    counted = [task for task in asked if asked[task] in bases and task in logged] or [
+        task for task in asked if task in logged
+    ]
     answers, calls, out, tokens = 0, 0, 0.0, dict.fromkeys(("input_tokens", "output_tokens"), (0.0, 0))
     for task, file in logged.items():
         for line in _lines(file):
@@ -83,7 +85,11 @@ def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
     seconds, why = _seconds(run, logged, out)
     calls = calls or answers
     means = {name: total / count if count else None for name, (total, count) in tokens.items()}
-    return Cost(run.path, run.model or run.adapter, tuple(counted), calls, seconds if calls else None, why, **means) if calls else None
+    return (
+        Cost(run.path, run.model or run.adapter, tuple(counted), calls, seconds if calls else None, why, **means)
+        if calls
+        else None
+    )
 
 
 def _lines(file: Path) -> Iterator[_Counts]:
@@ -93,7 +99,9 @@ def _lines(file: Path) -> Iterator[_Counts]:
                 try:
                     yield _LINE.decode(text)
                 except ValueError:
-                    raise RecordError(f"{file}, line {number}: cut or not JSON; the run did not finish writing this file") from None
+                    raise RecordError(
+                        f"{file}, line {number}: cut or not JSON; the run did not finish writing this file"
+                    ) from None
     except OSError as error:
         raise RecordError(f"{file}: cannot be read ({error.strerror})") from None
 
@@ -124,8 +132,13 @@ def _seconds(run: Run, logged: Mapping[str, Path], out: float) -> tuple[float | 
         return None, "it used a response cache (--use_cache), whose answers took no time"
     throughput = data.get("throughput")
     generated = throughput.get("total_gen_tokens") if isinstance(throughput, dict) else None
-    if _is_count(generated) and out > 1.01 * generated:  # failed calls that were asked again make it a little less or more
-        return None, f"its process made {generated:,.0f} tokens, its logs have {out:,.0f}: a part is from a journal, or from other processes"
+    if (
+        _is_count(generated) and out > 1.01 * generated
+    ):  # failed calls that were asked again make it a little less or more
+        return (
+            None,
+            f"its process made {generated:,.0f} tokens, its logs have {out:,.0f}: a part is from a journal, or from other processes",
+        )
     try:
         seconds = float(data.get("total_evaluation_time_seconds") or "nan")
     except (TypeError, ValueError):

@@ -358,7 +358,10 @@ class MagicDetails(Struct):
         magic: numbers, counts and settings (docs/magic.md)
     """
 
-    MORE: ClassVar[dict[str, Any]] = {"type": ["number", "null"], "description": "the numbers of docs/magic.md, without their intervals"}
+    MORE: ClassVar[dict[str, Any]] = {
+        "type": ["number", "null"],
+        "description": "the numbers of docs/magic.md, without their intervals",
+    }
 
     records: Count = 0
     n_failed: Number | None = None
@@ -419,7 +422,9 @@ def read_magic(details: Mapping[str, Any]) -> MagicDetails:
 
 def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return a task's object without parts that are empty since nothing was scored."""
-    return {key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")}
+    return {
+        key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")
+    }
 
 
 def _lacking(details: Mapping[str, Any]) -> str:
@@ -430,7 +435,10 @@ def _lacking(details: Mapping[str, Any]) -> str:
         ("analysis", analysis, ("grids", "warnings")),
         ("analysis.chance", analysis["chance"], ("floors", "reason")),
         ("analysis.gate", analysis["gate"], ("reason",)),
-        *((f"analysis.gate.looks[{i}]", one, ("wanted", "reason")) for i, one in enumerate(analysis["gate"].get("looks", ()))),
+        *(
+            (f"analysis.gate.looks[{i}]", one, ("wanted", "reason"))
+            for i, one in enumerate(analysis["gate"].get("looks", ()))
+        ),
     ]
     return next((f"{where}.{key} is missing" for where, part, keys in needed for key in keys if key not in part), "")
 
@@ -442,14 +450,20 @@ def _at_odds(kind: str, details: Mapping[str, Any]) -> str:
         shares = grid.get("shares") or {}
         parts = [shares.get(key) for key in ("score", "win", "p_cells")]
         cells = KINDS[kind].cells(int(n))
-        if any(part is not None and len(part) != cells for part in parts) or (parts[0] is not None and parts[2] is None):
+        if any(part is not None and len(part) != cells for part in parts) or (
+            parts[0] is not None and parts[2] is None
+        ):
             return f"analysis.grids.{n}.shares are not of {cells} {KINDS[kind].words.parts}"
     regions = analysis.get("regions") or {}
     if missing := [name for name in regions.get("sets", ()) if name not in regions["mean"]]:
         return f"analysis.regions.mean has no {missing[0]}"
     if tst and tst["headline"] not in tst["by_grouping"]:
         return f"tst_details.by_grouping has no {tst['headline']!r}"
-    return f"magic.numbers has no {magic['metric']!r}, which the task is about" if magic and magic["metric"] not in magic["numbers"] else ""
+    return (
+        f"magic.numbers has no {magic['metric']!r}, which the task is about"
+        if magic and magic["metric"] not in magic["numbers"]
+        else ""
+    )
 
 
 def _unordered(value: Any, where: str = "") -> str:
@@ -459,4 +473,11 @@ def _unordered(value: Any, where: str = "") -> str:
         if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high + 1e-9:
             return f"{where.removeprefix('.')} must be an interval that ends after it starts"
     inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    return next((said for key, one in inner if isinstance(one, (Mapping, list)) and (said := _unordered(one, f"{where}.{key}"))), "")
+    return next(
+        (
+            said
+            for key, one in inner
+            if isinstance(one, (Mapping, list)) and (said := _unordered(one, f"{where}.{key}"))
+        ),
+        "",
+    )

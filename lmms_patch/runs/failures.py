@@ -125,10 +125,18 @@ def states(record: Record, metric: str) -> Counter[str]:
 
     An unfinished answer that is unscored too counts as unscored. A doc that was not asked has none, nor has one of another metric of the task.
     """
-    if not record.is_asked or (any(view.items for view in record.views) and not any(metric in view.items for view in record.views)):
+    if not record.is_asked or (
+        any(view.items for view in record.views) and not any(metric in view.items for view in record.views)
+    ):
         return Counter()
     named = (
-        "failed" if has_failed(view) else "unscored" if is_no_value(view.items.get(metric)) else "unfinished" if view.unfinished else ""
+        "failed"
+        if has_failed(view)
+        else "unscored"
+        if is_no_value(view.items.get(metric))
+        else "unfinished"
+        if view.unfinished
+        else ""
         for view in record.views
     )
     return Counter(filter(None, named))
@@ -141,7 +149,11 @@ def states_in_words(counts: Mapping[str, int], views: int) -> str:
         counts: ``states`` of all docs.
         views: how many were asked.
     """
-    words = {"failed": "failed calls", "unscored": "without a value from the scorer", "unfinished": "cut by the token limit (scored as they are)"}
+    words = {
+        "failed": "failed calls",
+        "unscored": "without a value from the scorer",
+        "unfinished": "cut by the token limit (scored as they are)",
+    }
     told = [f"{counts[name]:,} {said}" for name, said in words.items() if counts.get(name)]
     return f"of {views:,} answers {', '.join(told)}" if told else ""
 
@@ -175,12 +187,16 @@ def unfinished(records: Sequence[Record]) -> str:
     They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares unlike answers.
     """
     views = [record.views for record in records if record.is_asked]
-    first, others = ([view.unfinished for of_doc in views for view in of_doc[place]] for place in (slice(1), slice(1, None)))
+    first, others = (
+        [view.unfinished for of_doc in views for view in of_doc[place]] for place in (slice(1), slice(1, None))
+    )
     if not any(first) and not any(others):
         return ""
     said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views {_CUT}"
     shares = [sum(some) / max(1, len(some)) for some in (first, others)]
-    error = math.sqrt(sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True)))
+    error = math.sqrt(
+        sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True))
+    )
     if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said
@@ -222,13 +238,19 @@ def too_many(records: Sequence[Record], key: Key) -> str:
     kind = KINDS[records[0].kind]
     what, of = _calls(kind, key)
     parts = {
-        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": [record.views[0] for record in records],
+        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": [
+            record.views[0] for record in records
+        ],
         what: [view for record in records for view in record.views if of(view)],
     }
     for what, views in parts.items():
         failed, asked = sum(map(has_failed, views)), len(views)
         if failed > most * asked + 2 * math.sqrt(most * (1 - most) * asked):
-            share = f"{failed / asked:.0%}, more than {most:.0%}" if most == TOO_MANY else f"{failed / asked:.2%}, more than {most:.1%} of a part"
+            share = (
+                f"{failed / asked:.0%}, more than {most:.0%}"
+                if most == TOO_MANY
+                else f"{failed / asked:.2%}, more than {most:.1%} of a part"
+            )
             if kind.every_order and key != TURNS:  # one view stands in place of its orders
                 return f"{failed} of {asked} views of {what} have a failed call ({share}); {_ASK_AGAIN}"
             return f"{failed} of {asked} calls for {what} failed ({share}); {_ASK_AGAIN}"
@@ -243,5 +265,7 @@ def _calls(kind: Kind, key: Key) -> tuple[str, Callable[[View], bool]]:
     if isinstance(key, str):
         return f"{key} boxes", lambda view: in_set(view, key)
     if kind.curve:
-        return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(key), lambda view: view.n == key
+        return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(
+            key
+        ), lambda view: view.n == key
     return words.each(key), lambda view: in_set(view, key)

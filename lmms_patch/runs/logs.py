@@ -134,7 +134,9 @@ class Shared:
         wrong = None
         if (given := found.wrong_image) is not None:
             wrong = WrongImage(given.source, given.image_sizes, [self._part(one, _VIEW) for one in given.views])
-        record = Record(views=views, baselines=baselines, wrong_image=wrong, **{name: getattr(found, name) for name in _OTHERS})
+        record = Record(
+            views=views, baselines=baselines, wrong_image=wrong, **{name: getattr(found, name) for name in _OTHERS}
+        )
         if said := parts_at_odds(record):
             raise RecordError(said)
         return self._known_parts(record)
@@ -198,7 +200,9 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
     if not isinstance(patch, dict):
         raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
     if patch.get("schema") != SCHEMA:
-        raise RecordError(f"{where}: records of schema {shown(patch.get('schema'))}; this version of lmms-patch reads schema {SCHEMA}")
+        raise RecordError(
+            f"{where}: records of schema {shown(patch.get('schema'))}; this version of lmms-patch reads schema {SCHEMA}"
+        )
     try:
         record = shared.known(record_of(patch))
     except RecordError as error:

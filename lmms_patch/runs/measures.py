@@ -55,7 +55,9 @@ def measures(result: Result) -> dict[str, Estimate]:
     out = {} if result.analysis is None else of_analysis(result.analysis, kind)
     ours = {*catalogue.named(kind, result.grids), *over_cells(result), *NOT_NATIVE}
     if "score" not in out:
-        out["score"] = without_interval(numbers.get(metric), result.docs, "nothing was scored" if not result.docs else "")
+        out["score"] = without_interval(
+            numbers.get(metric), result.docs, "nothing was scored" if not result.docs else ""
+        )
     if kind.full:
         out["fip"] = out["score"]
     for name, value in numbers.items():
@@ -68,8 +70,12 @@ def measures(result: Result) -> dict[str, Estimate]:
         elif name not in ours and not (kind.folds and name.startswith("tst")):
             out[name] = without_interval(value, result.docs)
     magic = result.details.get("magic")
-    if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):  # bare numbers would pass for the task's own
-        raise RecordError(f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program")
+    if (
+        kind.name == "magic" and not magic and any(value is not None for value in numbers.values())
+    ):  # bare numbers would pass for the task's own
+        raise RecordError(
+            f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program"
+        )
     if magic:
         out |= _of_magic(magic)
         out["score"] = out[metric]
@@ -127,7 +133,9 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
         kind: of the task.
     """
     top = full_marks(analysis)
-    sampled = analysis.asked is not None and analysis.asked.estimated  # the exact interval of a share is of docs that were all asked
+    sampled = (
+        analysis.asked is not None and analysis.asked.estimated
+    )  # the exact interval of a share is of docs that were all asked
     return catalogue.estimates(analysis, kind, None if top is None or sampled else (0.0, top))
 
 
@@ -142,9 +150,14 @@ def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> di
     """Return the numbers of a text-only cross-validation by name, with their intervals."""
     head = found["by_grouping"][found["headline"]]
     value = head["accuracy"]["value"]
-    tst, chance = of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None), found["chance"]
+    tst, chance = (
+        of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None),
+        found["chance"],
+    )
     out = {"tst": tst, "tst_majority": without_interval(head["majority"], tst.n), "tst_above": of_file(head["above"])}
-    out["tst_over_chance"] = without_interval(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
+    out["tst_over_chance"] = (
+        without_interval(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
+    )
     for name in ("leakage", "zero_shot", "delta"):
         if found.get(name) is not None:
             out[f"tst_{name}"] = of_file(found[name])

@@ -73,7 +73,9 @@ def has_classes(result: Result) -> bool:
     return bool(result.kind.index and result.grids and result.higher_is_better and stored != [])
 
 
-def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None) -> list[Need | None]:
+def needs(
+    records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None
+) -> list[Need | None]:
     """Return the class of each doc by a metric that is better when higher; None where its answers do not tell.
 
     Args:
@@ -97,14 +99,26 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
     """
     half = table.marks / 2
     used = np.array([str(n) not in record.excluded for record in table.records], bool)
-    full, best, wrong = table.full_seen.scores, np.where(used, table.best_seen(n).scores, math.nan), table.wrong_full.scores
+    full, best, wrong = (
+        table.full_seen.scores,
+        np.where(used, table.best_seen(n).scores, math.nan),
+        table.wrong_full.scores,
+    )
     without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
-    is_right, lost, blindly = (np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without))
+    is_right, lost, blindly = (
+        np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without)
+    )
     text, alike, sources = without_image(lost, blindly)
     graded = np.zeros(len(table), bool)
     for scores in (full, best, wrong, without):
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
-    planned = np.array([not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0 for record in table.records], bool)
+    planned = np.array(
+        [
+            not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0
+            for record in table.records
+        ],
+        bool,
+    )
     tried = np.isfinite(wrong) | np.isfinite(without)
     image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == table.kind.cells(n)))
     return Found(image, text, tried, alike, planned, used, graded & used, sources)
@@ -134,7 +148,11 @@ def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], NDArray
         wrong: shape (docs,), whether the doc is right on a wrong image: 1, 0, or nan.
         blind: shape (docs,), the same of a blind run.
     """
-    asked = {name: np.isfinite(right) for name, right in (("wrong images", wrong), ("blind", blind)) if np.isfinite(right).any()}
+    asked = {
+        name: np.isfinite(right)
+        for name, right in (("wrong images", wrong), ("blind", blind))
+        if np.isfinite(right).any()
+    }
     right = (wrong == 1) | (blind == 1)
     everywhere = np.logical_and.reduce([*asked.values()]) if asked else np.zeros(len(wrong), bool)
     text = np.select([right, everywhere], [1, 0], UNKNOWN).astype(np.int8)

@@ -187,7 +187,9 @@ class Turned:
     every: Estimate
     lost: Estimate
     guess: Number | None
-    places: Annotated[Mapping[OptionCount, Placed], Meta(extra_json_schema={"propertyNames": {"pattern": "^([2-9]|1[0-9]|2[0-6])$"}})]
+    places: Annotated[
+        Mapping[OptionCount, Placed], Meta(extra_json_schema={"propertyNames": {"pattern": "^([2-9]|1[0-9]|2[0-6])$"}})
+    ]
 
     @property
     def placed(self) -> Placed | None:
@@ -294,7 +296,9 @@ class Analysis:
     ceiling: Number | None
     gold_below: Count
     gate: gate.Gate
-    grids: Annotated[Mapping[GridSize, Grid], Meta(extra_json_schema={"propertyNames": {"pattern": "^[2-9]$"}})] = field(default_factory=dict)
+    grids: Annotated[Mapping[GridSize, Grid], Meta(extra_json_schema={"propertyNames": {"pattern": "^[2-9]$"}})] = (
+        field(default_factory=dict)
+    )
     relative_change: Number | None = None
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
@@ -400,7 +404,12 @@ class Null:
     p: Share
 
 
-FOLDS = {"source": "folds by source", "none": "random folds", "text": "folds by text", "joined": "folds by source and text"}
+FOLDS = {
+    "source": "folds by source",
+    "none": "random folds",
+    "text": "folds by text",
+    "joined": "folds by source and text",
+}
 """What the groupings of a text-only cross-validation are called."""
 APART = ("none", "source")
 """The groupings that deal docs of one text to different folds."""
@@ -483,7 +492,9 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     """
     words = kind.words
     fip, chance = number(analysis.fip.value), number(analysis.chance.value)
-    told = [f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"]
+    told = [
+        f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"
+    ]
     mind: list[str] = list(analysis.warnings)
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
@@ -494,28 +505,49 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         if grid.index.value is None:
             mind.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
             continue
-        ends = f" [{number(grid.index.low)}, {number(grid.index.high)}]" if grid.index.low is not None else f" (no interval: {grid.index.reason})"
+        ends = (
+            f" [{number(grid.index.low)}, {number(grid.index.high)}]"
+            if grid.index.low is not None
+            else f" (no interval: {grid.index.reason})"
+        )
         adj = grid.adj.estimate if grid.adj else None
-        rest = "" if adj is None else f"; {luck_corrected}: {adj.reason if adj.value is None else _luck_corrected(grid, analysis, words)}"
+        rest = (
+            ""
+            if adj is None
+            else f"; {luck_corrected}: {adj.reason if adj.value is None else _luck_corrected(grid, analysis, words)}"
+        )
         bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
         told.append(f"{index} {number(grid.index.value)}{ends}{bands}{rest}")
-        mind += [*grid.warnings, *([f"{index}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else [])]
+        mind += [
+            *grid.warnings,
+            *([f"{index}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else []),
+        ]
     for key, one in (analysis.curve or {}).items():
-        told.append(f"{kind.name}{end(key)} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}")
+        told.append(
+            f"{kind.name}{end(key)} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}"
+        )
         if analysis.drops and one.value is not None:
             told[-1] += f", {reading.text(analysis.drops[key], number)} less than the full image"
     if analysis.turned is not None:
         told += reading.turned_in_words(analysis.turned)
     if analysis.hidden is not None:
-        told.append(f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}")
+        told.append(
+            f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}"
+        )
     if analysis.pointing is not None:
         told.append(reading.pointing_in_words(analysis.pointing))
     if analysis.regions is not None:
         regions = analysis.regions
         of_sets = {f"mean_{key}": one for key, one in regions.mean.items()}
         told += [
-            f"{what} {number(one.value)}" + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
-            for what, one in {**of_sets, "regions_best": regions.best, "regions_even": regions.even, "regions_mean": regions.average}.items()
+            f"{what} {number(one.value)}"
+            + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
+            for what, one in {
+                **of_sets,
+                "regions_best": regions.best,
+                "regions_even": regions.even,
+                "regions_mean": regions.average,
+            }.items()
         ]
     return told, list(dict.fromkeys(mind))
 
@@ -524,7 +556,9 @@ def _luck_corrected(grid: Grid, analysis: Analysis, words: Words) -> str:
     assert grid.adj is not None
     parts = words.parts if isinstance(grid.n, int) else "boxes"
     sampled = analysis.asked is not None and analysis.asked.estimated
-    return reading.text(reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, parts, sampled), number)
+    return reading.text(
+        reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, parts, sampled), number
+    )
 
 
 def number(value: float | None) -> str:
@@ -537,7 +571,11 @@ def to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
         known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {name: to_json(one) for name, one in known.items() if one is not None or name not in getattr(value, "LEFT_OUT", ())}
+        return {
+            name: to_json(one)
+            for name, one in known.items()
+            if one is not None or name not in getattr(value, "LEFT_OUT", ())
+        }
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

@@ -10,7 +10,19 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from lmms_patch.runs.record import NO_ANSWER, Answer, Asked, Baseline, Clip, Exchanged, Lent, Record, Tested, View, WrongImage
+from lmms_patch.runs.record import (
+    NO_ANSWER,
+    Answer,
+    Asked,
+    Baseline,
+    Clip,
+    Exchanged,
+    Lent,
+    Record,
+    Tested,
+    View,
+    WrongImage,
+)
 from lmms_patch.stats.bounds import Some
 
 SHARED_TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -67,23 +79,39 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
     places[starts] = np.arange(len(records))
     first = pa.array(places, mask=places < 0)
     try:
-        if any([view for view in rows if view is not None] != record.every_view for record, rows in zip(records, views, strict=True)):
+        if any(
+            [view for view in rows if view is not None] != record.every_view
+            for record, rows in zip(records, views, strict=True)
+        ):
             raise ValueError("views in another order")
-        encoded = {key: msgspec.json.encode(msgspec.structs.replace(view, boxes=None)).decode() for key, view in different.items()}
-        alike = pa.array([msgspec.json.encode(_part(record, _Alike)).decode() for record in records], pa.string()).take(first)
+        encoded = {
+            key: msgspec.json.encode(msgspec.structs.replace(view, boxes=None)).decode()
+            for key, view in different.items()
+        }
+        alike = pa.array([msgspec.json.encode(_part(record, _Alike)).decode() for record in records], pa.string()).take(
+            first
+        )
         own = [
-            msgspec.json.encode(_part(record, _Own, count=len(record.views), wrong_image=_bare(record.wrong_image))).decode() for record in records
+            msgspec.json.encode(
+                _part(record, _Own, count=len(record.views), wrong_image=_bare(record.wrong_image))
+            ).decode()
+            for record in records
         ]
         of_rows = pa.array([None if view is None else encoded[id(view)] for view in flat], pa.string())
         columns = {"record.view": of_rows, "record.alike": alike, "record.own": pa.array(own, pa.string()).take(first)}
-        return {name: column.dictionary_encode() if COLUMNS[name] == SHARED_TEXT else column for name, column in columns.items()}
+        return {
+            name: column.dictionary_encode() if COLUMNS[name] == SHARED_TEXT else column
+            for name, column in columns.items()
+        }
     except (ValueError, OverflowError):  # half a character (UnicodeEncodeError), a number of more than 64 bits
         return {name: pa.nulls(len(flat), kind) for name, kind in COLUMNS.items()}
 
 
 def _part(record: Record, kind: Any, **changed: Any) -> Any:
     """Return the part of a record that a type holds, with some of its fields changed."""
-    return kind(**{**{name: getattr(record, name) for name in kind.__struct_fields__ if hasattr(record, name)}, **changed})
+    return kind(
+        **{**{name: getattr(record, name) for name in kind.__struct_fields__ if hasattr(record, name)}, **changed}
+    )
 
 
 def _bare(wrong: WrongImage | None) -> WrongImage | None:
@@ -104,7 +132,9 @@ def unpack(columns: pa.Table) -> list[Record]:
         raise ValueError("records are missing")
     out = []
     ends = np.append(starts[1:], len(views)).tolist()
-    for start, end, same, text in zip(starts.tolist(), ends, alike, columns["record.own"].drop_null().to_pylist(), strict=True):
+    for start, end, same, text in zip(
+        starts.tolist(), ends, alike, columns["record.own"].drop_null().to_pylist(), strict=True
+    ):
         own = _OWN.decode(text)
         of_doc = views[start:end]
         if None in of_doc:

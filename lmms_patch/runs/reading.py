@@ -59,7 +59,11 @@ def shows_interval(estimate: Estimate | None) -> bool:
 
     Nor do they see one without width, as runs of earlier versions have it where no doc failed: it claims to be certain.
     """
-    return not misleads(estimate) and not assumed(estimate) and (estimate is None or estimate.low is None or estimate.low != estimate.high)
+    return (
+        not misleads(estimate)
+        and not assumed(estimate)
+        and (estimate is None or estimate.low is None or estimate.low != estimate.high)
+    )
 
 
 def assumed(estimate: Estimate | None) -> bool:
@@ -99,7 +103,9 @@ def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) ->
     return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "", SAMPLED if sampled else "")
 
 
-def corrected(estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
+def corrected(
+    estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False
+) -> Estimate:
     """Return the luck-corrected index with its words.
 
     Args:
@@ -148,8 +154,12 @@ def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -
     if low is None or high is None or high <= 1:
         return ""
     if low > 1:
-        return words.say("a luck-corrected index lies above 1, and is shown as 1.00: a cell does worse than a wrong image")
-    return words.say("the interval of a luck-corrected index reaches above 1: noise of a ratio, no cell is shown to do worse than a wrong image")
+        return words.say(
+            "a luck-corrected index lies above 1, and is shown as 1.00: a cell does worse than a wrong image"
+        )
+    return words.say(
+        "the interval of a luck-corrected index reaches above 1: noise of a ratio, no cell is shown to do worse than a wrong image"
+    )
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
@@ -266,7 +276,9 @@ def full_of_the_same(measures: Mapping[str, Estimate], kind: Kind, size: str) ->
         size: the point, as numbers' names write it.
     """
     score, drop = measures.get(f"{kind.name}{size}"), measures.get(f"drop{size}")
-    return None if score is None or drop is None or score.value is None or drop.value is None else score.value + drop.value
+    return (
+        None if score is None or drop is None or score.value is None or drop.value is None else score.value + drop.value
+    )
 
 
 UNEVEN = 0.01
@@ -283,7 +295,9 @@ def turned_in_words(turned: Turned) -> list[str]:
     asked = f"of {turned.once.value:.3f} asked once ({turned.mean.value:.3f} on average, {turned.docs} docs{guess})"
     out = [f"right in every order of the options: {every.value:.3f}{ends}, {asked}"]
     if placed := turned.placed:
-        scores = ", ".join(f"{chr(ord('A') + i)} {score.value:.3f}" for i, score in enumerate(placed.scores) if score.value is not None)
+        scores = ", ".join(
+            f"{chr(ord('A') + i)} {score.value:.3f}" for i, score in enumerate(placed.scores) if score.value is not None
+        )
         p = "" if placed.p is None else f"; p = {placed.p:.3f} if the place changes nothing"
         out.append(f"by the place of the gold, {placed.docs} docs with {len(placed.scores)} options: {scores}{p}")
     return out
@@ -326,15 +340,25 @@ def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
         left_out = f"{words.parts} that could not change a number were left out"
         return f"asked in {share}: {left_out}; heat maps are from the {asked.whole:,} docs asked whole"
     whole = {n: grid.full_pass for n, grid in analysis.grids.items() if grid.full_pass is not None}
-    ends = [f"{index.low:+.3f} and {index.high:+.3f} ({words.grid(n)})" for n, index in whole.items() if index.low is not None]
+    ends = [
+        f"{index.low:+.3f} and {index.high:+.3f} ({words.grid(n)})"
+        for n, index in whole.items()
+        if index.low is not None
+    ]
     level = next((index.level for index in whole.values()), LEVEL)
-    told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %" if ends else ""
+    told = (
+        f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %"
+        if ends
+        else ""
+    )
     told += "".join(
         f"; no interval of what a full pass over these docs would print ({words.grid(n)}): {index.reason}"
         for n, index in whole.items()
         if index.low is None
     )
-    return f"estimated from {share}, of {asked.docs:,} docs{told}; heat maps are from the {asked.whole:,} docs asked whole"
+    return (
+        f"estimated from {share}, of {asked.docs:,} docs{told}; heat maps are from the {asked.whole:,} docs asked whole"
+    )
 
 
 def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
@@ -350,19 +374,29 @@ def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IM
     out += [subtitled_in_words(described["subtitles"])] if described.get("subtitles") else []
     out += [why] if sets and (why := why_unchecked(analysis, words)) else []
     out += [MARGINAL_PASS] if analysis.gate.marginal else []
-    out += [WITHOUT_WIDTH] if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values()) else []
-    return out + [f"{words.size(n, 'x')}, {explained(grid.mark, null_of(grid))}" for n, grid in sets.items() if grid.mark]
+    out += (
+        [WITHOUT_WIDTH]
+        if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values())
+        else []
+    )
+    return out + [
+        f"{words.size(n, 'x')}, {explained(grid.mark, null_of(grid))}" for n, grid in sets.items() if grid.mark
+    ]
 
 
 def kept(details: Mapping[str, Any]) -> str:
     """Say how many answers of a result an earlier process of the same command had given; "" where none."""
     count = (details.get("made") or {}).get("kept")
-    return f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
+    return (
+        f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
+    )
 
 
 # --- of the frames of clips ------------------------------------------------------------------------
 
-FRAMES_UNCHECKED = "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
+FRAMES_UNCHECKED = (
+    "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
+)
 
 
 def frames(details: Mapping[str, Any]) -> dict[str, str]:
@@ -373,7 +407,9 @@ def frames(details: Mapping[str, Any]) -> dict[str, str]:
     """
     out, read = dict[str, str](), details.get("frames_read") or {}
     if "read" in read and read["read"] == read["held"]:
-        out["full"] = "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
+        out["full"] = (
+            "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
+        )
     elif "read" in read:
         told = f"the adapter reads {read['read']} frames from the file of a clip, and its segments and other views hold {read['held']}"
         out["full"] = f"{told}; if all of these reach the model, write in a task file: frames: {read['read']}"
@@ -381,7 +417,9 @@ def frames(details: Mapping[str, Any]) -> dict[str, str]:
         told = f"the adapter reads {read['part_read']} of the {read['part_held']} frames of a view"
         out["part"] = f"{told}, so a segment shows less of its part than the full clip does"
     if "sound_lost" in read:
-        out["sound"] = f"segments and other views have lost the sound of a clip ({read['sound_lost']}), which the full clip's own file keeps"
+        out["sound"] = (
+            f"segments and other views have lost the sound of a clip ({read['sound_lost']}), which the full clip's own file keeps"
+        )
     if "sound_decoder" in read:
         out["decoder"] = (
             f"the adapter ({read['sound_decoder']}) takes sound for fractions between -1 and 1, and that of other views is whole numbers: "

@@ -68,7 +68,12 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     """
 
     RULES: ClassVar[dict[str, Any]] = {
-        "dependentRequired": {"cell": ["n", "row", "col"], "region": ["relevant", "boxes"], "relevant": ["boxes"], "hidden": ["relevant"]},
+        "dependentRequired": {
+            "cell": ["n", "row", "col"],
+            "region": ["relevant", "boxes"],
+            "relevant": ["boxes"],
+            "hidden": ["relevant"],
+        },
     }
 
     kind: Annotated[str, one_of(VIEWS)]
@@ -241,7 +246,9 @@ class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
     metric: str
     block: Annotated[int, Meta(ge=0, le=100)]
     steps: Annotated[int, Meta(ge=0, le=2)]
-    p: Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=2, max_length=2)] = field(default_factory=lambda: [1.0, 1.0])
+    p: Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=2, max_length=2)] = field(
+        default_factory=lambda: [1.0, 1.0]
+    )
     unasked: Annotated[int, Meta(ge=0, le=MOST)] = 0
     full: Number | None = None
     before: dict[SetName, Number] = {}
@@ -350,7 +357,9 @@ def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
         for view in wrong.views:
             said.setdefault(_place(view), []).append(view.said or "")
         kept = [wrong.views[place] for place in chosen(wrong.views)]
-        wrong = msgspec.structs.replace(wrong, views=[msgspec.structs.replace(view, said=" | ".join(said[_place(view)])) for view in kept])
+        wrong = msgspec.structs.replace(
+            wrong, views=[msgspec.structs.replace(view, said=" | ".join(said[_place(view)])) for view in kept]
+        )
     return msgspec.structs.replace(
         record,
         views=[record.views[place] for place in places],
@@ -402,7 +411,9 @@ def view_at_odds(view: View) -> str:
         rows, columns = shape(view.kind, n)
         if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
-    return "relevant is missing" if (view.region is not None or view.hidden is not None) and view.relevant is None else ""
+    return (
+        "relevant is missing" if (view.region is not None or view.hidden is not None) and view.relevant is None else ""
+    )
 
 
 def parts_at_odds(record: Record) -> str:
@@ -414,7 +425,9 @@ def parts_at_odds(record: Record) -> str:
         return f"patch.grids {said}"
     if odd := [key for key, place in record.best.items() if place >= count]:
         return f"patch.best.{odd[0]} must be the place of one of its {count} views"
-    if (lent := record.lent) is not None and len({len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}) > 1:
+    if (lent := record.lent) is not None and len(
+        {len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}
+    ) > 1:
         return "patch.lent must have as many numbers in each of its lists"
     if (other := record.exchanged) is not None:
         lists = [other.full, other.wrong_full, *other.best.values(), *other.wrong_best.values()]
@@ -457,7 +470,9 @@ def first_box(view: View) -> list[int]:
         RecordError: it has none.
     """
     if not view.boxes:
-        raise RecordError("a cell of the log without its box in pixels; the file was changed or written by another program")
+        raise RecordError(
+            "a cell of the log without its box in pixels; the file was changed or written by another program"
+        )
     return view.boxes[0]
 
 
@@ -492,4 +507,6 @@ def log_digest(hashes: Iterable[bytes], all_docs: int | None = None) -> str:
         hashes: of the records.
         all_docs: how many docs the benchmark has, asked or not, so that a part of it does not pass for the whole; None: not known.
     """
-    return hashlib.sha256(b"".join(sorted(hashes)) + (b"" if all_docs is None else b"of %d docs" % all_docs)).hexdigest()[:16]
+    return hashlib.sha256(
+        b"".join(sorted(hashes)) + (b"" if all_docs is None else b"of %d docs" % all_docs)
+    ).hexdigest()[:16]

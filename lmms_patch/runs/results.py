@@ -101,11 +101,17 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         data = files.parse_json(files.read(Path(path)).decode("utf-8"))
-        if not isinstance(data["configs"], dict) or not all(isinstance(values, dict) for values in data["results"].values()):
+        if not isinstance(data["configs"], dict) or not all(
+            isinstance(values, dict) for values in data["results"].values()
+        ):
             raise TypeError("its tasks are no objects")
         if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
             raise TypeError(f"{odd[0]} is no object")
-        if odd := [key for key in _OBJECTS_OF_TASKS if not all(isinstance(one or {}, dict) for one in (data.get(key) or {}).values())]:
+        if odd := [
+            key
+            for key in _OBJECTS_OF_TASKS
+            if not all(isinstance(one or {}, dict) for one in (data.get(key) or {}).values())
+        ]:
             raise TypeError(f"{odd[0]} is no object of objects")
         if not all(isinstance(members or [], list) for members in (data.get("group_subtasks") or {}).values()):
             raise TypeError("group_subtasks is no object of lists")
@@ -119,14 +125,18 @@ def objects_file(results: Path) -> Path:
     return results.with_name(results.name.removesuffix("_results.json") + "_patch.json")
 
 
-def objects_text(objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None) -> tuple[bytes, str]:
+def objects_text(
+    objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None
+) -> tuple[bytes, str]:
     """Return what stands in the file beside a results file, and the SHA-256 of that.
 
     Args:
         objects: by task, the columns that have an object.
         default: makes JSON of what is no plain type.
     """
-    content = json.dumps({"schema": OBJECTS_SCHEMA, "results": objects}, indent=1, default=default, ensure_ascii=False).encode()
+    content = json.dumps(
+        {"schema": OBJECTS_SCHEMA, "results": objects}, indent=1, default=default, ensure_ascii=False
+    ).encode()
     return content, hashlib.sha256(content).hexdigest()
 
 
@@ -136,16 +146,22 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
     if told is None:
         return data
     if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
-        raise RecordError(f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program")
+        raise RecordError(
+            f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program"
+        )
     beside = objects_file(path)
     try:
         content = files.read(beside)
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:
-            raise RecordError(f"{beside}: of schema {shown(found['schema'])}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}")
+            raise RecordError(
+                f"{beside}: of schema {shown(found['schema'])}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}"
+            )
         objects = {task: dict(columns) for task, columns in found["results"].items()}
     except FileNotFoundError:
-        raise RecordError(f"{path}: {beside.name}, which has the intervals of its tasks, is not beside it; copy it there too") from None
+        raise RecordError(
+            f"{path}: {beside.name}, which has the intervals of its tasks, is not beside it; copy it there too"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{beside}: not a whole file of lmms-patch ({type(error).__name__}: {error})") from None
     results = {task: {**columns, **objects.get(task, {})} for task, columns in data["results"].items()}

@@ -92,7 +92,9 @@ def _column_of(metric: str) -> str:
     return f"score.{_whole(metric)}"
 
 
-def batches(result: Result, *, packed: bool = False, most: int | None = None, hashes: list[bytes] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(
+    result: Result, *, packed: bool = False, most: int | None = None, hashes: list[bytes] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's table from its sample log, some thousand docs at a time.
 
     Args:
@@ -105,7 +107,9 @@ def batches(result: Result, *, packed: bool = False, most: int | None = None, ha
         RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no views.
     """
     if result.kind.name == "magic":
-        raise RecordError(f"{result.run.path}: {result.task} is a MAGIC task: its docs have no views; type 'lmms-patch magic show'")
+        raise RecordError(
+            f"{result.run.path}: {result.task} is a MAGIC task: its docs have no views; type 'lmms-patch magic show'"
+        )
     schema, lines = schema_of(result, packed=packed), itertools.islice(result.lines(), most)
     while some := list(itertools.islice(lines, BATCH)):
         if hashes is not None:
@@ -130,7 +134,10 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
         "chosen": pa.array(np.concatenate([doc.chosen for doc in docs])),
         "answer": texts(answer for doc in docs for answer in doc.answers),
         **_of_views(schema, metrics_of(result), [view for doc in docs for view in doc.views]),
-        **{name: column.take(pa.array(of_row)) for name, column in {**_of_docs(lines), "need": _needs(result, lines)}.items()},
+        **{
+            name: column.take(pa.array(of_row))
+            for name, column in {**_of_docs(lines), "need": _needs(result, lines)}.items()
+        },
     }
     full = np.array([full_marks(line.record, result.metric) for line in lines])
     right = pc.greater_equal(columns["score"], pa.array(full[of_row] / 2))
@@ -157,8 +164,12 @@ class _Doc:
         if record.asked is not None and record.asked.unasked:
             there = {(view.n, view.cell): view for view in record.views}
             self.of_record = [there.get((view.n, view.cell)) for view in _full_pass(record.kind, tuple(record.grids))]
-        self.views = [view or _full_pass(record.kind, tuple(record.grids))[place] for place, view in enumerate(self.of_record)] + record.wrong_views
-        self.asked = np.array([view is not None and record.is_asked for view in self.of_record] + [True] * len(record.wrong_views), bool)
+        self.views = [
+            view or _full_pass(record.kind, tuple(record.grids))[place] for place, view in enumerate(self.of_record)
+        ] + record.wrong_views
+        self.asked = np.array(
+            [view is not None and record.is_asked for view in self.of_record] + [True] * len(record.wrong_views), bool
+        )
         self.of_record += record.wrong_views
         rows = np.flatnonzero(self.asked)
         self.chosen = np.zeros(len(self.views), bool)
@@ -175,7 +186,10 @@ def _full_pass(kind: str, grids: tuple[int, ...]) -> list[View]:
     for n in grids:
         rows, columns = KINDS[kind].shape(n)
         places = [(row, col) for row in range(rows) for col in range(columns)]
-        out += [View(kind=KINDS[kind].view, n=n, cell=cell, row=row, col=col, scores={}, items={}) for cell, (row, col) in enumerate(places, 1)]
+        out += [
+            View(kind=KINDS[kind].view, n=n, cell=cell, row=row, col=col, scores={}, items={})
+            for cell, (row, col) in enumerate(places, 1)
+        ]
     return out
 
 
@@ -184,7 +198,9 @@ def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) 
     seen: dict[int, int] = {}
     rows = pa.array(np.array([seen.setdefault(id(view), len(seen)) for view in views], np.int64))
     different = list({id(view): view for view in views}.values())
-    columns = {name: pa.array([getattr(view, name) for view in different], schema.field(name).type) for name in _NUMBERS}
+    columns = {
+        name: pa.array([getattr(view, name) for view in different], schema.field(name).type) for name in _NUMBERS
+    }
     columns |= {name: texts(getattr(view, name) for view in different) for name in ("failed", "error")}
     columns["kind"] = pa.array([view.kind for view in different]).dictionary_encode()
     for metric in metrics:
@@ -209,7 +225,9 @@ def _of_docs(lines: Sequence[Line]) -> dict[str, pa.Array]:
         "width": pa.array([width for width, _ in sizes], pa.int32()),
         "height": pa.array([height for _, height in sizes], pa.int32()),
         "images": texts(record.images for record in records),
-        "wrong_from": pa.array([None if (wrong := record.wrong_image) is None else wrong.source for record in records], pa.int64()),
+        "wrong_from": pa.array(
+            [None if (wrong := record.wrong_image) is None else wrong.source for record in records], pa.int64()
+        ),
     }
 
 
@@ -226,7 +244,10 @@ def _options(lines: Sequence[Line]) -> pa.Array:
     found: list[list[str] | None] = []
     for line in lines:
         record = line.record
-        named, scored = record.fields.get("choices"), sorted(one.answer for one in record.baselines if "option" in one.roles)
+        named, scored = (
+            record.fields.get("choices"),
+            sorted(one.answer for one in record.baselines if "option" in one.roles),
+        )
         listed = options_in(line.input) if isinstance(line.input, str) and record.answer.format in ("mc", "") else ()
         found.append([str(one) for one in (named if isinstance(named, list) else listed or scored)] or None)
     ends = np.cumsum([0, *(len(one or ()) for one in found)])
@@ -240,7 +261,11 @@ def _excluded(record: Record) -> str | None:
     if not reasons:
         return None
     everywhere = set(reasons.values()) if not record.best else ()
-    return next(iter(reasons.values())) if len(everywhere) == 1 else "; ".join(f"{key}: {why}" for key, why in reasons.items())
+    return (
+        next(iter(reasons.values()))
+        if len(everywhere) == 1
+        else "; ".join(f"{key}: {why}" for key, why in reasons.items())
+    )
 
 
 def texts(values: Iterable[Any]) -> pa.Array:

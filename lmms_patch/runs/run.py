@@ -42,7 +42,19 @@ MAGIC_SCHEMA = 1
 OBJECTS = ("patch", "magic")
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
-_NUMBER_OPTIONS = ("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum")
+_NUMBER_OPTIONS = (
+    "score",
+    "scorer",
+    "aggregation",
+    "chance",
+    "scale",
+    "delta",
+    "format",
+    "gold",
+    "cluster",
+    "group",
+    "stratum",
+)
 _MAGIC = ("variant", "seed", "examples", "prefill", "prompts", "pixels")
 _TST_OPTIONS = ("grouping", "fold_seed", "fold_seeds", "features")
 RECORDED = (
@@ -137,10 +149,18 @@ class Run:
         for result in self.results:
             known = {name: number for name, estimate in result.measures.items() if (number := _shown(estimate))}
             rows = catalogue.keyed(result.kind, result.grids).items()
-            indices = "; ".join(f"{row.index(result.kind, key)} {known[name]}" for name, (row, key) in rows if row.words and name in known)
+            indices = "; ".join(
+                f"{row.index(result.kind, key)} {known[name]}"
+                for name, (row, key) in rows
+                if row.words and name in known
+            )
             gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
-            lines.append([result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate])
-        return html_table(["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}")
+            lines.append(
+                [result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate]
+            )
+        return html_table(
+            ["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}"
+        )
 
 
 @dataclass(frozen=True)
@@ -304,7 +324,9 @@ class Result:
     def origin(self) -> str:
         """What tells it from every other result, wherever its file lies and however that is laid out: a digest of date, model and numbers."""
         written = json.dumps(self.run.written.get(self.task), sort_keys=True, default=str)
-        return digest([self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written])
+        return digest(
+            [self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written]
+        )
 
     def is_same(self, other: Result) -> bool:
         """Return whether another result is this one: of the same file, or of a copy of it."""
@@ -314,7 +336,11 @@ class Result:
     def _repr_html_(self) -> str:
         """Return a table of all numbers for a notebook."""
         rows = [[name, _shown(one), one.reason if one.value is None else ""] for name, one in self.measures.items()]
-        return html_table(["number", "value", "why there is none"], rows, f"{self.label}, {self.docs} docs: {self.run.model or self.run.adapter}")
+        return html_table(
+            ["number", "value", "why there is none"],
+            rows,
+            f"{self.label}, {self.docs} docs: {self.run.model or self.run.adapter}",
+        )
 
     # --- its sample log ---------------------------------------------------------------------------
 
@@ -332,7 +358,9 @@ class Result:
         docs, log, base = 0, sample_log(self.run.path, self.task), self.base
         for line in read_lines(log, self.place, lean=lean):
             if line.record.base != base:
-                raise RecordError(f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run")
+                raise RecordError(
+                    f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run"
+                )
             docs += 1
             yield line
         check_docs(log, docs, self.docs)
@@ -401,11 +429,15 @@ def _results(run: Run) -> Iterator[Result]:
             continue
         schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
         if schema != known:
-            raise RecordError(f"{run.path}: records of schema {shown(schema)}; this version of lmms-patch reads schema {known}")
+            raise RecordError(
+                f"{run.path}: records of schema {shown(schema)}; this version of lmms-patch reads schema {known}"
+            )
         if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
             raise RecordError(f"{run.path}: {task} is described without its {missing[0]!r}; {changed}")
         if str(described["kind"]) not in KINDS:
-            raise RecordError(f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}")
+            raise RecordError(
+                f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}"
+            )
         if said := wrong(described, {}):
             raise RecordError(f"{run.path}: {task}: {said}; {changed}")
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
@@ -432,7 +464,12 @@ def _description(config: Any) -> dict[str, Any] | None:
         return None
     metadata = config.get("metadata")
     found = config.get("lmms_patch")
-    if found is None and isinstance(metadata, dict) and isinstance(metadata.get("magic"), dict) and metadata["magic"].get("kind") == "magic":
+    if (
+        found is None
+        and isinstance(metadata, dict)
+        and isinstance(metadata.get("magic"), dict)
+        and metadata["magic"].get("kind") == "magic"
+    ):
         found = metadata["magic"]
     return found if isinstance(found, dict) else None
 
@@ -468,7 +505,10 @@ def find(paths: Iterable[Path]) -> list[Run]:
     for path in paths:
         for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
             files.setdefault(Path(os.path.realpath(file)), file)  # resolve() raises where a link leads to itself
-    return sorted((read(file) for file in files.values()), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
+    return sorted(
+        (read(file) for file in files.values()),
+        key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)),
+    )
 
 
 def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
@@ -490,7 +530,14 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
     adapters = Counter((model, adapter) for model, adapter, _ in known)
     out = {}
     for model, adapter, args in known:
-        parts = [part for part, needed in ((adapter, adapters[model, adapter] < names[model]), (args, adapters[model, adapter] > 1)) if needed]
+        parts = [
+            part
+            for part, needed in (
+                (adapter, adapters[model, adapter] < names[model]),
+                (args, adapters[model, adapter] > 1),
+            )
+            if needed
+        ]
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
     return unique(out)
@@ -506,7 +553,14 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
         limit: which docs, as fingerprints have it: ``all``, ``40``, ``40 from 80``.
     """
     most, _, start = limit.partition(" from ")
-    parts = ["lmms-eval", "--model", adapter or "MODEL", *(["--model_args", model_args] if model_args else []), "--tasks", ",".join(tasks)]
+    parts = [
+        "lmms-eval",
+        "--model",
+        adapter or "MODEL",
+        *(["--model_args", model_args] if model_args else []),
+        "--tasks",
+        ",".join(tasks),
+    ]
     parts += [*(["--limit", most] if most != "all" else []), *(["--offset", start] if start else [])]
     return one_line(f"{shlex.join(parts)} --output_path out --log_samples")
 
@@ -538,10 +592,18 @@ def _fingerprint(result: Result) -> dict[str, Any]:
         **_images(kind, made),
         **asked(result.run, result.task),
         "views": digest(
-            [described.get("pixels"), {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))}]
+            [
+                described.get("pixels"),
+                {
+                    n: options.get(n)
+                    for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))
+                },
+            ]
         ),
         **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
-        "statistics": digest([statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]),
+        "statistics": digest(
+            [statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]
+        ),
         "folds": described.get("folds"),
         "lmms-eval version": made.get("lmms_eval"),
     }
@@ -568,17 +630,27 @@ def _data(config: Mapping[str, Any]) -> dict[str, str | None]:
     path, name = config["dataset_path"], config.get("dataset_name")
     where = "none named" if not path else str(path) if is_hub(path) else "local files"
     revision = _object(config.get("dataset_kwargs")).get("revision")
-    return {"dataset": f"{where}, {name}" if name else where, "revision": str(revision or "none"), "split": split_of(config) or "none"}
+    return {
+        "dataset": f"{where}, {name}" if name else where,
+        "revision": str(revision or "none"),
+        "split": split_of(config) or "none",
+    }
 
 
 def is_hub(path: Any) -> bool:
     """Return whether a dataset's path is a name on the Hub, rather than a loader or a place on somebody's disk."""
-    return isinstance(path, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None and path not in _LOADERS
+    return (
+        isinstance(path, str)
+        and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None
+        and path not in _LOADERS
+    )
 
 
 def split_of(config: Mapping[str, Any]) -> str | None:
     """Return the split that the harness evaluates: test, else validation; None where the config names none."""
-    return next((str(config[key]) for key in ("test_split", "validation_split", "training_split") if config.get(key)), None)
+    return next(
+        (str(config[key]) for key in ("test_split", "validation_split", "training_split") if config.get(key)), None
+    )
 
 
 def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
@@ -593,7 +665,11 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 def _judge(magic: Mapping[str, Any]) -> str:
     """Return the judge of a MAGIC task and how it was asked; on which server does not matter."""
     asked = magic.get("judged_by") or {}
-    return f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}" if magic.get("judge") else "none"
+    return (
+        f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}"
+        if magic.get("judge")
+        else "none"
+    )
 
 
 def _limit(run: Run) -> str:
@@ -616,7 +692,11 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterab
 def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> str:
     """Say which settings cannot be compared, since one of two fingerprints does not have them; empty where all can."""
     skip = set(ignore)
-    unknown = [key for key in RECORDED if key not in skip and (key in one or key in other) and (one.get(key) is None or other.get(key) is None)]
+    unknown = [
+        key
+        for key in RECORDED
+        if key not in skip and (key in one or key in other) and (one.get(key) is None or other.get(key) is None)
+    ]
     return f"not recorded in both runs, so not compared: {', '.join(unknown)}" if unknown else ""
 
 

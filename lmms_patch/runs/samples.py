@@ -62,7 +62,9 @@ def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
 def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
     """Return columns of ``table`` from the sample log, whatever lies beside it."""
     schema = schema_of(result)
-    return pa.Table.from_batches([batch.select(columns) for batch in batches(result)], pa.schema([schema.field(name) for name in columns]))
+    return pa.Table.from_batches(
+        [batch.select(columns) for batch in batches(result)], pa.schema([schema.field(name) for name in columns])
+    )
 
 
 def records(result: Result) -> list[Record]:
@@ -77,7 +79,9 @@ def records(result: Result) -> list[Record]:
     if stored is not None:
         with contextlib.suppress(ValueError):  # a run whose records JSON cannot hold as we write it
             found = packed.unpack(stored)
-            if len(found) == result.docs:  # some thousand docs are left out of the columns where one of them cannot be held
+            if (
+                len(found) == result.docs
+            ):  # some thousand docs are left out of the columns where one of them cannot be held
                 return found
     return list(result.records())
 
@@ -114,10 +118,14 @@ def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = No
     with_views = [result for result in run.results if result.kind.name != "magic" or result.task == task]
     wanted = [result for result in with_views if task in (None, result.task)]
     if not wanted and task is not None:
-        raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(dict.fromkeys(result.task for result in run.results)) or 'none'}")
+        raise OptionError(
+            f"{run.path}: no task {task!r}; allowed: {', '.join(dict.fromkeys(result.task for result in run.results)) or 'none'}"
+        )
     if not wanted:
         raise RecordError(f"{run.path}: no task whose docs have views; ask for one, such as --tasks gqa_rci3")
-    return pa.concat_tables([table(result, columns) for result in wanted], promote_options="default").unify_dictionaries()
+    return pa.concat_tables(
+        [table(result, columns) for result in wanted], promote_options="default"
+    ).unify_dictionaries()
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -190,7 +198,10 @@ def _digest_in(result: Result) -> str | None:
 def _state_of(path: Path) -> dict[str, Any]:
     """Return size and SHA-256 of a file."""
     about = path.stat()
-    return {"size": about.st_size, "sha256": _hash(path, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)}
+    return {
+        "size": about.st_size,
+        "sha256": _hash(path, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino),
+    }
 
 
 @functools.lru_cache(maxsize=1024)
@@ -281,11 +292,19 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
         raise _UnfitError(f"it is of the task {about['task']}")
     if about["sample_log"] != _state_of(sample_log(result.run.path, result.task)):
         raise _UnfitError("the sample log was changed after it was written")
-    own = [one for one in about["filters"][result.place : result.place + 1] if one["name"] == result.filter and one["docs"] == result.docs]
+    own = [
+        one
+        for one in about["filters"][result.place : result.place + 1]
+        if one["name"] == result.filter and one["docs"] == result.docs
+    ]
     if not own or own[0]["log"] != _digest_in(result):
         raise _UnfitError("it is of another run than the results file")
     if checked and own[0].get("checked") is not True:
         raise _UnfitError("its records were not compared with the results file")
     if not file.schema_arrow.equals(schema_of(result, packed=True)):
         raise _UnfitError("its columns are not those of this version of lmms-patch")
-    return file.read_row_groups(range(*own[0]["groups"]), columns=list(columns)).select(columns).replace_schema_metadata(None)
+    return (
+        file.read_row_groups(range(*own[0]["groups"]), columns=list(columns))
+        .select(columns)
+        .replace_schema_metadata(None)
+    )

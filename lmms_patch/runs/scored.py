@@ -214,7 +214,11 @@ class SampleRecord:
 def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
     """Return scores under other docs' golds by column, one entry each; those of sets are one column for each set."""
     columns = {name: [getattr(one, name) for one in scores] for name in kind.__struct_fields__}
-    by_set = {name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]} for name in ("best", "wrong_best") if name in columns}
+    by_set = {
+        name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]}
+        for name in ("best", "wrong_best")
+        if name in columns
+    }
     return kind(**columns | by_set)
 
 
@@ -236,10 +240,21 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
 @functools.lru_cache(maxsize=4096)
 def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
     """Return what a record says of a view but its scores; many docs share it."""
-    out: dict[str, Any] = {"kind": view.kind, "swapped": view.swapped, "n": view.n or None, "turn": view.turn or None, "gold_at": view.gold or None}
+    out: dict[str, Any] = {
+        "kind": view.kind,
+        "swapped": view.swapped,
+        "n": view.n or None,
+        "turn": view.turn or None,
+        "gold_at": view.gold or None,
+    }
     if view.cell is not None:
         boxes = [list(box) for size in sizes if (box := view.box(size)) is not None]
-        out |= {"cell": view.cell, "row": view.row, "col": view.col, **({"boxes": boxes} if view.kind != "segment" else {})}
+        out |= {
+            "cell": view.cell,
+            "row": view.row,
+            "col": view.col,
+            **({"boxes": boxes} if view.kind != "segment" else {}),
+        }
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
     if isinstance(view, Hidden):
@@ -252,7 +267,9 @@ def cells_of(views: Sequence[View], key: Key) -> list[int]:
     return [i for i, view in enumerate(views) if view.set == key]
 
 
-def best_cell(views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True, *, every_order: bool = False) -> int | None:
+def best_cell(
+    views: Sequence[ScoredView], key: Key, metric: str, higher_is_better: bool = True, *, every_order: bool = False
+) -> int | None:
     """Return the index into ``views`` of the best view of a set for a metric; ties go to the first.
 
     Args:

@@ -58,7 +58,9 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
     return -max(scored)[1] if scored else None
 
 
-def worst_orders(views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True) -> list[int]:
+def worst_orders(
+    views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True
+) -> list[int]:
     """Return, for each view that was asked in several orders of the options, the place of the order that it counts as: its worst.
 
     A view is right only if every order of it is. One that lacks a score in some order has none: that order decides. Ties go to the first order.
@@ -93,7 +95,9 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if type(value) not in _PLAIN and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):  # most are; the questions below cost ten times as much
+    if type(value) in _PLAIN or (
+        type(value) is float and math.isfinite(value)
+    ):  # most are; the questions below cost ten times as much
         return value
     if isinstance(value, str):
         return str.__str__(value)  # without its subclass, which msgspec cannot encode

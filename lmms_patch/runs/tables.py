@@ -46,7 +46,10 @@ class Chosen:
 
     def where(self, mask: NDArray[np.bool_]) -> Chosen:
         """Return these items and scores for some docs; None and nan for the others, which count for nothing."""
-        return Chosen([item if keep else None for item, keep in zip(self.items, mask, strict=True)], np.where(mask, self.scores, math.nan))
+        return Chosen(
+            [item if keep else None for item, keep in zip(self.items, mask, strict=True)],
+            np.where(mask, self.scores, math.nan),
+        )
 
 
 class Table:
@@ -90,17 +93,30 @@ class Table:
         """The kind of task that the records are of; that of images without records."""
         self.asked_records = self.logged
         if self.kind.every_order and not in_orders:
-            self.asked_records = [in_worst_order(record, metric, higher) for record in self.logged if TURNS not in record.excluded]
+            self.asked_records = [
+                in_worst_order(record, metric, higher) for record in self.logged if TURNS not in record.excluded
+            ]
         self.unscored = {record.doc_id for record in self.asked_records if failures.unscored(record, metric)}
         lost = {record.doc_id for record in self.asked_records if failures.unanswered(record)} | self.unscored
-        halved = {_label(record, cluster) for record in self.asked_records if record.doc_id in lost} if whole and cluster is not None else set()
-        self.records = [r for r in self.asked_records if r.doc_id not in lost and not (halved and _label(r, cluster) in halved)]
+        halved = (
+            {_label(record, cluster) for record in self.asked_records if record.doc_id in lost}
+            if whole and cluster is not None
+            else set()
+        )
+        self.records = [
+            r for r in self.asked_records if r.doc_id not in lost and not (halved and _label(r, cluster) in halved)
+        ]
         self.place = {record.doc_id: i for i, record in enumerate(self.records)}
         self._best: dict[Key, Chosen] = {}
         self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
         """Whether docs were left out, so that a doc's scores on the full image and its best cell are estimates (``stats.asking``)."""
         other = next(
-            (one.metric for one in (record.asked for record in self.records) if one is not None and one.unasked and one.metric != metric), ""
+            (
+                one.metric
+                for one in (record.asked for record in self.records)
+                if one is not None and one.unasked and one.metric != metric
+            ),
+            "",
         )
         self.no_best = f"cells were left out by the scores of {other}" if other else ""
         """Why no doc's best cell is known by this metric; empty where it is."""
@@ -117,7 +133,15 @@ class Table:
         """
         by_id = {record.doc_id: record for record in self.logged}
         records = [by_id[doc_id] for doc_id in doc_ids]
-        return Table(records, self.metric, higher=self.higher, cluster=self.cluster, whole=self.whole, in_orders=in_orders, as_given=True)
+        return Table(
+            records,
+            self.metric,
+            higher=self.higher,
+            cluster=self.cluster,
+            whole=self.whole,
+            in_orders=in_orders,
+            as_given=True,
+        )
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -133,7 +157,11 @@ class Table:
             return None
         labels = [record.fields.get(self.cluster) for record in self.records]
         known = any(label is not None for label in labels)
-        return cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]) if known else None
+        return (
+            cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)])
+            if known
+            else None
+        )
 
     @cached_property
     def categories(self) -> list[Hashable] | None:
@@ -148,10 +176,16 @@ class Table:
     def merged(self) -> tuple[int, ...]:
         """Of each category the number of what it counts in, as ``stats.forms.on`` takes it; () where each counts by itself."""
         into: dict[int, tuple[str, str]] = {}
-        for record, number in zip(self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False):
+        for record, number in zip(
+            self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False
+        ):
             name = record.fields.get("merged")
             into[number] = ("alone", str(number)) if name is None else ("merged", str(name))
-        numbers = cluster_numbers([into[number] for number in sorted(into)]) if any(how == "merged" for how, _ in into.values()) else None
+        numbers = (
+            cluster_numbers([into[number] for number in sorted(into)])
+            if any(how == "merged" for how, _ in into.values())
+            else None
+        )
         return () if numbers is None else tuple(numbers.tolist())
 
     @cached_property
@@ -161,7 +195,11 @@ class Table:
         formats = [record.answer.format for record in self.records]
         often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
         final = [label if label in often else name for label, name in zip(labels, formats, strict=True)]
-        names, numbers = np.unique(np.asarray(final, object).astype(str), return_inverse=True) if final else (np.zeros(0, str), np.zeros(0, np.intp))
+        names, numbers = (
+            np.unique(np.asarray(final, object).astype(str), return_inverse=True)
+            if final
+            else (np.zeros(0, str), np.zeros(0, np.intp))
+        )
         return numbers, tuple(names.tolist())
 
     # --- items ------------------------------------------------------------------------------------
@@ -185,7 +223,10 @@ class Table:
         asked = [record.asked or WHOLE for record in self.records]
         best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
         own, name = (
-            [one if one.metric in ("", self.metric) else msgspec.structs.replace(one, full=0.0, before={}, after={}) for one in asked],
+            [
+                one if one.metric in ("", self.metric) else msgspec.structs.replace(one, full=0.0, before={}, after={})
+                for one in asked
+            ],
             str(key),
         )
         return Sampled(
@@ -228,7 +269,9 @@ class Table:
     @cached_property
     def range_seen(self) -> tuple[float, float]:
         """The least and the most that any view, uninformed answer or gold scores; 0 and 1 where none scores anything."""
-        every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [one.scores for one in self._baselines]
+        every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [
+            one.scores for one in self._baselines
+        ]
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
         return min(known, default=0.0), max(known, default=1.0)
 
@@ -241,7 +284,9 @@ class Table:
         """Return how many docs a doc stands for that was asked in so many steps; 1 in a run that asked all docs."""
         if not self.sampled:
             return 1.0
-        asked = [(record.asked or WHOLE).steps >= steps for record, keep in zip(self.records, used, strict=True) if keep]
+        asked = [
+            (record.asked or WHOLE).steps >= steps for record, keep in zip(self.records, used, strict=True) if keep
+        ]
         return len(asked) / max(1, sum(asked))
 
     def cells(self, n: int) -> Array:
@@ -250,7 +295,9 @@ class Table:
         Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
         count: their cells were asked because none earned full marks.
         """
-        return self._cells_of(self._views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool))
+        return self._cells_of(
+            self._views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool)
+        )
 
     def wrong_cells(self, n: int) -> Array:
         """Return the scalars of the cells of another doc's image, as ``cells``; nan for docs that were not asked so."""
@@ -289,30 +336,46 @@ class Table:
         """The full views of each doc that is asked in every order of its options; none where it is asked in one order, or a view has no score."""
         if not self.kind.turns:
             return [[] for _ in self.records]
-        every = [[i for i, view in enumerate(record.views) if view.gold_at is not None and view.cell is None] for record in self.records]
-        known = (all(record.views[i].scores.get(self.metric) is not None for i in own) for record, own in zip(self.records, every, strict=True))
+        every = [
+            [i for i, view in enumerate(record.views) if view.gold_at is not None and view.cell is None]
+            for record in self.records
+        ]
+        known = (
+            all(record.views[i].scores.get(self.metric) is not None for i in own)
+            for record, own in zip(self.records, every, strict=True)
+        )
         return [own if scored else [] for own, scored in zip(every, known, strict=True)]
 
     def _point_places(self, key: Key) -> list[int | None]:
         """Return the view that each doc has of a point; None where it has none."""
         if isinstance(key, str):
             return [next(iter(places), None) for places in self.set_places(key)]
-        of_docs = ([view.n for view in record.views] if str(key) not in record.excluded else [] for record in self.records)
+        of_docs = (
+            [view.n for view in record.views] if str(key) not in record.excluded else [] for record in self.records
+        )
         return [numbers.index(key) if key in numbers else None for numbers in of_docs]
 
     def hidden(self, key: Key) -> Array:
         """Return what part of each doc's image is hidden with a set of boxes, shape (docs,); nan where the doc is not used for it."""
-        shares = (record.views[places[0]].hidden if places else None for record, places in zip(self.records, self.set_places(key), strict=True))
+        shares = (
+            record.views[places[0]].hidden if places else None
+            for record, places in zip(self.records, self.set_places(key), strict=True)
+        )
         return np.array([math.nan if share is None else share for share in shares], float)
 
     def set_places(self, key: Key) -> list[list[int]]:
         """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
-        return [[] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)] for record in self.records]
+        return [
+            [] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)]
+            for record in self.records
+        ]
 
     @property
     def pointing(self) -> NDArray[np.bool_]:
         """Whether each doc is left out since its question points into the clip's own time, shape (docs,)."""
-        return np.array([any(why.startswith(POINTS) for why in record.excluded.values()) for record in self.records], bool)
+        return np.array(
+            [any(why.startswith(POINTS) for why in record.excluded.values()) for record in self.records], bool
+        )
 
     def best(self, key: Key) -> Chosen:
         """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""
@@ -341,7 +404,9 @@ class Table:
                 out[doc] = found if found is not None and kept[views.starts[doc] + found] else None
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
-            out = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)]
+            out = [
+                None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)
+            ]
         return out
 
     # --- on wrong images --------------------------------------------------------------------------
@@ -349,7 +414,9 @@ class Table:
     @cached_property
     def wrong_full(self) -> Chosen:
         """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
-        return self._of_wrong([0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))])
+        return self._of_wrong(
+            [0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))]
+        )
 
     def wrong_best(self, key: Key) -> Chosen:
         """Return each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used."""
@@ -361,7 +428,10 @@ class Table:
         places: list[int | None] = [None if place < 0 else place for place in best.tolist()]
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
-            places = [None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), places, strict=True)]
+            places = [
+                None if cluster in halved else place
+                for cluster, place in zip(self.clusters.tolist(), places, strict=True)
+            ]
         return self._of_wrong(places)
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
@@ -371,7 +441,9 @@ class Table:
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
         """Return what a form sums of some items."""
         said, gold = _labels(chosen.items, "prediction"), _labels(chosen.items, "ground_truth")
-        return Picked(chosen.scores if scores is None else scores, said, gold, self.clusters, self._category_numbers, self.merged)
+        return Picked(
+            chosen.scores if scores is None else scores, said, gold, self.clusters, self._category_numbers, self.merged
+        )
 
     # --- references -------------------------------------------------------------------------------
 
@@ -380,7 +452,10 @@ class Table:
         """The uninformed answers of each doc; docs that have the same share one object."""
         of_one = {
             id(one): Uninformed(
-                one.answer, frozenset(one.roles), one.scores.get(self.metric), one.items.get(self.metric, one.scores.get(self.metric))
+                one.answer,
+                frozenset(one.roles),
+                one.scores.get(self.metric),
+                one.items.get(self.metric, one.scores.get(self.metric)),
             )
             for one in self._baselines
         }
@@ -410,7 +485,10 @@ class Table:
     @cached_property
     def ceiling(self) -> Chosen | None:
         """Each doc's gold under the scorer (the best of several golds); None where some doc has none."""
-        best = {id(doc): max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None for doc in different(self.asked)}
+        best = {
+            id(doc): max(found, key=lambda one: one.score or 0.0) if (found := doc.of("gold")) else None
+            for doc in different(self.asked)
+        }
         golds = [best[id(doc)] for doc in self.asked]
         if not golds or None in golds:
             return None
@@ -462,7 +540,9 @@ class Table:
             labels,
         )
 
-    def measured_scores(self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False) -> Measured | None:
+    def measured_scores(
+        self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
+    ) -> Measured | None:
         """Return the rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
 
         Args:
@@ -474,7 +554,8 @@ class Table:
         best, wrong = self.best(key), self.wrong_best(key)
         if with_full:
             best, wrong = (
-                Chosen([None] * len(self), np.maximum(one.scores, whole.scores)) for one, whole in ((best, self.full), (wrong, self.wrong_full))
+                Chosen([None] * len(self), np.maximum(one.scores, whole.scores))
+                for one, whole in ((best, self.full), (wrong, self.wrong_full))
             )
         asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
         if self.ceiling is None or not asked.any():
@@ -498,13 +579,20 @@ class Table:
             labels,
             corners,
             self.stands_for(2, used),
-            self._habits(key, used, asked, with_full) if form.plain and self.higher and not self.sampled and not self.kind.every_order else None,
+            self._habits(key, used, asked, with_full)
+            if form.plain and self.higher and not self.sampled and not self.kind.every_order
+            else None,
         )
 
     @cached_property
     def misread(self) -> float:
         """The share of answers with full marks that are not read as the gold, 0..1: wrong answers may be misread as often."""
-        right = [view.misread for record in self.records for view in record.every_view if view.names and view.names == record.answer.gold_at]
+        right = [
+            view.misread
+            for record in self.records
+            for view in record.every_view
+            if view.names and view.names == record.answer.gold_at
+        ]
         return float(np.mean(right)) if right else 0.0
 
     def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
@@ -520,7 +608,10 @@ class Table:
         """
         gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
         options = np.array([record.answer.options for record in self.records], np.intp)
-        own, null = (views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full) for views in (self._views, self._wrong))
+        own, null = (
+            views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full)
+            for views in (self._views, self._wrong)
+        )
         known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
         options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
         varied = np.array([len({view.said for view in record.wrong_views}) > 1 for record in self.records], bool)
@@ -543,7 +634,11 @@ class Table:
         out = np.full((len(self), 4), math.nan)
         marks = np.maximum(self.ceiling.scores, 1e-300)
         scored = [self.full.scores, self.best(key).scores, self.wrong_full.scores, self.wrong_best(key).scores]
-        others = {d: other for d, record in enumerate(self.records) if (other := record.exchanged) is not None and str(key) in other.best}
+        others = {
+            d: other
+            for d, record in enumerate(self.records)
+            if (other := record.exchanged) is not None and str(key) in other.best
+        }
         ends = np.cumsum([0, *(len(other.to) for other in others.values())])
         places = np.split(self._places_of(_flat(other.to for other in others.values())), ends[1:-1])
         for (doc, other), place in zip(others.items(), places, strict=False):
@@ -556,7 +651,11 @@ class Table:
 
     def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
         """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
-        lenders = [(d, record.lent) for d, record in enumerate(self.records) if record.lent is not None and str(key) in record.lent.best]
+        lenders = [
+            (d, record.lent)
+            for d, record in enumerate(self.records)
+            if record.lent is not None and str(key) in record.lent.best
+        ]
         loans = [lent for _, lent in lenders]
         place = self._places_of(_flat(lent.to for lent in loans))
         known = place >= 0
@@ -619,7 +718,9 @@ class _Views:
     def scores(self, metric: str) -> Array:
         """Return the score of each view; nan where it has none."""
         if metric not in self._scores:
-            self._scores[metric] = np.array([_nan(view.scores.get(metric)) for view in self.different], float)[self._codes]
+            self._scores[metric] = np.array([_nan(view.scores.get(metric)) for view in self.different], float)[
+                self._codes
+            ]
         return self._scores[metric]
 
     def has(self, metric: str) -> NDArray[np.bool_]:
@@ -665,7 +766,9 @@ class _Views:
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
         """Return item and score of one view of each doc, by its place among the doc's views; None and nan where there is no place."""
         place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
-        codes = np.append(self._codes, -1)[np.where(place < 0, -1, self.starts + place)]  # -1: the entry for nothing, which is last
+        codes = np.append(self._codes, -1)[
+            np.where(place < 0, -1, self.starts + place)
+        ]  # -1: the entry for nothing, which is last
         items = [*(view.items.get(metric) for view in self.different), None]
         scores = np.append(np.array([_nan(view.scores.get(metric)) for view in self.different], float), math.nan)
         return Chosen([items[code] for code in codes.tolist()], scores[codes])
@@ -678,7 +781,9 @@ def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
     """Return whether each item's label under a key is the positive one, "yes"; False where there is no item; None where an item lacks the key."""
-    if not all(isinstance(item, Mapping) and key in item for item in items if item is not None) or not any(item is not None for item in items):
+    if not all(isinstance(item, Mapping) and key in item for item in items if item is not None) or not any(
+        item is not None for item in items
+    ):
         return None
     return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
 
@@ -713,8 +818,12 @@ def only(records: Sequence[Record], category: str) -> list[Record]:
         RecordError: no record has it; says which there are.
     """
     values = [record.fields.get("category") for record in records]
-    kept = [record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category]
+    kept = [
+        record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category
+    ]
     if not kept:
         known = sorted({str(value) for value in values if value is not None})
-        raise RecordError(f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}")
+        raise RecordError(
+            f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}"
+        )
     return kept

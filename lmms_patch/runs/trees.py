@@ -47,7 +47,9 @@ def estimates(tree: Any, path: str = "") -> Iterator[tuple[str, Estimate]]:
 def written_by(tree: Any) -> int:
     """Return the first version (``numbers.NUMBERS``) that can have written a tree, as its fields tell that say something."""
     late = getattr(tree, "LATE", {})
-    versions = (max(late[name] if late.get(name) and part else 0, written_by(part)) for name, part in parts(tree).items())
+    versions = (
+        max(late[name] if late.get(name) and part else 0, written_by(part)) for name, part in parts(tree).items()
+    )
     return max(versions, default=0)
 
 
@@ -63,7 +65,9 @@ def differences(stored: Any, fresh: Any, path: str, version: int) -> Iterator[tu
         version: of the numbers in the file.
     """
     both, name = (stored, fresh), path.rpartition(".")[2]
-    if all(isinstance(one, (str, *_LISTS)) for one in both) and any(isinstance(text, str) for one in both for text in (one, *one)):
+    if all(isinstance(one, (str, *_LISTS)) for one in both) and any(
+        isinstance(text, str) for one in both for text in (one, *one)
+    ):
         counts = name in WORDS or (name in ("reason", "mark") and bool(stored) != bool(fresh))
         if counts and stored != fresh:
             yield path, stored, fresh

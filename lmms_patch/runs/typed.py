@@ -113,7 +113,9 @@ def _other(kind: Any, value: Any) -> Any:
             raise ValueError(_OPTIONS) from None
     try:
         return np.asarray(msgspec.convert(value, list[Number]), float)
-    except msgspec.ValidationError:  # its place is within the list; msgspec names the place of the list for another error
+    except (
+        msgspec.ValidationError
+    ):  # its place is within the list; msgspec names the place of the list for another error
         raise ValueError(_NUMBERS) from None
 
 
@@ -191,7 +193,11 @@ def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error:
         kind: the type of the whole value.
         error: the error; it does not name the key. Another key may seem wrong where something after the mapping is wrong too, with another error.
     """
-    return next((key for key in inner if _error(_only(value, steps, key), kind) == error), None) if isinstance(inner, Mapping) else None
+    return (
+        next((key for key in inner if _error(_only(value, steps, key), kind) == error), None)
+        if isinstance(inner, Mapping)
+        else None
+    )
 
 
 def _only(value: Any, steps: list[str | int], key: str) -> Any:
@@ -217,7 +223,11 @@ def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
     top = msgspec.json.schema(kind, schema_hook=_of_other)
     nodes = list(_choices([top], top))
     for step in steps:
-        named = (node.get("properties", {}).get(step) or node.get("items" if isinstance(step, int) else "additionalProperties") for node in nodes)
+        named = (
+            node.get("properties", {}).get(step)
+            or node.get("items" if isinstance(step, int) else "additionalProperties")
+            for node in nodes
+        )
         nodes = list(_choices([node for node in named if isinstance(node, dict)], top))
     return [json.dumps(one) for node in nodes for one in node.get("enum", ())]
 
@@ -246,7 +256,9 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
     """
     classes = {one.__name__: one for one in _classes(kind, set())}
     by_pattern = [other for one in classes.values() for other in getattr(one, "PATTERNS", {}).values()]
-    (made, *_), parts = msgspec.json.schema_components([kind, *by_pattern], schema_hook=_of_other, ref_template="#/$defs/{name}")
+    (made, *_), parts = msgspec.json.schema_components(
+        [kind, *by_pattern], schema_hook=_of_other, ref_template="#/$defs/{name}"
+    )
     if Options in classes.values():
         parts["Options"] = Options.json_schema()
     for part, found in parts.items():
@@ -287,10 +299,14 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
         for one in found["properties"].values():
             if "default" in one and one.pop("default") is None and omits:  # left out, never null
                 one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
-        found["properties"] |= {key: {"description": "of earlier versions; no longer written or read"} for key in getattr(kind, "GONE", ())}
+        found["properties"] |= {
+            key: {"description": "of earlier versions; no longer written or read"} for key in getattr(kind, "GONE", ())
+        }
         found["additionalProperties"] = getattr(kind, "MORE", False)
     if patterns := getattr(kind, "PATTERNS", {}):
-        found["patternProperties"] = {pattern: {"$ref": f"#/$defs/{other.__name__}"} for pattern, other in patterns.items()}
+        found["patternProperties"] = {
+            pattern: {"$ref": f"#/$defs/{other.__name__}"} for pattern, other in patterns.items()
+        }
     found |= getattr(kind, "RULES", {})
 
 
@@ -301,7 +317,9 @@ def _plain(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     if isinstance(node.get("description"), str):
-        node["description"] = re.sub(r"\b(None|True|False)\b", lambda word: {"None": "null"}.get(word[0], word[0].lower()), node["description"])
+        node["description"] = re.sub(
+            r"\b(None|True|False)\b", lambda word: {"None": "null"}.get(word[0], word[0].lower()), node["description"]
+        )
     if (
         [*node.get("anyOf", ())][1:] == [{"type": "null"}]
         and isinstance(node["anyOf"][0].get("type"), str)
@@ -317,7 +335,9 @@ def _plain(node: Any) -> Any:
 
 def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
     """Yield every class that a type is made of."""
-    if isinstance(kind, type) and (kind is Options or issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)):
+    if isinstance(kind, type) and (
+        kind is Options or issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
+    ):
         if kind in seen:
             return
         seen.add(kind)

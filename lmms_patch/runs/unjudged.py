@@ -40,7 +40,11 @@ class Bounds:
     @property
     def matter(self) -> bool:
         """Whether the two lie more than a point apart."""
-        return self.low.value is not None and self.high.value is not None and self.high.value - self.low.value > A_POINT + 1e-12
+        return (
+            self.low.value is not None
+            and self.high.value is not None
+            and self.high.value - self.low.value > A_POINT + 1e-12
+        )
 
     @property
     def span(self) -> str:
@@ -63,7 +67,9 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
         kept = (about.get("bounds") or {}).get(name)
         unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
         if kept is not None:
-            out[name] = Bounds(of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"]))
+            out[name] = Bounds(
+                of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"])
+            )
         elif unjudged > 0 and (about["numbers"].get(name) or {}).get("value") is not None:
             one = of_file(about["numbers"][name], (0.0, 1.0))
             out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
@@ -73,5 +79,7 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
 def _with(one: Estimate, more: int, worth: float) -> Estimate:
     """Return the mean of scores with some more docs that are all worth the same."""
     own = one.n / (one.n + more)
-    value, low, high = (None if end is None else end * own + worth * (1 - own) for end in (one.value, one.low, one.high))
+    value, low, high = (
+        None if end is None else end * own + worth * (1 - own) for end in (one.value, one.low, one.high)
+    )
     return dataclasses.replace(one, value=value, low=low, high=high, n=one.n + more)

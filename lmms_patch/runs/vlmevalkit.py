@@ -91,7 +91,9 @@ def _check_names(path: Path, names: Sequence[Any]) -> None:
     same = [name for name, count in Counter(map(_column, named)).items() if count > 1]
     if same:
         told = ", ".join(repr(line(name, 40)) for name in named if _column(name) == same[0])
-        raise RecordError(f"{path}: several columns have the name {line(same[0], 40)!r} ({told}); rename or remove all but one")
+        raise RecordError(
+            f"{path}: several columns have the name {line(same[0], 40)!r} ({told}); rename or remove all but one"
+        )
 
 
 def _column(name: Any) -> str:
@@ -122,10 +124,16 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
         sheets = {sheet.title: _filled(sheet) for sheet in book.worksheets}
     finally:
         book.close()
-    tables = {title: rows for title, rows in sheets.items() if rows and "index" in [str(name).strip().lower() for name in rows[0]]}
+    tables = {
+        title: rows
+        for title, rows in sheets.items()
+        if rows and "index" in [str(name).strip().lower() for name in rows[0]]
+    }
     if len(tables) != 1:
         told = (
-            f"{len(tables)} sheets with a column 'index' ({', '.join(tables)})" if tables else f"no sheet with a column 'index' ({', '.join(sheets)})"
+            f"{len(tables)} sheets with a column 'index' ({', '.join(tables)})"
+            if tables
+            else f"no sheet with a column 'index' ({', '.join(sheets)})"
         )
         raise RecordError(f"{path}: {told}; one is needed")
     title, (head, *rows) = next(iter(tables.items()))
@@ -154,7 +162,10 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
         _, *written = _filled(book[sheet])
     finally:
         book.close()
-    return [tuple(text if value is None else value for value, text in zip(row, texts, strict=True)) for row, texts in zip(rows, written, strict=True)]
+    return [
+        tuple(text if value is None else value for value, text in zip(row, texts, strict=True))
+        for row, texts in zip(rows, written, strict=True)
+    ]
 
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
@@ -164,7 +175,9 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
     _check_names(path, table.fieldnames or ())
     rows = list(table)
     if odd := next((number for number, row in enumerate(rows, 1) if None in row or None in row.values()), None):
-        raise RecordError(f"{path}: row {odd} has more or fewer cells than the head; the file is cut, or of another form")
+        raise RecordError(
+            f"{path}: row {odd} has more or fewer cells than the head; the file is cut, or of another form"
+        )
     return [{name: _typed(value) for name, value in row.items()} for row in rows]
 
 
@@ -183,7 +196,9 @@ def _json(path: Path) -> list[dict[str, Any]]:
     data = files.parse_json(path.read_text(encoding="utf-8"))
     if isinstance(data, dict) and data and all(isinstance(values, dict) for values in data.values()):
         keys = dict.fromkeys(key for values in data.values() for key in values)
-        return [{name: values.get(key) for name, values in data.items()} for key in keys]  # pandas' own form: column -> row -> value
+        return [
+            {name: values.get(key) for name, values in data.items()} for key in keys
+        ]  # pandas' own form: column -> row -> value
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise RecordError(f"{path}: no list of rows")
     return data
@@ -197,7 +212,9 @@ def _pickle(path: Path) -> list[dict[str, Any]]:
         _check_names(path, list(data.columns))
         data = data.to_dict("records")
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-        raise RecordError(f"{path}: no table, but a {type(data).__name__}; save the table that has a column of predictions")
+        raise RecordError(
+            f"{path}: no table, but a {type(data).__name__}; save the table that has a column of predictions"
+        )
     return data
 
 
@@ -296,7 +313,9 @@ def find(paths: Sequence[Path], asked: Asked) -> list[Benchmark]:
         dataset, cell = _place(stem.removeprefix(f"{model}_"), patterns)
         found[model, dataset][cell].append((judge, path))
     if not found:
-        raise RecordError(f"{', '.join(map(str, paths))}: no result files of VLMEvalKit ({{model}}_{{dataset}}{', '.join(ENDINGS)})")
+        raise RecordError(
+            f"{', '.join(map(str, paths))}: no result files of VLMEvalKit ({{model}}_{{dataset}}{', '.join(ENDINGS)})"
+        )
     return [_benchmark(model, dataset, parts, asked) for (model, dataset), parts in sorted(found.items())]
 
 
@@ -309,12 +328,20 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
                 raise RecordError(f"{path}: not a table of VLMEvalKit; it must end in {', '.join(ENDINGS)}")
             out[path] = None
         elif path.is_dir():
-            inside = (one for one in sorted(path.rglob("*")) if one.is_file() and one.suffix.lower() in ENDINGS and not is_of_run(one))
+            inside = (
+                one
+                for one in sorted(path.rglob("*"))
+                if one.is_file() and one.suffix.lower() in ENDINGS and not is_of_run(one)
+            )
             out |= dict.fromkeys(one for one in inside if "_" in one.stem and not _NO_RESULTS.search(one.stem))
         else:
             raise RecordError(f"{path}: no such file or folder")
     # A pickle beside a table of the same name is an intermediate result of the judge.
-    kept = [path for path in out if path.suffix != ".pkl" or not any(path.with_suffix(end) in out for end in ENDINGS if end != ".pkl")]
+    kept = [
+        path
+        for path in out
+        if path.suffix != ".pkl" or not any(path.with_suffix(end) in out for end in ENDINGS if end != ".pkl")
+    ]
     # VLMEvalKit writes into a folder for each evaluation, and links the newest files into the folder above.
     return list({path.resolve(): path for path in reversed(kept)}.values())[::-1]
 
@@ -324,8 +351,14 @@ def _model(path: Path, stem: str, given: str | None) -> str:
     names = [given] if given is not None else [folder.name for folder in path.absolute().parents]
     model = next((name for name in names if name and stem.startswith(f"{name}_")), None)
     if model is None:
-        what = f"does not begin with the model {given!r}" if given is not None else "does not begin with the name of a folder above it"
-        raise RecordError(f"{path}: its name {what}, so model and dataset cannot be told apart; type --model NAME as the file's name has it")
+        what = (
+            f"does not begin with the model {given!r}"
+            if given is not None
+            else "does not begin with the name of a folder above it"
+        )
+        raise RecordError(
+            f"{path}: its name {what}, so model and dataset cannot be told apart; type --model NAME as the file's name has it"
+        )
     return model
 
 
@@ -338,9 +371,13 @@ def _pattern(text: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w*)\}", text)
     places = parts[1::2]
     if odd := [place for place in places if place not in _PLACES]:
-        raise OptionError(f"--crop {text}: unknown place {{{odd[0]}}}; allowed: {', '.join(f'{{{place}}}' for place in _PLACES)}")
+        raise OptionError(
+            f"--crop {text}: unknown place {{{odd[0]}}}; allowed: {', '.join(f'{{{place}}}' for place in _PLACES)}"
+        )
     if "dataset" not in places or ({"row", "col"} <= set(places)) == ("cell" in places):
-        raise OptionError(f"--crop {text}: it needs {{dataset}}, and either {{row}} and {{col}} or {{cell}}: {{dataset}}_patch_{{n}}_{{row}}_{{col}}")
+        raise OptionError(
+            f"--crop {text}: it needs {{dataset}}, and either {{row}} and {{col}} or {{cell}}: {{dataset}}_patch_{{n}}_{{row}}_{{col}}"
+        )
     out, seen = "", set()
     for place, part in enumerate(parts):
         if place % 2 == 0:
@@ -357,15 +394,21 @@ def _place(name: str, patterns: Iterable[re.Pattern[str]]) -> tuple[str, Cell | 
     """Return the dataset and the cell that a dataset's name says; None: the full image."""
     for pattern in patterns:
         if match := pattern.fullmatch(name):
-            given = {key: int(value) for key, value in match.groupdict().items() if key != "dataset" and value is not None}
+            given = {
+                key: int(value) for key, value in match.groupdict().items() if key != "dataset" and value is not None
+            }
             return match["dataset"], Cell(given.get("n", 0), given.get("row"), given.get("col"), given.get("cell"))
     return name, None
 
 
-def _benchmark(model: str, dataset: str, parts: Mapping[Cell | None, list[tuple[str, Path]]], asked: Asked) -> Benchmark:
+def _benchmark(
+    model: str, dataset: str, parts: Mapping[Cell | None, list[tuple[str, Path]]], asked: Asked
+) -> Benchmark:
     where = f"{model}, {dataset}"
     if None not in parts:
-        raise RecordError(f"{where}: results of {len(parts)} cells, but none of the full image ({model}_{dataset}{ENDINGS[0]})")
+        raise RecordError(
+            f"{where}: results of {len(parts)} cells, but none of the full image ({model}_{dataset}{ENDINGS[0]})"
+        )
     grids = _grids(where, [cell for cell in parts if cell is not None])
     read = {cell: _scored(where, files_, asked) for cell, files_ in parts.items()}
     done = Benchmark(model, dataset, read[None])
@@ -385,7 +428,9 @@ def _grids(where: str, cells: Sequence[Cell]) -> dict[int, dict[int, Cell]]:
     unsized = [cell for cell in cells if not cell.n]
     size = math.isqrt(len(unsized))
     if size * size != len(unsized):
-        raise RecordError(f"{where}: {len(unsized)} cells without the size of their grid, which is no square number; name it in --crop with {{n}}")
+        raise RecordError(
+            f"{where}: {len(unsized)} cells without the size of their grid, which is no square number; name it in --crop with {{n}}"
+        )
     for cell in cells:
         by_size[cell.n or size].append(cell)
     out = {}
@@ -453,9 +498,13 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
     if len(found) > 1:
         if len({judge for judge, _, _, _ in found}) == 1:
             names = ", ".join(str(path) for _, path, _, _ in found)
-            raise RecordError(f"{where}: several files with scores ({line(names, 400)}); give one of these files, or the folder of one evaluation")
+            raise RecordError(
+                f"{where}: several files with scores ({line(names, 400)}); give one of these files, or the folder of one evaluation"
+            )
         names = ", ".join(path.name for _, path, _, _ in found)
-        raise RecordError(f"{where}: several files with scores ({names}); name one judge with --judge, such as {found[0][0] or 'openai'}")
+        raise RecordError(
+            f"{where}: several files with scores ({names}); name one judge with --judge, such as {found[0][0] or 'openai'}"
+        )
     _, path, column, rows = found[0]
     scores = [row.get(column) for row in rows]
     if formula := next((one for one in scores if isinstance(one, str) and one.startswith("=")), None):
@@ -463,7 +512,9 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
             f"{path}: the {column} {line(formula, 40)!r} is a formula without its value; open the file in a spreadsheet program and save it"
         )
     if all(score is None for score in scores):
-        raise RecordError(f"{path}: no row has a {column}; let VLMEvalKit evaluate first, or name another column with --score")
+        raise RecordError(
+            f"{path}: no row has a {column}; let VLMEvalKit evaluate first, or name another column with --score"
+        )
     return Scored(path, column, _by_index(path, rows))
 
 
@@ -475,13 +526,17 @@ def _by_index(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Mappin
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     if missing := [name for name in ("index", "prediction") if name not in columns]:
-        raise RecordError(f"{path}: no column {missing[0]!r} (looked for: index, prediction; found: {line(', '.join(columns), 200) or 'nothing'})")
+        raise RecordError(
+            f"{path}: no column {missing[0]!r} (looked for: index, prediction; found: {line(', '.join(columns), 200) or 'nothing'})"
+        )
     keys = [None if row.get("index") is None else str(row["index"]).strip() for row in rows]
     if None in keys:
         raise RecordError(f"{path}: row {keys.index(None) + 1} has no index")
     twice = [key for key, count in Counter(keys).items() if count > 1]
     if twice:
-        raise RecordError(f"{path}: index {twice[0]} stands {keys.count(twice[0])} times ({len(twice)} such indices); each doc has one row")
+        raise RecordError(
+            f"{path}: index {twice[0]} stands {keys.count(twice[0])} times ({len(twice)} such indices); each doc has one row"
+        )
     return {str(key): row for key, row in zip(keys, rows, strict=True)}
 
 

@@ -27,7 +27,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmms_patch.stats.intervals import FEW_CLUSTERS, TOO_FEW_CLUSTERS, UNSEEN_OF_PAIRS, effective_clusters, normal_quantile
+from lmms_patch.stats.intervals import (
+    FEW_CLUSTERS,
+    TOO_FEW_CLUSTERS,
+    UNSEEN_OF_PAIRS,
+    effective_clusters,
+    normal_quantile,
+)
 from lmms_patch.stats.resample import LEVEL, Array
 
 Target = Literal["benchmark", "population"]
@@ -103,7 +109,11 @@ class Sampled:
         """Shape (docs, 3): F - f, m' - m and M - m'; 0 for steps that were not taken."""
         image, cells = self.steps >= 1, self.steps >= 2
         return np.column_stack(
-            [np.where(image, self.full - self.guess, 0), np.where(image, self.after - self.before, 0), np.where(cells, self.best - self.after, 0)]
+            [
+                np.where(image, self.full - self.guess, 0),
+                np.where(image, self.after - self.before, 0),
+                np.where(cells, self.best - self.after, 0),
+            ]
         )
 
     def variances(self, cells: float, whole: float) -> Array:
@@ -115,7 +125,9 @@ class Sampled:
         first, second = cells * errors[:, 1] + whole * errors[:, 0], cells * errors[:, 2]
         image, last = (self.steps >= 1) / self.p[:, 0], (self.steps >= 2) / self.p[:, 1]
         spread = 1 / self.p - 1
-        return np.asarray(image * spread[:, 0] * first**2 + last * (spread[:, 1] * second**2 + 2 * spread[:, 0] * first * second))
+        return np.asarray(
+            image * spread[:, 0] * first**2 + last * (spread[:, 1] * second**2 + 2 * spread[:, 0] * first * second)
+        )
 
     def take(self, docs: Ints | Bools) -> Sampled:
         """Return some of the docs."""
@@ -143,7 +155,13 @@ class Ends:
         return (self.high - self.low) / 2
 
 
-def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | None = None, level: float = LEVEL, most: float = 1.0) -> Ends:
+def interval(
+    docs: Sampled,
+    target: Target = "benchmark",
+    clusters: ArrayLike | None = None,
+    level: float = LEVEL,
+    most: float = 1.0,
+) -> Ends:
     """Return RCI of one set of cells with its interval, by Fieller's theorem with Student's quantile.
 
     Args:
@@ -176,7 +194,9 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
         groups = int(places.max()) + 1
         sizes = np.bincount(places)
         deciding = clusters_that_decide(cells - a / b * whole, places)
-        few = effective_clusters(sizes) < TOO_FEW_CLUSTERS or (docs.p.min() < 1 and effective_clusters(sizes**2) < FEW_CLUSTERS)
+        few = effective_clusters(sizes) < TOO_FEW_CLUSTERS or (
+            docs.p.min() < 1 and effective_clusters(sizes**2) < FEW_CLUSTERS
+        )
 
         def parts(x: float, y: float) -> Array:
             sums = np.bincount(places, x * (cells - a / n) + y * (whole - b / n))
@@ -197,7 +217,9 @@ def interval(docs: Sampled, target: Target = "benchmark", clusters: ArrayLike | 
     # than were left out.
     sampled = docs.p.min(axis=1) < 1
     left_out, found = int(sampled.sum()), int((sampled & (docs.steps >= 2)).sum())
-    unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * max(left_out / max(1, found), 1.0 if target == "population" else 0.0)
+    unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * max(
+        left_out / max(1, found), 1.0 if target == "population" else 0.0
+    )
     if target == "benchmark":
         unseen = min(unseen * (1 - found / max(1, left_out)), left_out - found)
     unseen *= most
@@ -335,8 +357,24 @@ class _Table:
 
 
 _TYPICAL = (
-    (_Table(np.array([0.203]), np.array([0.4, 0.0, 0.6]), np.array([[0.249], [0.249], [0.06]]), np.array([5.9, 9.0, 2.4])), 0.25),
-    (_Table(np.array([0.056]), np.array([0.4, 0.0, 0.6]), np.array([[0.206], [0.206], [0.222]]), np.array([7.5, 9.0, 5.2])), 0.3),
+    (
+        _Table(
+            np.array([0.203]),
+            np.array([0.4, 0.0, 0.6]),
+            np.array([[0.249], [0.249], [0.06]]),
+            np.array([5.9, 9.0, 2.4]),
+        ),
+        0.25,
+    ),
+    (
+        _Table(
+            np.array([0.056]),
+            np.array([0.4, 0.0, 0.6]),
+            np.array([[0.206], [0.206], [0.222]]),
+            np.array([7.5, 9.0, 5.2]),
+        ),
+        0.3,
+    ),
 )
 """Of two benchmarks of 3 x 3 cells: what their pilots say, and the mean square of M - r F."""
 _TYPICAL_SCORE = 0.6
@@ -396,7 +434,15 @@ class Asking:
         kept = np.arange(len(self.steps)) if docs is None else docs
         kept = kept[~self.lost[kept]]
         full = np.nan_to_num(self.answers[kept, 0])
-        return Sampled(full, self.best[kept, g], self.steps[kept], self.p[kept], self.guess[kept], self.before[kept, g], self.after[kept, g])
+        return Sampled(
+            full,
+            self.best[kept, g],
+            self.steps[kept],
+            self.p[kept],
+            self.guess[kept],
+            self.before[kept, g],
+            self.after[kept, g],
+        )
 
     def interval(self, g: int) -> Ends:
         """Return RCI of set number g with its interval, when all is asked."""
@@ -409,7 +455,10 @@ class Asking:
         kept, goal = docs[~self.lost[docs]], self.goal or Goal(0.0)
         self.looks = []
         for g in range(len(self._places) if len(kept) else 0):
-            found, wider = (interval(self.sampled(g, kept), target, self.docs.clusters[kept], goal.level) for target in (goal.target, "population"))
+            found, wider = (
+                interval(self.sampled(g, kept), target, self.docs.clusters[kept], goal.level)
+                for target in (goal.target, "population")
+            )
             # The docs of later blocks differ from those seen as a second sample does.
             later = math.sqrt(1 - len(docs) / len(self.docs.order))
             half = math.hypot(found.half, wider.half * later) if later else found.half
@@ -429,7 +478,9 @@ class Asking:
         self._finished, self._before, self._left = 1, self.calls, len(self.docs.order) - len(pilot)
         self._look()
         self.too_many_lost = bool(self.lost[pilot].mean() > MOST_LOST) if len(pilot) else True
-        if self.goal is None or (self.too_many_lost and self.goal.budget is None):  # of docs that were not asked nothing would be known
+        if self.goal is None or (
+            self.too_many_lost and self.goal.budget is None
+        ):  # of docs that were not asked nothing would be known
             self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
             yield from self._finish_all(np.concatenate(blocks))
             if not self.exits:  # a later answer beats all golds: what was left out is asked after all
@@ -507,7 +558,9 @@ class Asking:
         self._strength: list[Array] = []
         self._pull: list[Array] = []
         self._order: list[Ints] = []
-        kinds = np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
+        kinds = (
+            np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
+        )
         told = [np.ones(len(self.steps)), *(kinds == kind for kind in range(1, int(kinds.max(initial=0)) + 1))]
         for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
             known = self.answers[pilot, place]
@@ -517,7 +570,9 @@ class Asking:
             np.add.at(sums, kinds[pilot], known)
             rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
             strength = np.log(rate / (1 - rate))[kinds]
-            each = [one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))]
+            each = [
+                one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))
+            ]
             features, near = np.stack([np.ones_like(strength), strength, *each], axis=2), self._near(g, pilot)
             own, pull = features.shape[2], np.zeros(near.shape[2])
             if len(pilot) and own + len(pull) > 2:
@@ -528,7 +583,9 @@ class Asking:
             self._pull.append(pull)
             self._order.append(np.zeros((len(self.steps), cells), np.intp))
             self._note_right(g, pilot, self._order_of(g, pilot))
-            told += [one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))]
+            told += [
+                one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))
+            ]
         self._told = np.column_stack(told)
         self._cost[pilot] = self._cost_of(pilot)
 
@@ -569,7 +626,11 @@ class Asking:
         if self.docs.earlier is None or not len(self.docs.earlier):
             return np.zeros((0, 0, 0))
         runs = self.docs.earlier[:MOST_OF_EARLIER]
-        means = np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True)) if np.isfinite(runs).any() else np.zeros((len(runs), 1, runs.shape[2]))
+        means = (
+            np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True))
+            if np.isfinite(runs).any()
+            else np.zeros((len(runs), 1, runs.shape[2]))
+        )
         return np.where(np.isfinite(runs), runs, means)
 
     def _cost_of(self, whole: Ints) -> Array:
@@ -578,7 +639,9 @@ class Asking:
         for g, place in enumerate(self._places):
             scores = np.take_along_axis(self.answers[whole, place], self._order[g][whole], axis=1)
             right = scores >= self.docs.marks[whole, None] - _TINY
-            cost += np.where(right.any(axis=1) & self.exits & self._may_stop[whole], right.argmax(axis=1) + 1, self.docs.cells[g])
+            cost += np.where(
+                right.any(axis=1) & self.exits & self._may_stop[whole], right.argmax(axis=1) + 1, self.docs.cells[g]
+            )
         return cost
 
     def _plan(self, seen: Ints, docs: Ints) -> _Block:
@@ -593,7 +656,10 @@ class Asking:
         known = seen[(self.steps[seen] >= 1) & ~self.lost[seen]]
         done, full = self.steps[known] >= 2, np.clip(self.answers[known, 0], 0, 1)
         best, told, fold = np.clip(self.best[known], 0, 1), self._told[known], self._fold[known]
-        sums = [(sampled.cells.sum(), sampled.whole.sum()) for sampled in (self.sampled(g, seen) for g in range(len(self._places)))]
+        sums = [
+            (sampled.cells.sum(), sampled.whole.sum())
+            for sampled in (self.sampled(g, seen) for g in range(len(self._places)))
+        ]
         self._ratio = np.array([cells / whole if whole > 0 else 1.0 for cells, whole in sums])
 
         def fitted(on: Bools) -> list[Array]:
@@ -608,7 +674,9 @@ class Asking:
         image = (after - before - self._ratio * (full - guess)[:, None]) ** 2
         finish, level = (best - after) ** 2, np.searchsorted(_LEVELS, full, "right")
         table = _table(image, finish, level, done, self._cost[known])
-        first, rates = best_rates(float(table.image.mean()), [*zip(table.share, table.finish.mean(axis=1), table.cost, strict=True)])
+        first, rates = best_rates(
+            float(table.image.mean()), [*zip(table.share, table.finish.mean(axis=1), table.cost, strict=True)]
+        )
         return _Block(docs, first, np.array(rates), fitted(np.ones(len(known), bool)), table)
 
     # --- rates ------------------------------------------------------------------------------------
@@ -626,7 +694,9 @@ class Asking:
         scale = _least(lambda c: bool((_forecast(plan, c)[0] <= allowed).all()))
         if self.goal.budget is not None:
             rest = self.goal.budget - self.calls
-            each = (rest - 3 * math.sqrt(max(rest, 0) * float(plan.table.cost.mean()))) / max(1, self._left)  # so that chance does not exceed it
+            each = (rest - 3 * math.sqrt(max(rest, 0) * float(plan.table.cost.mean()))) / max(
+                1, self._left
+            )  # so that chance does not exceed it
             scale = min(scale, _least(lambda c: _forecast(plan, c)[1] > each))
         return scale
 
@@ -657,7 +727,9 @@ class Asking:
 
     def _run(self, *plans: _Block) -> Generator[Wanted, Array, None]:
         """Ask the docs of some blocks as their plans say. Asked again with a larger scale, they ask only for what is new."""
-        first = [plan.docs[self.docs.u[plan.docs] <= _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)] for plan in plans]
+        first = [
+            plan.docs[self.docs.u[plan.docs] <= _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)] for plan in plans
+        ]
         yield from self._ask(np.concatenate(first), 0)
         second = []
         for plan, asked in zip(plans, first, strict=True):
@@ -676,7 +748,9 @@ class Asking:
         """Ask some more where the interval came out too wide. The same hashes decide, so no answer is lost."""
         assert self.goal is not None
         everyone, sets = np.arange(len(self.steps)), range(len(self._ratio))
-        if not self.exits and self.goal.budget is None:  # an answer beats all golds: no doc is finished before all its cells are asked
+        if (
+            not self.exits and self.goal.budget is None
+        ):  # an answer beats all golds: no doc is finished before all its cells are asked
             yield from self._run(*self.plans)
         for _ in range(MOST_TOP_UPS):
             half, few = max((self.interval(g).half for g in sets), default=0.0), (self.steps < 2).mean() <= FEW_LEFT
@@ -687,8 +761,12 @@ class Asking:
             allowed = self._allowed(everyone, aim=1.0)
             used = np.array([part.variances(1, -ratio).sum() for part, ratio in zip(parts, self._ratio, strict=True)])
             more = not few and bool((allowed > 0).all())
-            keep = min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if more else 0.0
-            for plan in self.plans:  # a level of F that no doc seen has adds nothing to the forecast, so the forecast never asks it whole
+            keep = (
+                min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if more else 0.0
+            )
+            for plan in (
+                self.plans
+            ):  # a level of F that no doc seen has adds nothing to the forecast, so the forecast never asks it whole
                 plan.scale = plan.scale * _raised(plan, keep) if keep else _EVERYTHING
             yield from self._run(*self.plans)
             self._look()
@@ -769,7 +847,9 @@ def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, i
 
     def calls(table: _Table, spread: float) -> int:
         table = dataclasses.replace(table, cost=table.cost * cells / 9)
-        first, rates = best_rates(float(table.image[0]), [*zip(table.share, table.finish[:, 0], table.cost, strict=True)])
+        first, rates = best_rates(
+            float(table.image[0]), [*zip(table.share, table.finish[:, 0], table.cost, strict=True)]
+        )
         plan = _Block(np.zeros(0, np.intp), first, np.array(rates), [], table)
         allowed = (AIM * goal.half * _TYPICAL_SCORE * docs / normal_quantile((1 + goal.level) / 2)) ** 2
         allowed -= docs * spread * (goal.target == "population")
@@ -800,7 +880,9 @@ def _table(image: Array, finish: Array, level: Ints, done: Bools, cost: Array) -
             variance[k] = (finish[on].sum(axis=0) + _SHRINK * finish[done].mean(axis=0)) / weight
             calls[k] = (cost[on].sum() + _SHRINK * cost[done].mean()) / weight
     unseen = 0.25 / (len(image) + 1)  # where all docs seen are alike: one that is not may come
-    return _Table((image.mean(axis=0) if len(image) else np.ones(sets)) + unseen, share, variance + unseen, np.maximum(calls, 1.0))
+    return _Table(
+        (image.mean(axis=0) if len(image) else np.ones(sets)) + unseen, share, variance + unseen, np.maximum(calls, 1.0)
+    )
 
 
 def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:

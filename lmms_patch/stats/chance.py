@@ -87,7 +87,9 @@ class Chance:
 def constants(docs: Sequence[Asked]) -> dict[str, str]:
     """Return the best constant answer of each format: the answer with the highest total score; ties go to the first in the alphabet."""
     total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    answers = {id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()}  # docs may share objects
+    answers = {
+        id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()
+    }  # docs may share objects
     for doc in docs:
         for one in answers[id(doc)]:
             total[doc.format][one.answer] += one.score or 0.0
@@ -158,7 +160,11 @@ def majority_share(golds: Counter[str]) -> float:
 
 def decide(floors: Mapping[str, Estimate], deciding: Sequence[str]) -> tuple[str | None, Estimate | None]:
     """Return the name and estimate of the largest of the deciding floors; (None, None) where none is known."""
-    known = [(estimate.value, name) for name in deciding if (estimate := floors.get(name)) is not None and estimate.value is not None]
+    known = [
+        (estimate.value, name)
+        for name in deciding
+        if (estimate := floors.get(name)) is not None and estimate.value is not None
+    ]
     if not known:
         return None, None
     name = max(known)[1]

@@ -47,9 +47,13 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
         return dataclasses.replace(nothing, reason="a column that does not vary has no correlation")
     r = _r(a, b)
     if 1 - abs(r) < 1e-12:
-        return dataclasses.replace(nothing, value=math.copysign(1.0, r), reason="the columns lie on a line: no interval")
+        return dataclasses.replace(
+            nothing, value=math.copysign(1.0, r), reason="the columns lie on a line: no interval"
+        )
     half = normal_quantile((1 + level) / 2) / math.sqrt(len(a) - 3)
-    return dataclasses.replace(nothing, value=r, low=math.tanh(math.atanh(r) - half), high=math.tanh(math.atanh(r) + half))
+    return dataclasses.replace(
+        nothing, value=r, low=math.tanh(math.atanh(r) - half), high=math.tanh(math.atanh(r) + half)
+    )
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:

@@ -44,7 +44,9 @@ class Picked:
     def where(self, mask: NDArray[np.bool_]) -> Picked:
         """Return the same arrays for the docs in ``mask``, shape (docs,)."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        kept: dict[str, Any] = {name: part[mask] if isinstance(part, np.ndarray) else part for name, part in parts.items()}
+        kept: dict[str, Any] = {
+            name: part[mask] if isinstance(part, np.ndarray) else part for name, part in parts.items()
+        }
         return Picked(**kept)
 
 
@@ -88,7 +90,11 @@ class Form:
     def within(self, low: float, high: float) -> Form:
         """Return the form with M moved to the nearer end where it lies outside the scale of a doc's scores, as estimates may; a sum stays."""
         unit = {"mean": 1.0, "percent": 100.0}.get(self.name)
-        return self if unit is None else dataclasses.replace(self, value=lambda sums: np.clip(self.value(sums), unit * low, unit * high))
+        return (
+            self
+            if unit is None
+            else dataclasses.replace(self, value=lambda sums: np.clip(self.value(sums), unit * low, unit * high))
+        )
 
     def unseen(self, ends: tuple[float, float], width: int, sets: int) -> Array:
         """Return the rows that an unseen doc could have in some sets of answers: for each kind of doc, each way to be worst or best in each set.
@@ -102,7 +108,13 @@ class Form:
             Shape (kinds · 2^sets, sets · d).
         """
         kinds = self.extremes(ends, width)
-        return np.array([np.concatenate([kind[pick] for pick in picks]) for kind in kinds for picks in itertools.product((0, 1), repeat=sets)])
+        return np.array(
+            [
+                np.concatenate([kind[pick] for pick in picks])
+                for kind in kinds
+                for picks in itertools.product((0, 1), repeat=sets)
+            ]
+        )
 
 
 def _divided(a: Array, b: Array) -> Array:
@@ -118,8 +130,17 @@ def _ends_with_ones(ends: tuple[float, float], _: int) -> Array:
     return np.array([[[end, 1.0] for end in ends]])
 
 
-MEAN = Form("mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
-PERCENT = Form("percent", _with_ones, lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True)
+MEAN = Form(
+    "mean", _with_ones, lambda sums: _divided(sums[..., 0], sums[..., 1]), _ends_with_ones, linear=True, plain=True
+)
+PERCENT = Form(
+    "percent",
+    _with_ones,
+    lambda sums: 100 * _divided(sums[..., 0], sums[..., 1]),
+    _ends_with_ones,
+    linear=True,
+    plain=True,
+)
 SUM = Form("sum", _with_ones, lambda sums: np.asarray(sums[..., 0], float), _ends_with_ones, linear=True, plain=True)
 
 
@@ -136,7 +157,9 @@ def _counts(picked: Picked) -> Array:
     """Return true positives, false positives and false negatives of each doc, shape (docs, 3)."""
     if picked.said is None or picked.gold is None:
         return np.full((len(picked.scores), 3), math.nan)
-    return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(float)
+    return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(
+        float
+    )
 
 
 def _ends_of_counts(_: tuple[float, float], __: int) -> Array:
@@ -254,7 +277,9 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
         checks: sets of items, each with M's own number; None (M gave none) fits nothing.
     """
     decimals = max((_decimals(native) for _, native in checks if native is not None), default=0)
-    return bool(checks) and all(native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks)
+    return bool(checks) and all(
+        native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks
+    )
 
 
 def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
@@ -262,7 +287,9 @@ def fits_nearly(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bo
 
     For captions: their tokens and corpus weights differ a little from the scorer's.
     """
-    return bool(checks) and all(native is not None and abs(value_of(form, picked) - native) <= 0.02 * abs(native) for picked, native in checks)
+    return bool(checks) and all(
+        native is not None and abs(value_of(form, picked) - native) <= 0.02 * abs(native) for picked, native in checks
+    )
 
 
 def value_of(form: Form, picked: Picked) -> float:
@@ -296,5 +323,9 @@ def recognise(checks: Sequence[tuple[Picked, float | None]], declared: str | Non
     if wanted is not None and fits(wanted, checks):
         return wanted, ""
     simple = next((form for form in (MEAN, PERCENT, SUM) if fits(form, checks)), None)
-    warning = f"the aggregation is declared as {declared}, but does not give the same numbers" if wanted is not None and checks else ""
+    warning = (
+        f"the aggregation is declared as {declared}, but does not give the same numbers"
+        if wanted is not None and checks
+        else ""
+    )
     return simple, warning

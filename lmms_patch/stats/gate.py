@@ -120,10 +120,21 @@ def gate(
     True
     """
     missing = [
-        name for name, term in (("FIP", fip), ("chance", chance), ("standard error of FIP - chance", se), ("scale", delta)) if not _known(term)
+        name
+        for name, term in (("FIP", fip), ("chance", chance), ("standard error of FIP - chance", se), ("scale", delta))
+        if not _known(term)
     ]
-    if fip is not None and chance is not None and delta is not None and _known(fip - chance - delta) and fip < chance + delta and missing:
-        reason = f"near chance: FIP {fip:.4g} is below {chance + delta:.4g}, the floor {chance:.4g} and its least margin"
+    if (
+        fip is not None
+        and chance is not None
+        and delta is not None
+        and _known(fip - chance - delta)
+        and fip < chance + delta
+        and missing
+    ):
+        reason = (
+            f"near chance: FIP {fip:.4g} is below {chance + delta:.4g}, the floor {chance:.4g} and its least margin"
+        )
         return Gate(False, fip, chance, delta, se_fip, se_chance, chance + delta, reason, se)
     if missing or fip is None or chance is None or se is None or delta is None:
         return Gate(None, fip, chance, delta, se_fip, se_chance, None, f"unknown: no {', no '.join(missing)}", se)
@@ -178,11 +189,24 @@ def looks(
     """
     value, se = difference.value, difference.se
     if value is None or se is None:
-        return Looks(against, None, full, other, difference, docs, None, f"unknown whether it looks: {difference.reason or 'no standard error'}")
+        return Looks(
+            against,
+            None,
+            full,
+            other,
+            difference,
+            docs,
+            None,
+            f"unknown whether it looks: {difference.reason or 'no standard error'}",
+        )
     if _z(difference, step) > LOOKS_SE:
         return Looks(against, True, full, other, difference, docs)
     named = "a wrong image" if against == "wrong images" else "no image"
-    told = f"full image {full:.4g}, {named} {other:.4g}, {docs} docs" if full is not None and other is not None else f"{docs} docs"
+    told = (
+        f"full image {full:.4g}, {named} {other:.4g}, {docs} docs"
+        if full is not None and other is not None
+        else f"{docs} docs"
+    )
     if se == 0 or (difference.high is not None and difference.high < NEARLY_NONE * delta):
         return Looks(against, False, full, other, difference, docs, None, f"{SAME} ({told})")
     if wanted > everyone:
@@ -201,7 +225,9 @@ def with_looks(judged: Gate, conditions: tuple[Looks, ...], *, part: bool = Fals
         part: whether they belong to a part of a task (a category). Few docs of a part were asked on a wrong image, so a part fails only where it is
             shown that its answers do not depend on the image, not where the opposite is not shown.
     """
-    failed = next((one.reason for one in conditions if one.value is False and (not part or one.reason.startswith(SAME))), "")
+    failed = next(
+        (one.reason for one in conditions if one.value is False and (not part or one.reason.startswith(SAME))), ""
+    )
     if judged.valid is False or not failed:
         return dataclasses.replace(judged, looks=conditions)
     return dataclasses.replace(judged, valid=False, reason=failed, looks=conditions)

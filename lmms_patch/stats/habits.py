@@ -73,7 +73,9 @@ def said_all(others: Array, counts: Array, options: int) -> Array:
     likelihood = _sequence(others)
     likelihood /= likelihood.max(axis=0)
     mixture, answers = _mixture(likelihood, counts), others.sum(axis=1)
-    return np.asarray((mixture @ (likelihood * every(answers, options) / never(answers, options, 1))) / (mixture @ likelihood))
+    return np.asarray(
+        (mixture @ (likelihood * every(answers, options) / never(answers, options, 1))) / (mixture @ likelihood)
+    )
 
 
 def never(answers: Array, options: int, given: int) -> Array:
@@ -90,7 +92,9 @@ def never(answers: Array, options: int, given: int) -> Array:
     from scipy.special import gammaln
 
     a, m, left = GRID[:, None], np.asarray(answers, float), options - given
-    return np.asarray(np.exp(gammaln(options * a) - gammaln(options * a + m) + gammaln(left * a + m) - gammaln(left * a)))
+    return np.asarray(
+        np.exp(gammaln(options * a) - gammaln(options * a + m) + gammaln(left * a + m) - gammaln(left * a))
+    )
 
 
 def every(answers: Array, options: int) -> Array:

@@ -83,7 +83,11 @@ def tails(standardized: float, clusters: float) -> float:
     """
     from scipy.special import stdtr
 
-    return float(2 * stdtr(clusters - 1, -abs(standardized))) if is_few(clusters) else math.erfc(abs(standardized) / math.sqrt(2))
+    return (
+        float(2 * stdtr(clusters - 1, -abs(standardized)))
+        if is_few(clusters)
+        else math.erfc(abs(standardized) / math.sqrt(2))
+    )
 
 
 def shortfall(clusters: float) -> float:
@@ -167,7 +171,9 @@ def clopper_pearson(hits: float, n: float, level: float = LEVEL) -> tuple[float,
     return low, high
 
 
-def of_right_or_wrong(scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0), level: float = LEVEL) -> Estimate | None:
+def of_right_or_wrong(
+    scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
+) -> Estimate | None:
     """Return the mean of independent scores with its exact interval; None unless each score is right or wrong, and there are at least 10.
 
     Draws (``Sample.ends``) would give the same interval, but with noise.
@@ -186,8 +192,20 @@ def of_right_or_wrong(scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0),
         return None
     width = right - wrong
     low, high = clopper_pearson(hits, n, level)
-    se = max(math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1))  # of the beta distributions of both ends
-    return Estimate(wrong + width * hits / n, width * se, wrong + width * low, wrong + width * high, n, n, 0, level, effective=float(n))
+    se = max(
+        math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1)
+    )  # of the beta distributions of both ends
+    return Estimate(
+        wrong + width * hits / n,
+        width * se,
+        wrong + width * low,
+        wrong + width * high,
+        n,
+        n,
+        0,
+        level,
+        effective=float(n),
+    )
 
 
 # --- a sample -------------------------------------------------------------------------------------
@@ -239,7 +257,11 @@ class Sample:
         stream = generator(seed)
         shape = 1.0 if self.factor == 1 else 1 / self.factor**2 - 1 / self.effective
         enough = self.n > 0 and self.effective >= TOO_FEW_CLUSTERS
-        self.drawn = weighted_sums(totals(self.rows, self.places), draws, stream, shape) if enough else np.empty((0, self.rows.shape[1]))
+        self.drawn = (
+            weighted_sums(totals(self.rows, self.places), draws, stream, shape)
+            if enough
+            else np.empty((0, self.rows.shape[1]))
+        )
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
     def take(self, columns: NDArray[np.intp]) -> Sample:
@@ -263,7 +285,10 @@ class Sample:
                 return drawn, drawn
             worst = (extremes[np.nanargmin(moved)], extremes[np.nanargmax(moved)])
             weights = (self._unseen[unseen] * self._weight(statistic, row) for row in worst)
-            low, high = (np.asarray(statistic(self.drawn + weight[:, None] * row), float) for row, weight in zip(worst, weights, strict=True))
+            low, high = (
+                np.asarray(statistic(self.drawn + weight[:, None] * row), float)
+                for row, weight in zip(worst, weights, strict=True)
+            )
         return low, high
 
     def _weight(self, statistic: Statistic, extreme: Array) -> float:
@@ -282,7 +307,9 @@ class Sample:
         together = float((np.bincount(self.places, moved) ** 2).sum())
         return min(self.unit, max(1.0, (together + self.unit) / (float((moved**2).sum()) + 1)))
 
-    def estimate(self, statistic: Statistic, extremes: Array | None = None, *, unseen: float = UNSEEN, value: float | None = None) -> Estimate:
+    def estimate(
+        self, statistic: Statistic, extremes: Array | None = None, *, unseen: float = UNSEEN, value: float | None = None
+    ) -> Estimate:
         """Return a number with its interval.
 
         Args:
@@ -295,13 +322,19 @@ class Sample:
             return Estimate(None, None, None, None, 0, 0, 0, self.level, "no docs")
         with np.errstate(divide="ignore", invalid="ignore"):
             point = float(statistic(self.sums)) if value is None else value
-        low, high = self.ends(statistic, extremes, unseen) if len(self.drawn) and math.isfinite(point) else (np.empty(0), np.empty(0))
+        low, high = (
+            self.ends(statistic, extremes, unseen)
+            if len(self.drawn) and math.isfinite(point)
+            else (np.empty(0), np.empty(0))
+        )
         return self.of_ends(point, low, high)
 
     def of_ends(self, value: float, low: Array, high: Array) -> Estimate:
         """Return a number with the interval that the draws of both ends give (``ends``)."""
         what = "docs" if self.places is None else "clusters"
-        return _summary(value, low, high, self.n, self.clusters, self.effective, self.level, self.asked, what, widened=True)
+        return _summary(
+            value, low, high, self.n, self.clusters, self.effective, self.level, self.asked, what, widened=True
+        )
 
 
 def estimate(
@@ -343,7 +376,12 @@ def estimate(
 
 
 def ratio(
-    above: ArrayLike, below: ArrayLike, clusters: ArrayLike | None = None, *, ends: tuple[float, float] = (0.0, 1.0), **options: Any
+    above: ArrayLike,
+    below: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    ends: tuple[float, float] = (0.0, 1.0),
+    **options: Any,
 ) -> Estimate:
     """Return a ratio of sums over docs with its interval.
 
@@ -364,7 +402,9 @@ def ratio(
     return estimate(rows[kept], lambda sums: sums[..., 0] / sums[..., 1], labels, extremes=extremes, **options)
 
 
-def mean(scores: ArrayLike, clusters: ArrayLike | None = None, *, ends: tuple[float, float] = (0.0, 1.0), **options: Any) -> Estimate:
+def mean(
+    scores: ArrayLike, clusters: ArrayLike | None = None, *, ends: tuple[float, float] = (0.0, 1.0), **options: Any
+) -> Estimate:
     """Return the mean of scores with its interval.
 
     Args:
@@ -429,7 +469,9 @@ def summarise(
     out = _summary(value, drawn, drawn, n, clusters, count, level, draws or len(drawn), what)
     if out.value is None or out.low is None or out.high is None:
         return out
-    return dataclasses.replace(out, low=max(min(within[0], out.value), out.low), high=min(max(within[1], out.value), out.high))
+    return dataclasses.replace(
+        out, low=max(min(within[0], out.value), out.low), high=min(max(within[1], out.value), out.high)
+    )
 
 
 def _summary(
@@ -446,7 +488,11 @@ def _summary(
     widened: bool = False,
 ) -> Estimate:
     """Return the estimate that draws give; ``widened`` says that the draws are already spread for few clusters."""
-    counted = f"{clusters} {what}" if effective > clusters - 0.5 else f"{clusters} {what}, by their sizes worth {effective:.1f},"
+    counted = (
+        f"{clusters} {what}"
+        if effective > clusters - 0.5
+        else f"{clusters} {what}, by their sizes worth {effective:.1f},"
+    )
     nothing = Estimate(value, None, None, None, n, clusters, 0, level, effective=effective)
     if not math.isfinite(value):
         return dataclasses.replace(nothing, value=None, reason="not defined on these docs")
@@ -483,12 +529,17 @@ def of_file(fields: Mapping[str, Any], scale: tuple[float, float] | None = None)
         fields: the fields of an ``Estimate``; some may be missing.
         scale: for a mean of scores, least and most that a doc can score.
     """
-    return mended(Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}), scale)
+    return mended(
+        Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}),
+        scale,
+    )
 
 
 def mended(out: Estimate, scale: tuple[float, float] | None = None) -> Estimate:
     """Return a stored estimate with the interval of an earlier version corrected, as ``of_file``."""
-    if out.effective is not None or not all(isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)):
+    if out.effective is not None or not all(
+        isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)
+    ):
         return out
     return trimmed(out) if scale is None else _joined_with_exact(out, scale, out.clusters)
 
@@ -504,7 +555,9 @@ def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)
     low, high = max(min(scale[0], stored.value), stored.low), min(max(scale[1], stored.value), stored.high)
     if high - low > _TOLERANCE and stored.se != 0:
         return dataclasses.replace(stored, low=low, high=high)
-    return dataclasses.replace(stored, low=None, high=None, reason="; ".join(dict.fromkeys(filter(None, [stored.reason, NO_SPREAD]))))
+    return dataclasses.replace(
+        stored, low=None, high=None, reason="; ".join(dict.fromkeys(filter(None, [stored.reason, NO_SPREAD])))
+    )
 
 
 def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None = None) -> Estimate:
@@ -522,7 +575,10 @@ def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None =
         return dataclasses.replace(stored, level=level)
     groups = stored.clusters if stored.effective is None else stored.effective
     factor = half_width(groups, level) / half_width(groups, stored.level)
-    low, high = stored.value - factor * (stored.value - stored.low), stored.value + factor * (stored.high - stored.value)
+    low, high = (
+        stored.value - factor * (stored.value - stored.low),
+        stored.value + factor * (stored.high - stored.value),
+    )
     out = dataclasses.replace(stored, low=low, high=high, level=level)
     return out if scale is None else _joined_with_exact(out, scale, _worth(stored, scale))
 
@@ -537,11 +593,15 @@ def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
     assert stored.high is not None
     width = scale[1] - scale[0]
     share = min(1.0, max(0.0, (stored.value - scale[0]) / width))
-    miss, far = (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
+    miss, far = (
+        (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
+    )
     least, most = 1.0, float(max(stored.n, 1))
     for _ in range(50):  # bisection: the interval narrows as docs are added
         middle = math.sqrt(least * most)
-        least, most = (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
+        least, most = (
+            (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
+        )
     return most
 
 
@@ -623,6 +683,8 @@ def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list
     out = []
     for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
         down, up = max(second.low, a + low), min(second.high, a + high)
-        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:  # a corner is where ends meet, up to rounding
+        if (
+            first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE
+        ):  # a corner is where ends meet, up to rounding
             out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
     return out

@@ -32,7 +32,17 @@ from numpy.typing import NDArray
 from lmms_patch.stats import habits
 from lmms_patch.stats.bounds import Count, Number, Share
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters, summarise, would_do
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, unit_weights, weighted_sums
+from lmms_patch.stats.resample import (
+    DRAWS,
+    LEVEL,
+    Array,
+    Estimate,
+    Seed,
+    generator,
+    totals,
+    unit_weights,
+    weighted_sums,
+)
 
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
 """The least room above the null, as a share of the metric's scale; and the standard errors by which FIP must exceed FIP⁰."""
@@ -221,7 +231,10 @@ class Tests:
         if not self.unlike:
             return ""
         seen = ""
-        for test, what, ending in ((self.silence, "an answer names no option", " often"), (self.elsewhere, "an answer fits other docs' golds", "")):
+        for test, what, ending in (
+            (self.silence, "an answer names no option", " often"),
+            (self.elsewhere, "an answer fits other docs' golds", ""),
+        ):
             if test is not None and _beyond(test, SILENCE):
                 amount, sign = 100 * abs(test.value or 0), (test.value or 0) * (1 if ending else -1)
                 seen = f" ({what} {amount:.0f} points {'more' if sign > 0 else 'less'}{ending})"
@@ -324,9 +337,13 @@ def adjusted(
     effective = effective_clusters(np.bincount(places))
     if effective < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few{would_do(n, effective)}", without)
-    blocks = [_of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))]
+    blocks = [
+        _of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
+    ]
     drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
-    return dataclasses.replace(judge(scores.labels, point, drawn, n, groups, effective, scale=scale, level=level), without_donor=without)
+    return dataclasses.replace(
+        judge(scores.labels, point, drawn, n, groups, effective, scale=scale, level=level), without_donor=without
+    )
 
 
 def measured(
@@ -365,7 +382,9 @@ def measured(
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)
     said = scores.habits
-    known = said is not None and ((said.options > 1).any() or (said.elsewhere is not None and bool(np.isfinite(said.elsewhere).any())))
+    known = said is not None and (
+        (said.options > 1).any() or (said.elsewhere is not None and bool(np.isfinite(said.elsewhere).any()))
+    )
     weights = None if said is None or not known else _Weighted(scores, said, classes, kept)
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
@@ -374,11 +393,16 @@ def measured(
     beside = None
     if weights is not None:
         sums = ((given, given[:, :width]), (drawn, with_prior))
-        by_habit, by_full = (tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True))
-        tilt, silence, short, less = (
-            tuple(test(one) for one, _ in sums) for test in (weights.tilt, weights.silence, weights.short, weights.elsewhere)
+        by_habit, by_full = (
+            tuple(_of_sums(weights.sums(one, prior, how), value, d) for one, prior in sums) for how in (False, True)
         )
-        beside = _Beside(by_habit, by_full, tilt, silence, short, less, weights.two, 0.0 if said is None else said.misread)
+        tilt, silence, short, less = (
+            tuple(test(one) for one, _ in sums)
+            for test in (weights.tilt, weights.silence, weights.short, weights.elsewhere)
+        )
+        beside = _Beside(
+            by_habit, by_full, tilt, silence, short, less, weights.two, 0.0 if said is None else said.misread
+        )
     corrected = judge(
         tuple(labels[c] for c in kept),
         _of_sums(given[:, :width], value, d),
@@ -395,7 +419,13 @@ def measured(
 
 
 def needs(
-    cells: Measured, either: Measured, clusters: Ints | None = None, *, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
+    cells: Measured,
+    either: Measured,
+    clusters: Ints | None = None,
+    *,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
 ) -> list[Estimate]:
     """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, luck-corrected as in ``measured``.
 
@@ -418,7 +448,10 @@ def needs(
     stream, parts = generator(seed), []
     columns: list[Array] = []
     for one in (cells, either):
-        plain, weights = _by_class(one, classes, kept), None if one.habits is None else _Weighted(one, one.habits, classes, kept)
+        plain, weights = (
+            _by_class(one, classes, kept),
+            None if one.habits is None else _Weighted(one, one.habits, classes, kept),
+        )
         start = sum(part.shape[1] for part in columns)
         columns.append(plain if weights is None else np.hstack([plain, weights.columns]))
         parts.append((one, plain, weights, slice(start, start + columns[-1].shape[1])))
@@ -429,7 +462,9 @@ def needs(
         lost = []
         for one, plain, weights, place in parts:
             of_class = sums[:, place][:, : plain.shape[1]]
-            with_prior = _with_prior(of_class.copy(), plain, one.corners, 2, stream, one.stands_for) if prior else of_class
+            with_prior = (
+                _with_prior(of_class.copy(), plain, one.corners, 2, stream, one.stands_for) if prior else of_class
+            )
             whole = with_prior if weights is None else weights.sums(sums[:, place], with_prior, by_full=False)
             found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
             lost.append([1 - getattr(found, name) / found.ceiling for name in ("mpp", "mpp0", "fip0")])
@@ -443,8 +478,16 @@ def needs(
     raw, spread = shares(given, False)[0], shares(drawn, True)
     point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
     # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
-    found = [summarise(float(point[i]), spread[:, i] + point[i] - raw[i], n, groups, effective, level=level) for i in range(4)]
-    return [one if one.low is None or one.high is None else dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for one in found]
+    found = [
+        summarise(float(point[i]), spread[:, i] + point[i] - raw[i], n, groups, effective, level=level)
+        for i in range(4)
+    ]
+    return [
+        one
+        if one.low is None or one.high is None
+        else dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
+        for one in found
+    ]
 
 
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
@@ -453,7 +496,10 @@ def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
     if often.all():
         return scores.classes, scores.labels
     new = np.where(often, np.cumsum(often) - 1, int(often.sum()))
-    return new[scores.classes], (*(label for label, keep in zip(scores.labels, often, strict=True) if keep), "other" if often.any() else "all")
+    return new[scores.classes], (
+        *(label for label, keep in zip(scores.labels, often, strict=True) if keep),
+        "other" if often.any() else "all",
+    )
 
 
 def _by_class(scores: Measured, classes: Ints, kept: Sequence[int]) -> Array:
@@ -509,7 +555,9 @@ class _Weighted:
             lost_with_prior, marks = _losses(prior[:, block])
             weighted = np.sum([part.losses(mine, by_full) for part in parts], axis=0)
             for at, (part, null) in enumerate(((0, 3), (1, 4), (3, 3), (4, 4))):
-                average = np.where(lost[:, null] > 0, weighted[2 + at % 2] / np.where(lost[:, null] > 0, lost[:, null], 1), 1)
+                average = np.where(
+                    lost[:, null] > 0, weighted[2 + at % 2] / np.where(lost[:, null] > 0, lost[:, null], 1), 1
+                )
                 imagined = np.maximum(lost_with_prior[:, part] - lost[:, part], 0)
                 out[:, c * 11 + 2 * part] = marks[:, part] - weighted[at] - average * imagined
         return out
@@ -563,7 +611,11 @@ class _Weighted:
     def _tests(self, drawn: Array) -> Array:
         """Return the sums of ``_Named.tests`` over all classes, shape (6, b)."""
         parts = self._named()
-        return np.asarray(np.sum([drawn[:, self._first :][:, part.tests].T for part in parts], axis=0)) if parts else np.zeros((6, len(drawn)))
+        return (
+            np.asarray(np.sum([drawn[:, self._first :][:, part.tests].T for part in parts], axis=0))
+            if parts
+            else np.zeros((6, len(drawn)))
+        )
 
     def _named(self) -> list[_Named]:
         return [part for parts in self._classes for part in parts if isinstance(part, _Named)]
@@ -586,7 +638,9 @@ class _Exchanged:
         weights = [habits.of_exchanged(loss / marks, mean) for loss, mean in zip(losses, means, strict=True)]
         self._all = _put(columns, [np.where(who, loss, 0) for who, loss in zip(sides, losses, strict=True)])
         self.known = _put(columns, [np.where(who, loss, 0) for who, loss in zip(known, losses, strict=True)])
-        self.weighted = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(known, losses, weights, strict=True)])
+        self.weighted = _put(
+            columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(known, losses, weights, strict=True)]
+        )
         """Losses of the docs of which their weights are known, without and with these."""
         self.missed = [int((known[i] & (losses[i] > 0)).sum()) for i in (1, 3)]
         """How many of these docs lose marks by their best cell, own and of the wrong image."""
@@ -628,7 +682,9 @@ class _Named:
             weight[docs] = habits.of_missed(count[docs] > 0, gold[docs])
             weights.append(weight)
         self._plain = _put(columns, [np.where(who, loss, 0) for who, loss in zip(sides, losses, strict=True)])
-        self._weighted = _put(columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(sides, losses, weights, strict=True)])
+        self._weighted = _put(
+            columns, [np.where(who, loss * weight, 0) for who, loss, weight in zip(sides, losses, weights, strict=True)]
+        )
         every = [np.where(sides[i], losses[i] * weights[i] * (counts[i + 1] > 0).all(axis=1), 0) for i in (0, 2)]
         self._all = _put(columns, every)
         self._kinds = []
@@ -650,7 +706,10 @@ class _Named:
         right = [(counts[i] * gold).sum(axis=1) / np.maximum(said.tries, 1) for i in (1, 3)]
         means = [losses[1] / marks, losses[3] / marks, *right, np.ones(len(docs)), np.ones(len(docs)), said.tries]
         self.means = _put(
-            columns, [np.where(sides[i], mean, 0) for i, mean in zip((1, 3, 1, 3, 1, 3, 1), means, strict=True)] if options == 2 else []
+            columns,
+            [np.where(sides[i], mean, 0) for i, mean in zip((1, 3, 1, 3, 1, 3, 1), means, strict=True)]
+            if options == 2
+            else [],
         )
         """Losses of the best cell, mean score of the cells (each own and of the wrong image), as shares of full marks; docs of both; cells."""
         self.tests = _put(columns, tests)
@@ -670,13 +729,17 @@ class _Named:
             out[1::2] = mine[:, self._plain].T[1::2]
             return out
         for side, (kinds, place) in zip((1, 3), self._kinds, strict=True):
-            out[side] += (habits.said_all(kinds, mine[:, place], self.options) * mine[:, place]).sum(axis=1) if len(kinds) else 0
+            out[side] += (
+                (habits.said_all(kinds, mine[:, place], self.options) * mine[:, place]).sum(axis=1) if len(kinds) else 0
+            )
         return out
 
 
 def _lost(scores: Measured) -> list[Array]:
     """Return the losses of the docs on the full image, the best cell, the whole wrong image and its best cell."""
-    return [scores.ceiling[:, 0] - part[:, 0] for part in (scores.full, scores.best, scores.null_full, scores.null_best)]
+    return [
+        scores.ceiling[:, 0] - part[:, 0] for part in (scores.full, scores.best, scores.null_full, scores.null_best)
+    ]
 
 
 def _sides(scores: Measured, docs: Flags) -> list[Flags]:
@@ -714,7 +777,9 @@ def _losses(sums: Array) -> tuple[Array, Array]:
     return marks - scores, marks
 
 
-def _with_prior(drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator, stands_for: float) -> Array:
+def _with_prior(
+    drawn: Array, stacked: Array, corners: Array | None, d: int, stream: np.random.Generator, stands_for: float
+) -> Array:
     """Add Gamma(½) docs at each corner of (full, best), and of the two of the null, shared among classes by their docs.
 
     Those of (full, best) count ``stands_for`` times, as docs that were asked do.
@@ -763,7 +828,9 @@ class _Sums:
         donors = scores.donors[order]
         self.donor_places = np.where(donors >= 0, places[donors], -1)
         parts = (scores.full, scores.best, scores.ceiling)
-        self.observed = np.concatenate([np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))])
+        self.observed = np.concatenate(
+            [np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))]
+        )
         null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
         null[np.asarray(donors.T < 0)] = 0
         self.null = np.ascontiguousarray(null.transpose(0, 2, 1))
@@ -802,7 +869,9 @@ class Numbers:
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
         """Yield κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
-        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used  # a draw leaves out the classes of which it has no pair
+        known = (
+            np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used
+        )  # a draw leaves out the classes of which it has no pair
         docs = np.where(known, self.docs, 0)
         share = docs / docs.sum(axis=1, keepdims=True)
         for x, null in ((self.fip, self.fip0), (self.mpp, self.mpp0)):
@@ -847,7 +916,12 @@ def judge(
         null: where X⁰ comes from: ``measured`` or ``assumed``.
         beside: the same two with weighted losses, of which the index is then made.
     """
-    se = np.array([np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan for gap in (drawn.mpp - drawn.mpp0).T])
+    se = np.array(
+        [
+            np.std(known, ddof=1) if len(known := gap[np.isfinite(gap)]) > 1 else math.nan
+            for gap in (drawn.mpp - drawn.mpp0).T
+        ]
+    )
     states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
@@ -855,7 +929,10 @@ def judge(
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
     if 2 * docs[used].sum() < n or not docs[used].sum():
-        left = {state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state) for state in ("saturated", "no variety", "no donors")}
+        left = {
+            state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state)
+            for state in ("saturated", "no variety", "no donors")
+        }
         left["no donors"] += n - docs.sum()  # of classes of which no doc was asked on a wrong image
         why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
@@ -918,7 +995,10 @@ def _beyond(one: Estimate, least: float) -> int:
 def _by_class_label(labels: Sequence[str], states: Sequence[str], point: Numbers) -> tuple[ClassLuck, ...]:
     """Return the numbers of each answer class on the data."""
     columns = (point.fip, point.mpp, point.ceiling, point.fip0, point.mpp0)
-    return tuple(ClassLuck(label, int(point.docs[0][c]), states[c], *(float(column[0, c]) for column in columns)) for c, label in enumerate(labels))
+    return tuple(
+        ClassLuck(label, int(point.docs[0][c]), states[c], *(float(column[0, c]) for column in columns))
+        for c, label in enumerate(labels)
+    )
 
 
 def _null_of_all(point: Numbers) -> tuple[float | None, float | None]:

@@ -111,7 +111,14 @@ def differences(
     >>> differences(MEAN, {"full": (first, second)}, {"score": Number(("full",))})["score"].estimate.value
     0.5
     """
-    sample = Sample(np.hstack([side for sides in sets.values() for side in sides]), clusters, whole=form.whole, draws=draws, level=level, seed=seed)
+    sample = Sample(
+        np.hstack([side for sides in sets.values() for side in sides]),
+        clusters,
+        whole=form.whole,
+        draws=draws,
+        level=level,
+        seed=seed,
+    )
     changed = {name: _changed(*sides, clusters) for name, sides in sets.items()}
     docs, width = next(iter(sets.values()))[0].shape
     places = {name: np.arange(2 * width * k, 2 * width * (k + 1)) for k, name in enumerate(sets)}
@@ -129,7 +136,11 @@ def differences(
 
         unseen = None
         if ends is not None:
-            weights = [form.weight(side) * docs_each for one in number.sets for side, docs_each in zip(sets[one], stands_for, strict=True)]
+            weights = [
+                form.weight(side) * docs_each
+                for one in number.sets
+                for side, docs_each in zip(sets[one], stands_for, strict=True)
+            ]
             unseen = form.unseen(ends, width, count) * np.repeat(weights, width)
         with np.errstate(divide="ignore", invalid="ignore"):
             first, second = (float(value) for value in both(part.sums))
@@ -147,7 +158,9 @@ def differences(
 
 def _changed(first: Array, second: Array, clusters: ArrayLike | None) -> NDArray[np.bool_]:
     """Tell of each cluster whether its sums differ between the runs."""
-    return np.asarray(np.any(~np.isclose(totals(first, clusters), totals(second, clusters), rtol=0, atol=1e-12), axis=1))
+    return np.asarray(
+        np.any(~np.isclose(totals(first, clusters), totals(second, clusters), rtol=0, atol=1e-12), axis=1)
+    )
 
 
 def _few(differing: int, what: str, level: float) -> str:
@@ -234,7 +247,9 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def detectable(se: float | None, clusters: float = math.inf, *, level: float = LEVEL, power: float = 0.8) -> float | None:
+def detectable(
+    se: float | None, clusters: float = math.inf, *, level: float = LEVEL, power: float = 0.8
+) -> float | None:
     """Return the minimum detectable effect: the true difference whose interval at ``level`` excludes 0 with this power.
 
     Formula: (z_{(1+level)/2} + z_{power}) · SE, with SE widened for few clusters. Same units as the standard error; None without one.

@@ -149,7 +149,10 @@ def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterat
     stream = generator(seed)
     step = max(1, min(draws, _BLOCK // max(1, units * columns)))
     for start in range(0, draws, step):
-        rows = [np.bincount(stream.integers(0, units, units, dtype=np.uint32), minlength=units) for _ in range(min(step, draws - start))]
+        rows = [
+            np.bincount(stream.integers(0, units, units, dtype=np.uint32), minlength=units)
+            for _ in range(min(step, draws - start))
+        ]
         yield np.asarray(rows, np.float32)
 
 

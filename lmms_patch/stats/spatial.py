@@ -120,7 +120,9 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
     step = max(1, _BLOCK // max(1, cells * len(rows) if len(rows) <= docs // 4 else cells * docs))
     for start in range(0, permutations, step):
         stop = min(permutations, start + step)
-        turned = _turns(rows, counts, varied, stop - start, stream)  # (block, turns, cells): sum of the rows that are turned so
+        turned = _turns(
+            rows, counts, varied, stop - start, stream
+        )  # (block, turns, cells): sum of the rows that are turned so
         for turn in range(cells):
             out[start:stop] += np.roll(turned[:, turn], turn, axis=1)
     return out

@@ -74,7 +74,10 @@ def causes(items: Sequence[Item], s: Array, chance: Array) -> list[Cause]:
             rows.append((float((s[own] - chance[own]).mean()), category, words, own))
     rows.sort(key=lambda row: (-row[0], row[1], row[2]))
     shown = [(rank, row) for rank, row in enumerate(rows, 1) if rank <= MOST_ROWS or rank > len(rows) - LAST_ROWS]
-    return [_cause(rank, category, words, [items[i] for i in own], s[own], above) for rank, (above, category, words, own) in shown]
+    return [
+        _cause(rank, category, words, [items[i] for i in own], s[own], above)
+        for rank, (above, category, words, own) in shown
+    ]
 
 
 def _members(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
@@ -92,10 +95,16 @@ def _members(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
 
 
 def _cause(rank: int, category: str, words: str, items: Sequence[Item], s: Array, above: float) -> Cause:
-    golds = [item.options[item.right] if item.is_choice and item.right is not None else item.golds[0] for item in items if item.golds]
+    golds = [
+        item.options[item.right] if item.is_choice and item.right is not None else item.golds[0]
+        for item in items
+        if item.golds
+    ]
     gold, times = counted(golds)[0] if golds else ("", 0)
     numbers = [as_number(gold) for gold in golds] if all(item.format == "number" for item in items) else []
     known = np.array([number for number in numbers if number is not None])
     mean, sd = (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (None, None)
     cv = sd / abs(mean) if mean and sd is not None else None
-    return Cause(rank, category, words, len(items), float(s.mean()), above, gold, times / max(1, len(golds)), mean, sd, cv)
+    return Cause(
+        rank, category, words, len(items), float(s.mean()), above, gold, times / max(1, len(golds)), mean, sd, cv
+    )

@@ -45,13 +45,24 @@ def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item
     """
     out = list(items)
     for turn, i in enumerate(held):
-        question = items[train[-1 - turn % len(train)]].question if turn % 2 else f"{turn} words that no other question has"
+        question = (
+            items[train[-1 - turn % len(train)]].question if turn % 2 else f"{turn} words that no other question has"
+        )
         options = (*items[i].options[:0:-1], f"{turn} words that no other option has") if items[i].options else ()
-        out[i] = dataclasses.replace(items[i], question=question, context=question if items[i].context else "", prompt=question, options=options)
+        out[i] = dataclasses.replace(
+            items[i], question=question, context=question if items[i].context else "", prompt=question, options=options
+        )
     return out
 
 
-def leaks(items: Sequence[Item], prepare: Callable[[Sequence[Item]], Featured], train: Places, held: Places, seed: int, groups: Places) -> list[str]:
+def leaks(
+    items: Sequence[Item],
+    prepare: Callable[[Sequence[Item]], Featured],
+    train: Places,
+    held: Places,
+    seed: int,
+    groups: Places,
+) -> list[str]:
     """Find features that peek: compare features as they are with those under other held-out golds, and under other held-out texts, bit by bit.
 
     Args:
@@ -80,4 +91,6 @@ def _moved(before: Features, after: Features, training_only: bool) -> list[str]:
     first, second = (f.values[f.inner >= 0] if training_only else f.values for f in (before, after))
     if before.names != after.names or first.shape != second.shape:
         return ["(the list of features)"]
-    return [name for j, name in enumerate(before.names) if not np.array_equal(first[:, j], second[:, j], equal_nan=True)]
+    return [
+        name for j, name in enumerate(before.names) if not np.array_equal(first[:, j], second[:, j], equal_nan=True)
+    ]

@@ -23,7 +23,10 @@ def contexts(prompts: Sequence[str], questions: Sequence[str]) -> list[str]:
     >>> contexts(["Look: red?\nHint: it is.\nAnswer yes or no.", "Look: blue?\nAnswer yes or no."], ["red?", "blue?"])
     ['Hint: it is.', '']
     """
-    rest = [without_listed(prompt.replace(question, "\n", 1) if question else prompt) for prompt, question in zip(prompts, questions, strict=True)]
+    rest = [
+        without_listed(prompt.replace(question, "\n", 1) if question else prompt)
+        for prompt, question in zip(prompts, questions, strict=True)
+    ]
     lines = [[line for one in text.splitlines() if (line := one.strip())] for text in rest]
     times = Counter(line for own in lines for line in set(own))
     shared = {line for line, count in times.items() if count > max(1, _SHARED * len(prompts))}

@@ -64,7 +64,11 @@ class Control:
     def sentence(self) -> str:
         """The numbers in words."""
         kept = "unmatched" if self.match == "none" else f"matched by {self.match}"
-        span = f"shuffled golds give falls of {min(self.shuffled):+.3f} to {max(self.shuffled):+.3f}" if self.shuffled else "no golds were shuffled"
+        span = (
+            f"shuffled golds give falls of {min(self.shuffled):+.3f} to {max(self.shuffled):+.3f}"
+            if self.shuffled
+            else "no golds were shuffled"
+        )
         p = "" if self.p is None else f" (p = {self.p:.3f})"
         return f"{np.mean(self.controls):.3f} after random removal {kept} (fall {self.fall:+.3f}; {span}{p})"
 
@@ -167,7 +171,9 @@ def judge(
         raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
     gone = hashlib.sha256("/".join(sorted(items[int(i)].key for i in removed)).encode()).hexdigest()[:16]
     known = _Known(state, f"{fingerprint}/{gone}/{match}/{seed}", tell)
-    groups = {name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])}
+    groups = {
+        name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])
+    }
     if len(set(next(iter(groups.values())))) == 1:  # one category of one format: matched or not is the same
         groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
@@ -179,9 +185,14 @@ def judge(
     def after(name: str, c: int) -> float:
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
 
-    random = {name: [known.number(f"control {name} {c}", partial(after, name, c)) for c in range(controls)] for name in groups}
+    random = {
+        name: [known.number(f"control {name} {c}", partial(after, name, c)) for c in range(controls)] for name in groups
+    }
     falls = [
-        known.values(f"shuffle {s}", partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1])) for s in range(shuffles)
+        known.values(
+            f"shuffle {s}", partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1])
+        )
+        for s in range(shuffles)
     ]
     compared = []
     for at, name in enumerate(groups):
@@ -210,7 +221,10 @@ def _verdict(whole: float, left: Sequence[Any], compared: tuple[Control, ...]) -
     kept, baseline, above, below = left
     shown = [one.shows for one in compared]
     if below is not None and below < ALPHA:
-        verdict, says = "over-pruned", "the kept items are answered worse than by guessing: what is left goes against the patterns that were removed"
+        verdict, says = (
+            "over-pruned",
+            "the kept items are answered worse than by guessing: what is left goes against the patterns that were removed",
+        )
     elif compared[0].p is None:
         verdict, says = "unknown", "without shuffles nothing says how much of this is selection noise"
     elif all(shown):
@@ -219,11 +233,25 @@ def _verdict(whole: float, left: Sequence[Any], compared: tuple[Control, ...]) -
         verdict, says = "controls disagree", _disagreement(compared)
     else:
         least = " and ".join(f"{max(one.shuffled):+.3f}" for one in compared)
-        needed = f"only a fall above {least} could have been called one" if len(compared[0].shuffled) >= 20 else "20 shuffles or more are needed"
-        verdict, says = "selection noise", f"no reduction is shown, which does not mean that there is no shortcut: on a set of this size {needed}"
+        needed = (
+            f"only a fall above {least} could have been called one"
+            if len(compared[0].shuffled) >= 20
+            else "20 shuffles or more are needed"
+        )
+        verdict, says = (
+            "selection noise",
+            f"no reduction is shown, which does not mean that there is no shortcut: on a set of this size {needed}",
+        )
     told = ", and ".join(one.sentence for one in compared)
     return Judged(
-        whole, kept, compared, baseline, above, below, verdict, f"{verdict}: an independent judge scores {kept:.3f} on the kept items, {told}: {says}"
+        whole,
+        kept,
+        compared,
+        baseline,
+        above,
+        below,
+        verdict,
+        f"{verdict}: an independent judge scores {kept:.3f} on the kept items, {told}: {says}",
     )
 
 
@@ -231,8 +259,16 @@ def _disagreement(compared: Sequence[Control]) -> str:
     """Say what either kind of random removal shows."""
     said = []
     for one in compared:
-        kept = "counts per category kept" if one.match == "category" else "counts per format kept" if one.match == "format" else "nothing kept"
-        said.append(f"with {kept} {'more than selection on noise explains' if one.shows else 'no more than selection on noise explains'}")
+        kept = (
+            "counts per category kept"
+            if one.match == "category"
+            else "counts per format kept"
+            if one.match == "format"
+            else "nothing kept"
+        )
+        said.append(
+            f"with {kept} {'more than selection on noise explains' if one.shows else 'no more than selection on noise explains'}"
+        )
     return f"{'; '.join(said)}; a reduction is claimed only where both show it"
 
 
@@ -290,7 +326,9 @@ class Overlap:
     p: float
 
 
-def overlap(groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_], *, draws: int = 1000, seed: int = 0) -> Overlap:
+def overlap(
+    groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_], *, draws: int = 1000, seed: int = 0
+) -> Overlap:
     """Compare the removed items with another list.
 
     Args:

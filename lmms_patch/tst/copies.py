@@ -83,7 +83,10 @@ def near_texts(items: Sequence[Item]) -> list[int]:
     """Return a number for each item that copies and near copies share: those that a chain of near copies connects have the same."""
     keys = [text_of(item) for item in items]
     first = {key: item for item, key in zip(reversed(items), reversed(keys), strict=True)}
-    asked = [("\n".join((normal(item.question), *sorted(map(normal, item.options)))), normal(item.context)) for item in first.values()]
+    asked = [
+        ("\n".join((normal(item.question), *sorted(map(normal, item.options)))), normal(item.context))
+        for item in first.values()
+    ]
     number = dict(zip(first, _chained(tuple(asked)), strict=True))
     return [number[key] for key in keys]
 
@@ -97,7 +100,9 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
 
     count = len(asked)
     try:
-        weights = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32).fit_transform(q for q, _ in asked)
+        weights = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32
+        ).fit_transform(q for q, _ in asked)
     except ValueError:  # every text is empty
         return list(range(count))
     rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]
@@ -109,7 +114,11 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
     a, b = np.concatenate(pairs, axis=1)
     near = weights[a].multiply(weights[b]).sum(axis=1).A1 >= NEAR
     near &= np.array([asked[i][1] == asked[j][1] for i, j in zip(a, b, strict=True)], bool)
-    return list(connected_components(coo_array((np.ones(near.sum()), (a[near], b[near])), shape=(count, count)), directed=False)[1].tolist())
+    return list(
+        connected_components(
+            coo_array((np.ones(near.sum()), (a[near], b[near])), shape=(count, count)), directed=False
+        )[1].tolist()
+    )
 
 
 def gold_of(item: Item) -> str | None:
@@ -151,7 +160,9 @@ class Copies:
         for text, gold in zip(exact, self.golds, strict=True):
             golds[text] |= set() if gold is None else {gold}
         near = sum(chains[chain] > counts[text] for text, chain in zip(exact, self.texts, strict=True))
-        return Repeats(len(counts), sum(counts[text] > 1 for text in exact), sum(len(golds[text]) > 1 for text in exact), near)
+        return Repeats(
+            len(counts), sum(counts[text] > 1 for text in exact), sum(len(golds[text]) > 1 for text in exact), near
+        )
 
     @property
     def conflict(self) -> bool:
@@ -188,8 +199,12 @@ class Copies:
             values = values_of(rewards, np.array(own, np.intp))
             gains = values.reward @ np.bincount(values.place, minlength=len(values.texts))
             right = values.reward >= full_marks / 2
-            suggested = [right[(gains - earned) >= (gains - earned).max() - 1e-9, v] for v, earned in enumerate(values.reward.T)]
-            by_value: list[CopyClass] = ["agreeing" if one.all() else "single" if one.any() else "conflicting" for one in suggested]
+            suggested = [
+                right[(gains - earned) >= (gains - earned).max() - 1e-9, v] for v, earned in enumerate(values.reward.T)
+            ]
+            by_value: list[CopyClass] = [
+                "agreeing" if one.all() else "single" if one.any() else "conflicting" for one in suggested
+            ]
             return [by_value[value] for value in values.place]
         counts = Counter(self.golds[i] for i in own)
         (first, most), (_, second) = [*counts.most_common(2), (None, 0)][:2]
@@ -210,8 +225,14 @@ class Copies:
         earns at least half of the full marks as answer to the other.
         """
         kinds = [f"{item.category}\n{item.format}\n{len(item.answers)}" for item in self.items]
-        places = [str(item.right) if item.is_choice and item.right is not None else gold for item, gold in zip(self.items, self.golds, strict=True)]
-        of_text, of_kind = (self._agreement(keys, golds, rewards, full_marks) for keys, golds in ((self.texts, self.golds), (kinds, places)))
+        places = [
+            str(item.right) if item.is_choice and item.right is not None else gold
+            for item, gold in zip(self.items, self.golds, strict=True)
+        ]
+        of_text, of_kind = (
+            self._agreement(keys, golds, rewards, full_marks)
+            for keys, golds in ((self.texts, self.golds), (kinds, places))
+        )
         known = np.flatnonzero(np.isfinite(of_text) & np.isfinite(of_kind))
         if not len(known):
             return None
@@ -220,7 +241,9 @@ class Copies:
         more = gain.sum() > _BEYOND * float(np.sqrt((gain**2).sum()))
         return (float(of_text[known].mean()), float(of_kind[known].mean())) if more else None
 
-    def _agreement(self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float) -> NDArray[np.float64]:
+    def _agreement(
+        self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
+    ) -> NDArray[np.float64]:
         """Return the share of the other items of the same key that agree with each item, shape (n,); nan where there is no other."""
         out = np.full(len(self.items), np.nan)
         for own in _members(keys, [i for i, gold in enumerate(golds) if gold is not None]).values():
@@ -228,7 +251,9 @@ class Copies:
                 continue
             if self._are_numbers(own):
                 values = values_of(rewards, np.array(own, np.intp))
-                alike = (np.bincount(values.place, minlength=len(values.texts)) @ (values.reward >= full_marks / 2))[values.place]
+                alike = (np.bincount(values.place, minlength=len(values.texts)) @ (values.reward >= full_marks / 2))[
+                    values.place
+                ]
             else:
                 counts = Counter(golds[i] for i in own)
                 alike = np.array([counts[golds[i]] for i in own])

@@ -158,7 +158,11 @@ def diagnose(
     lenders, weights = deal_golds(items, places, deals, model_seed(seed, *seeds))
     borrowed = np.zeros((deals, len(places)))
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
-    jobs = [job for fold, fold_seed in zip(dealt, seeds, strict=True) for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))]
+    jobs = [
+        job
+        for fold, fold_seed in zip(dealt, seeds, strict=True)
+        for job in jobs_of(places, fold, k, model_seed(seed, fold_seed))
+    ]
     by_job = (runner or in_threads())(prepared, jobs, grouping.groups)
     s, floor, scores, baseline = (np.full((len(seeds), len(places)), np.nan) for _ in range(4))
     answers = []
@@ -167,7 +171,8 @@ def diagnose(
         typical, floor[at] = frequency_baseline(items, rewards, places, fold, k)
         s[at], scores[at] = scored(items, rewards, places, predictions)
         baseline[at] = [
-            rewards.exact(int(place), a) if a is not None and items[place].golds else np.nan for place, a in zip(places, typical, strict=True)
+            rewards.exact(int(place), a) if a is not None and items[place].golds else np.nan
+            for place, a in zip(places, typical, strict=True)
         ]
         answers.append(tuple(p.answer for p in predictions))
         for own, theirs in zip(borrowed, lenders, strict=True):
@@ -175,7 +180,16 @@ def diagnose(
     uninformed = _mean(floor)
     options = np.array([items[place].chance if items[place].is_choice else np.nan for place in places])
     chance = np.where(np.isfinite(options), options, uninformed / rewards.scale)
-    return Diagnosis(_mean(s), chance, scores, baseline, tuple(answers), np.array(dealt, np.intp), uninformed, (borrowed, weights) if deals else None)
+    return Diagnosis(
+        _mean(s),
+        chance,
+        scores,
+        baseline,
+        tuple(answers),
+        np.array(dealt, np.intp),
+        uninformed,
+        (borrowed, weights) if deals else None,
+    )
 
 
 def deal_golds(items: Sequence[Item], places: Places, deals: int, seed: int) -> tuple[Places, Array]:
@@ -217,10 +231,15 @@ def _in_place(fold: Places, by_fold: Sequence[Sequence[Prediction]]) -> list[Pre
     return [next(waiting[number]) for number in fold]
 
 
-def scored(items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]) -> tuple[Array, Array]:
+def scored(
+    items: Sequence[Item], rewards: Rewards, places: Places, predictions: Sequence[Prediction]
+) -> tuple[Array, Array]:
     """Return bias score and native score of each prediction, shape (n,) each; nan for items without a gold."""
     s = [credit(items, rewards, int(place), p) for place, p in zip(places, predictions, strict=True)]
-    scores = [rewards.exact(int(place), p.answer) if items[place].golds else np.nan for place, p in zip(places, predictions, strict=True)]
+    scores = [
+        rewards.exact(int(place), p.answer) if items[place].golds else np.nan
+        for place, p in zip(places, predictions, strict=True)
+    ]
     return np.array(s, float), np.array(scores, float)
 
 
@@ -242,7 +261,9 @@ def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Pred
     return float(np.nan_to_num(rewards.vector(place, prediction.answers)) @ prediction.probabilities) / rewards.scale
 
 
-def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, fold: Places, k: int) -> tuple[list[str | None], Array]:
+def frequency_baseline(
+    items: Sequence[Item], rewards: Rewards, places: Places, fold: Places, k: int
+) -> tuple[list[str | None], Array]:
     """Return the answer that uses only a question's category, and what a guess earns.
 
     For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for numbers the training gold of
@@ -263,8 +284,12 @@ def frequency_baseline(items: Sequence[Item], rewards: Rewards, places: Places, 
         own = np.array(members)
         for number in range(k):
             train = [int(places[at]) for at in own[fold[own] != number] if items[places[at]].golds]
-            train = train or [int(i) for i in places[fold != number] if items[i].golds and _alike(items[i], items[places[own[0]]])]
-            for at, answer, earned in _typical(items, rewards, train, [int(places[at]) for at in own[fold[own] == number]]):
+            train = train or [
+                int(i) for i in places[fold != number] if items[i].golds and _alike(items[i], items[places[own[0]]])
+            ]
+            for at, answer, earned in _typical(
+                items, rewards, train, [int(places[at]) for at in own[fold[own] == number]]
+            ):
                 where = own[fold[own] == number][at]
                 answers[where], guess[where] = answer, earned
     return answers, guess
@@ -274,15 +299,21 @@ def _alike(item: Item, other: Item) -> bool:
     return item.format == other.format and len(item.answers) == len(other.answers)
 
 
-def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test: Sequence[int]) -> list[tuple[int, str | None, float]]:
+def _typical(
+    items: Sequence[Item], rewards: Rewards, train: Sequence[int], test: Sequence[int]
+) -> list[tuple[int, str | None, float]]:
     """Return, for each item of one fold and kind, its place in ``test``, its baseline answer, and what a guess earns."""
     if not test:
         return []
     if items[test[0]].is_choice:
         counts = Counter(items[i].right for i in train if items[i].right is not None)
         place = counts.most_common(1)[0][0] if counts else 0
-        floors = [float(np.mean([rewards.exact(i, a) for a in items[i].answers])) if items[i].golds else np.nan for i in test]
-        return [(at, items[i].answers[place or 0], floor) for at, (i, floor) in enumerate(zip(test, floors, strict=True))]
+        floors = [
+            float(np.mean([rewards.exact(i, a) for a in items[i].answers])) if items[i].golds else np.nan for i in test
+        ]
+        return [
+            (at, items[i].answers[place or 0], floor) for at, (i, floor) in enumerate(zip(test, floors, strict=True))
+        ]
     if items[test[0]].format == "number":
         train = [i for i in train if as_number(items[i].golds[0]) is not None]
     if not train:
@@ -295,4 +326,7 @@ def _typical(items: Sequence[Item], rewards: Rewards, train: Sequence[int], test
         common = counted(items[i].golds[0] for i in train)[:20]
         texts, weights = tuple(text for text, _ in common), np.array([count for _, count in common]) / len(train)
         answer = texts[0]
-    return [(at, answer, float(np.nan_to_num(rewards.vector(i, texts)) @ weights) if items[i].golds else np.nan) for at, i in enumerate(test)]
+    return [
+        (at, answer, float(np.nan_to_num(rewards.vector(i, texts)) @ weights) if items[i].golds else np.nan)
+        for at, i in enumerate(test)
+    ]

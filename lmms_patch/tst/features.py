@@ -141,7 +141,11 @@ class OptionTable:
         self.owner = np.repeat(np.arange(len(items)), self.sizes)
         self.place = np.arange(self.rows) - self.start[self.owner]
         self.names, self.text = _distinct([option_name(text) for own in given for text in own])
-        self.hashes = np.array([hash_of(name) for name in self.names], np.uint64)[self.text] if self.rows else np.empty(0, np.uint64)
+        self.hashes = (
+            np.array([hash_of(name) for name in self.names], np.uint64)[self.text]
+            if self.rows
+            else np.empty(0, np.uint64)
+        )
         self.target = np.zeros(self.rows)
         for i, item in enumerate(items):
             for place in right[i] if right is not None else item.rights:
@@ -183,7 +187,11 @@ class OptionTable:
     @cached_property
     def _vectors(self) -> tuple[VectorSpace, VectorSpace] | None:
         """The embeddings of the items' questions, and of the distinct options."""
-        return None if self._embed is None else (_question_vectors(self._embed, self.items), VectorSpace(self._embed, self.names))
+        return (
+            None
+            if self._embed is None
+            else (_question_vectors(self._embed, self.items), VectorSpace(self._embed, self.names))
+        )
 
     @cached_property
     def _near(self) -> Array:
@@ -214,9 +222,13 @@ class OptionTable:
             "option.characters": [len(name) for name in names],
             "option.words": [len(name.split()) for name in names],
             "option.segments": [len(_segments(name)) for name in names],
-            "option.number": [np.nan if (v := as_number(_NOT_NUMBER.sub("", name) or "x")) is None else v for name in names],
+            "option.number": [
+                np.nan if (v := as_number(_NOT_NUMBER.sub("", name) or "x")) is None else v for name in names
+            ],
         }
-        rows = {name: np.array(values, float)[self.text] if self.rows else np.zeros(0) for name, values in of_text.items()}
+        rows = {
+            name: np.array(values, float)[self.text] if self.rows else np.zeros(0) for name, values in of_text.items()
+        }
         overlap, likeness, same = self._overlaps()
         if any(self._contexts):
             rows["option.in context"] = self._in_context()
@@ -235,7 +247,10 @@ class OptionTable:
         vocabulary = [frozenset(words(name)) for name in self.names]
         read = [frozenset(words(context)) for context in self._contexts]
         return np.array(
-            [len(vocabulary[text] & read[item]) / max(1, len(vocabulary[text])) for text, item in zip(self.text, self.owner, strict=True)]
+            [
+                len(vocabulary[text] & read[item]) / max(1, len(vocabulary[text]))
+                for text, item in zip(self.text, self.owner, strict=True)
+            ]
         )
 
     def _overlaps(self) -> tuple[Array, Array, Array]:
@@ -254,7 +269,11 @@ class OptionTable:
             question = frozenset(words(item.question))
             overlap[rows] = [len(vocabulary[a] & question) / max(1, len(vocabulary[a])) for a in texts]
             if texts not in alike:
-                alike[texts] = np.array([_alike(texts, offset, vocabulary, parts) for offset in range(len(texts))]).reshape(-1, 2).T
+                alike[texts] = (
+                    np.array([_alike(texts, offset, vocabulary, parts) for offset in range(len(texts))])
+                    .reshape(-1, 2)
+                    .T
+                )
             likeness[rows], same[rows] = alike[texts]
         return overlap, likeness, same
 
@@ -279,7 +298,9 @@ class OptionTable:
         out = [
             Family("option", every, mix(1, category, self.hashes), single=True),
             Family("letter", every, mix(2, category, self.place), single=True),
-            Family("option and rival", rival[other], mix(3, category[rival], self.hashes[rival], self.hashes[entry])[other]),
+            Family(
+                "option and rival", rival[other], mix(3, category[rival], self.hashes[rival], self.hashes[entry])[other]
+            ),
             Family("segment", row, mix(4, category[row], part)),
             Family("segment at its place", row, mix(5, category[row], place, part)),
             self._segment_pairs("neighbouring segments", 6, [1]),
@@ -290,7 +311,11 @@ class OptionTable:
         word_row = np.repeat(every, lengths[self.text])
         first = np.cumsum(lengths) - lengths
         word = texts.hashes[
-            texts.words[first[self.text][word_row] + np.arange(len(word_row)) - (np.cumsum(lengths[self.text]) - lengths[self.text])[word_row]]
+            texts.words[
+                first[self.text][word_row]
+                + np.arange(len(word_row))
+                - (np.cumsum(lengths[self.text]) - lengths[self.text])[word_row]
+            ]
         ]
         out.append(Family("word of the option", word_row, mix(8, category[word_row], word)))
         out.append(Family("word of the option, any category", word_row, mix(9, word)))
@@ -301,7 +326,9 @@ class OptionTable:
         if any(self._contexts):
             beside = Texts.of(self._contexts)
             out.append(self._words_and_options("word of the context and option", 33, beside, self.hashes))
-            out.append(self._words_and_options("word of the context and letter", 34, beside, self.place.astype(np.uint64)))
+            out.append(
+                self._words_and_options("word of the context and letter", 34, beside, self.place.astype(np.uint64))
+            )
         return out
 
     def _words_and_options(self, name: str, salt: int, texts: Texts, own: NDArray[np.uint64]) -> Family:
@@ -316,7 +343,9 @@ class OptionTable:
         """The segments of options that list several things, and the position of each: -1/2 first, 1/2 last."""
         row, place, part = self._parts
         last = (np.bincount(row, minlength=self.rows) - 1)[row]
-        return Family("usual place of segments", row, mix(15, self.category[self.owner[row]], part)), place / np.maximum(last, 1) - (last > 0) / 2
+        return Family(
+            "usual place of segments", row, mix(15, self.category[self.owner[row]], part)
+        ), place / np.maximum(last, 1) - (last > 0) / 2
 
     def _segment_pairs(self, name: str, salt: int, distances: Iterable[int]) -> Family:
         row, _, part = self._parts
@@ -335,7 +364,11 @@ class OptionTable:
         return [
             Family("template and option", every, mix(11, slots.skeleton[self.owner], self.hashes), single=True),
             Family("slot value and option", row, mix(12, category, slots.value[entry], self.hashes[row])),
-            Family("slot value at its place and option", row, mix(13, category, slots.number[entry], slots.value[entry], self.hashes[row])),
+            Family(
+                "slot value at its place and option",
+                row,
+                mix(13, category, slots.number[entry], slots.value[entry], self.hashes[row]),
+            ),
         ]
 
     def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> Any:
@@ -352,7 +385,10 @@ class OptionTable:
         from scipy.sparse import csr_matrix, hstack
 
         shown = np.flatnonzero(np.isin(self.owner, train))
-        blocks = [self._option_space.weighted(self.text[shown])[self.text], csr_matrix(COMPONENT_WEIGHT * options[self.text].astype(float))]
+        blocks = [
+            self._option_space.weighted(self.text[shown])[self.text],
+            csr_matrix(COMPONENT_WEIGHT * options[self.text].astype(float)),
+        ]
         if self._embed is not None:
             blocks.append(csr_matrix(NEAR_WEIGHT * self._near[:, None]))
         names, times = np.unique(self.hashes[shown], return_counts=True)
@@ -361,14 +397,25 @@ class OptionTable:
         if len(closed):
             spaces = [self._space, self._context_space] if any(self._contexts) else [self._space]
             for space in spaces:
-                blocks.append(_apart(space.weighted(train), space.place[self.owner], _known(self.hashes, closed), len(closed)))
-            blocks.append(_apart(csr_matrix(COMPONENT_WEIGHT * questions.astype(float)), self.owner, _known(self.hashes, closed), len(closed)))
+                blocks.append(
+                    _apart(space.weighted(train), space.place[self.owner], _known(self.hashes, closed), len(closed))
+                )
+            blocks.append(
+                _apart(
+                    csr_matrix(COMPONENT_WEIGHT * questions.astype(float)),
+                    self.owner,
+                    _known(self.hashes, closed),
+                    len(closed),
+                )
+            )
         for kind in (mix(31, self.category[self.owner], self.hashes), mix(32, self.category[self.owner], self.place)):
             seen = np.unique(kind[shown])
             blocks.append(_apart(csr_matrix([[0.5]]), np.zeros(self.rows, np.intp), _known(kind, seen), len(seen)))
         return hstack(blocks).tocsr()
 
-    def features(self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True) -> Features:
+    def features(
+        self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True
+    ) -> Features:
         """Return the features of all rows, for a model that is trained on the items at ``train``.
 
         Args:
@@ -386,7 +433,9 @@ class OptionTable:
             columns |= _by_number("option text (embedding)", options[self.text])
         if linear_model and 0 < self.rows <= linear.MOST_ROWS:
             scores = (
-                linear.option_scores(self._terms(train, questions, options), self.owner, self.target, inner) if len(train) else np.zeros(self.rows)
+                linear.option_scores(self._terms(train, questions, options), self.owner, self.target, inner)
+                if len(train)
+                else np.zeros(self.rows)
             )
             columns |= {LINEAR: _less_mean(scores, self.owner, len(self.items))}
             columns[SHARE] = linear.shares(scores, self.owner)
@@ -399,7 +448,10 @@ class OptionTable:
         residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
         columns: dict[str, Array] = {}
         usual, place = self._usual_places
-        learned = [(family.name, rates(family, residual, inner)) for family in [*self._fixed_families, *self._slot_families(slots)]]
+        learned = [
+            (family.name, rates(family, residual, inner))
+            for family in [*self._fixed_families, *self._slot_families(slots)]
+        ]
         for family, statistics in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
             for name, values in statistics.items():  # an option competes only with the options of its own item
                 columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
@@ -408,11 +460,19 @@ class OptionTable:
             columns[name] = values
             columns[f"{name}, relative"] = _less_mean(values, self.owner, count)
         offered = self._offered(train)
-        columns |= {"option.times offered": offered, "option.times offered, relative": _less_mean(offered, self.owner, count)}
+        columns |= {
+            "option.times offered": offered,
+            "option.times offered, relative": _less_mean(offered, self.owner, count),
+        }
         columns |= {name: values[self.owner] for name, values in items.items()}
         columns["category"] = _as_seen(self.category, train)[self.owner]
-        columns |= {f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))}
-        columns |= {f"option text (TF-IDF) {i}": v[self.text] for i, v in enumerate(self._option_space.components(self._shown(train), seed))}
+        columns |= {
+            f"question text (TF-IDF) {i}": v[self.owner] for i, v in enumerate(self._space.components(train, seed))
+        }
+        columns |= {
+            f"option text (TF-IDF) {i}": v[self.text]
+            for i, v in enumerate(self._option_space.components(self._shown(train), seed))
+        }
         return columns
 
     def _offered(self, train: Places) -> Array:
@@ -420,7 +480,9 @@ class OptionTable:
         in_train = np.zeros(len(self.items), bool)
         in_train[train] = True
         kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
-        return np.asarray(np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner]))
+        return np.asarray(
+            np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner])
+        )
 
 
 def _question_vectors(embed: Embed, items: Sequence[Item]) -> VectorSpace:
@@ -480,7 +542,9 @@ def _first_seen(values: Places) -> Places:
     return np.asarray(distinct[np.argsort(first)])
 
 
-def _alike(texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]) -> tuple[float, float]:
+def _alike(
+    texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]
+) -> tuple[float, float]:
     """Return how much one option has in common with the other options of its item: words, and segments (``OptionTable._overlaps``).
 
     Args:
@@ -492,7 +556,9 @@ def _alike(texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str
     a, others = texts[offset], [b for place, b in enumerate(texts[:MOST_RIVALS]) if place != offset]
     if not others:
         return 0.0, 0.0
-    likeness = sum(len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others) / len(others)
+    likeness = sum(
+        len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others
+    ) / len(others)
     return likeness, sum(_shared(parts[a], parts[b]) for b in others) / len(others)
 
 
@@ -519,7 +585,9 @@ class NumberTable:
         self.category = numbered(item.category for item in items)
         golds = [as_number(item.golds[0]) if item.golds else None for item in items]
         self.golds = np.array([np.nan if gold is None else gold for gold in golds])
-        self.questions = Texts.of([f"{item.context}\n{item.question}" if item.context else item.question for item in items])
+        self.questions = Texts.of(
+            [f"{item.context}\n{item.question}" if item.context else item.question for item in items]
+        )
 
     @cached_property
     def _space(self) -> TextSpace:
@@ -580,13 +648,23 @@ class NumberTable:
             Family("word of the question", asked.owner, mix(26, self.category[asked.owner], asked.hashes[asked.words])),
         ]
 
-    def features(self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True) -> Features:
+    def features(
+        self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True
+    ) -> Features:
         """Return the features of all items; arguments as in ``OptionTable.features``."""
         inner = inner_folds(train, groups, len(self.items), seed)
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
-        components = np.empty((len(self.items), 0), np.float32) if self._vectors is None else self._vectors.components(train, seed)
-        columns = self._for_trees(train, target, inner, seed) | _by_number("question text (embedding)", components) if trees else {}
+        components = (
+            np.empty((len(self.items), 0), np.float32)
+            if self._vectors is None
+            else self._vectors.components(train, seed)
+        )
+        columns = (
+            self._for_trees(train, target, inner, seed) | _by_number("question text (embedding)", components)
+            if trees
+            else {}
+        )
         if linear_model and len(train) and len(self.items) <= linear.MOST_ROWS:
             columns[LINEAR] = linear.number_scores(self._terms(train, components), target, inner)
         return Features(_table(columns, len(self.items)), tuple(columns), inner)
@@ -595,7 +673,9 @@ class NumberTable:
         """Return what the linear model reads of each item, sparse, shape (n, terms): its text, and the components of its embedding."""
         from scipy.sparse import csr_matrix, hstack
 
-        return hstack([self._space.weighted(train)[self._space.place], csr_matrix(COMPONENT_WEIGHT * components.astype(float))]).tocsr()
+        return hstack(
+            [self._space.weighted(train)[self._space.place], csr_matrix(COMPONENT_WEIGHT * components.astype(float))]
+        ).tocsr()
 
     def _for_trees(self, train: Places, target: Array, inner: Places, seed: int) -> dict[str, Array]:
         """Return the features that trees read, by name; ``target`` and ``inner`` as in ``target_encoding.moments``."""

@@ -88,9 +88,19 @@ def _one_item(items: Sequence[Item]) -> Places:
     for item, text in zip(items, texts, strict=True):
         golds[text].add(None if item.source is not None else gold_of(item))
     twice = [text for text in texts if times[text] > 1]
-    same = {text for text in twice if len(golds[text]) == 1 and None not in golds[text] and times[text] * FEW_COPIES <= len(items)}
-    first = {text: i for i, text in enumerate(texts)} if sum(text in same for text in twice) >= _AGREEING * len(twice) else {}
-    return np.unique([first[text] if first and text in same else i for i, text in enumerate(texts)], return_inverse=True)[1]
+    same = {
+        text
+        for text in twice
+        if len(golds[text]) == 1 and None not in golds[text] and times[text] * FEW_COPIES <= len(items)
+    }
+    first = (
+        {text: i for i, text in enumerate(texts)}
+        if sum(text in same for text in twice) >= _AGREEING * len(twice)
+        else {}
+    )
+    return np.unique(
+        [first[text] if first and text in same else i for i, text in enumerate(texts)], return_inverse=True
+    )[1]
 
 
 def _joined(items: Sequence[Item]) -> Grouping:
@@ -101,14 +111,18 @@ def _joined(items: Sequence[Item]) -> Grouping:
     count = len(items)
     sources, texts = parts[0], parts[1] + parts[0].max() + 1
     nodes = int(texts.max()) + 1
-    _, component = connected_components(coo_array((np.ones(count), (sources, texts)), shape=(nodes, nodes)), directed=False)
+    _, component = connected_components(
+        coo_array((np.ones(count), (sources, texts)), shape=(nodes, nodes)), directed=False
+    )
     numbers = {label: i for i, label in enumerate(dict.fromkeys(component[sources].tolist()))}
     groups = np.array([numbers[label] for label in component[sources].tolist()], np.intp)
     reason = _why_no_grouping("source or text", range(count), len(numbers))
     return Grouping("joined", groups, not reason, reason)
 
 
-def headline(copies: Copies, rewards: AnswerScores, full_marks: float, k: int, wanted: str = "auto") -> tuple[Grouping, dict[str, str]]:
+def headline(
+    copies: Copies, rewards: AnswerScores, full_marks: float, k: int, wanted: str = "auto"
+) -> tuple[Grouping, dict[str, str]]:
     """Choose what stays in one fold for the headline number.
 
     Source, where one is known. Where copies have different golds, source and text together, or the text alone where no source groups anything: else
@@ -191,7 +205,9 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
         raise OptionError(f"{k} folds are not possible; allowed: {FEW_FOLDS} to {MANY_FOLDS}; type '..._tst5'")
     if count < k:
         what = "docs" if count == len(items) else "groups of docs"
-        raise OptionError(f"{count} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values")
+        raise OptionError(
+            f"{count} {what} cannot be dealt to {k} folds; use fewer folds, or group by a field with more values"
+        )
     stream = generator(seed)
     classes, groups_of_size = classes_of(items), np.bincount(groups, minlength=count)
     order = np.argsort(groups, kind="stable")

@@ -62,7 +62,12 @@ class Known:
     as_many_as: float
 
 
-def guess_rates(answers: Sequence[Hashable], right: Sequence[Collection[Hashable]], alike: Sequence[Hashable], options: Sequence[int]) -> Array:
+def guess_rates(
+    answers: Sequence[Hashable],
+    right: Sequence[Collection[Hashable]],
+    alike: Sequence[Hashable],
+    options: Sequence[int],
+) -> Array:
     """Return how probable it is that a model that does not know a doc is right about it.
 
     Args:
@@ -85,7 +90,9 @@ def guess_rates(answers: Sequence[Hashable], right: Sequence[Collection[Hashable
     out = np.empty(len(answers))
     for at, kind in enumerate(alike):
         here = said.get(kind, {})
-        hits = sum(here.get(answer, 0) for answer in set(right[at])) - (answers[at] is not None and answers[at] in right[at])
+        hits = sum(here.get(answer, 0) for answer in set(right[at])) - (
+            answers[at] is not None and answers[at] in right[at]
+        )
         others = len(members.get(kind, ())) - (answers[at] is not None)
         out[at] = (hits + 1) / (others + options[at])
     return out
@@ -152,5 +159,7 @@ def _fitted(right: Array, guess: Array, as_one: float) -> tuple[Array, float]:
         share = float(np.clip(posterior.mean(), 1e-6, 1 - 1e-6))
         if len(right) / as_one >= TWO:
             knew = posterior * np.where(is_right, knows / able, 0.0)
-            knows = (knew.sum(axis=1, keepdims=True) + PRIOR[0]) / ((posterior * asked).sum(axis=1, keepdims=True) + sum(PRIOR))
+            knows = (knew.sum(axis=1, keepdims=True) + PRIOR[0]) / (
+                (posterior * asked).sum(axis=1, keepdims=True) + sum(PRIOR)
+            )
     return posterior, share

@@ -60,7 +60,9 @@ def number_scores(terms: Any, target: Array, inner: Places) -> Array:
     from sklearn.linear_model import Ridge
 
     def fit(known: Any, rows: Places) -> Array:
-        return np.asarray(Ridge(_RIDGE, fit_intercept=False, solver="sparse_cg", tol=1e-3, max_iter=30).fit(known, target[rows]).coef_)
+        return np.asarray(
+            Ridge(_RIDGE, fit_intercept=False, solver="sparse_cg", tol=1e-3, max_iter=30).fit(known, target[rows]).coef_
+        )
 
     return _out_of_fold(terms, inner, fit)
 
@@ -112,7 +114,9 @@ def _conditional_logit(terms: Any, owner: Places, target: Array) -> Array:
         odds = np.exp(scores - top[item])
         total = np.add.reduceat(odds, starts)
         fit = ((np.log(total) + top) * known).sum() - share @ scores
-        return float(fit + _PENALTY / 2 * weights @ weights), turned @ (odds / total[item] * known[item] - share) + _PENALTY * weights
+        return float(fit + _PENALTY / 2 * weights @ weights), turned @ (
+            odds / total[item] * known[item] - share
+        ) + _PENALTY * weights
 
     found = minimize(loss, np.zeros(terms.shape[1]), jac=True, method="CG", options={"maxiter": _STEPS})
     return np.asarray(found.x)

@@ -42,7 +42,9 @@ class Locality:
     warnings: tuple[str, ...]
 
 
-def locality(records: Sequence[Record], n: int | None = None, metric: str | None = None, *, higher: bool = True) -> Locality:
+def locality(
+    records: Sequence[Record], n: int | None = None, metric: str | None = None, *, higher: bool = True
+) -> Locality:
     """Compute the locality of each doc.
 
     Args:
@@ -72,10 +74,14 @@ def _grids(records: Sequence[Record]) -> set[int]:
         raise RecordError("no docs: locality needs the records of an rci or pcri run")
     for record in records:
         if KINDS[record.kind].index is None:
-            raise RecordError(f"{record.task}: a run of kind {record.kind}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3")
+            raise RecordError(
+                f"{record.task}: a run of kind {record.kind}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3"
+            )
         if record.asked is not None:
             whole = record.task.removesuffix("_quick")
-            raise RecordError(f"{record.task}: a run that left views out; locality needs every cell of every doc, such as --tasks {whole}")
+            raise RecordError(
+                f"{record.task}: a run that left views out; locality needs every cell of every doc, such as --tasks {whole}"
+            )
     return {int(n) for record in records for n in record.grids}
 
 
@@ -84,7 +90,9 @@ def _metric(records: Sequence[Record], metric: str | None) -> str:
     if metric is None and len(known) > 1:
         raise RecordError(f"{records[0].task}: several metrics; say which is the primary one: {', '.join(known)}")
     if not known or metric not in (None, *known):
-        raise RecordError(f"{records[0].task}: no metric {metric or ''!r} in the log; allowed: {', '.join(known) or 'none (nothing was scored)'}")
+        raise RecordError(
+            f"{records[0].task}: no metric {metric or ''!r} in the log; allowed: {', '.join(known) or 'none (nothing was scored)'}"
+        )
     return metric or known[0]
 
 
@@ -114,5 +122,7 @@ def _warnings(n: int, docs: int, unusable: int, without: int) -> tuple[str, ...]
     if unusable:
         out.append(f"{unusable} of {docs} docs have no locality: they could not be used at grid {n}")
     if without:
-        out.append(f"{without} of {docs} docs have no locality: no other doc of their kind lent an answer to estimate luck from")
+        out.append(
+            f"{without} of {docs} docs have no locality: no other doc of their kind lent an answer to estimate luck from"
+        )
     return tuple(out)

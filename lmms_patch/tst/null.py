@@ -98,7 +98,11 @@ def shuffled_null(
             within[place] = item
         scores = rewards.regold(within)
         prepared = diagnostic.prepare(within, scores)
-        shuffled.append(diagnose(prepared, within, scores, places, grouping, k=k, seeds=(fold_seed,), seed=seed, runner=runner).accuracy)
+        shuffled.append(
+            diagnose(
+                prepared, within, scores, places, grouping, k=k, seeds=(fold_seed,), seed=seed, runner=runner
+            ).accuracy
+        )
         p = p_above(own, shuffled)
         if own <= shuffled[-1] + 1e-12 or (len(shuffled) >= FEWEST and p < CLEAR):
             break

@@ -42,7 +42,9 @@ class Pretrained:
         if self.is_folder:
             return str(Path(self.name).expanduser())
         if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1 or "\\" in self.name:
-            raise OptionError(f"{self.option}={self.name}: there is no such folder; give the folder of {self.kind}, or a hub id")
+            raise OptionError(
+                f"{self.option}={self.name}: there is no such folder; give the folder of {self.kind}, or a hub id"
+            )
         return self.name
 
     @contextmanager

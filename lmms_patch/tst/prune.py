@@ -179,7 +179,9 @@ class _Pruning:
         if budget < 1:
             raise PruneError(f"a budget of {self.settings.budget:g} is less than one of {len(self.items)} docs")
         batch = (
-            budget if self.diagnose is None else max(1, amount(self.settings.batch, len(self.items)) if self.settings.batch else -(-budget // ROUNDS))
+            budget
+            if self.diagnose is None
+            else max(1, amount(self.settings.batch, len(self.items)) if self.settings.batch else -(-budget // ROUNDS))
         )
         gone = [key for done in self.rounds for key in done.removed]
         stopped = ""
@@ -188,7 +190,11 @@ class _Pruning:
             stopped = self._why_stop(this_round, known) or self._reversed
             if stopped == OVER_PRUNED:
                 return self._taken_back()
-            chosen = {} if stopped else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
+            chosen = (
+                {}
+                if stopped
+                else self.selector.choose(known, gone, min(batch, budget - len(gone)), len(self.rounds) + 1)
+            )
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
             innocent = sum(luck.get(self.place[key], 0.0) for key in chosen) if luck else None
@@ -296,12 +302,17 @@ class _Pruning:
 
     def _save(self) -> None:
         if self.state is not None:
-            save_json(self.state, {"schema": SCHEMA, "fingerprint": self.print, "rounds": [asdict(done) for done in self.rounds]})
+            save_json(
+                self.state,
+                {"schema": SCHEMA, "fingerprint": self.print, "rounds": [asdict(done) for done in self.rounds]},
+            )
 
 
 EVEN = 0.5
 """A round goes where less than this share of it is expected to be there by luck; a doc that is known without the image, where that is more likely."""
-OVER_PRUNED = "over-pruned: text-only answers on the kept items fell significantly below chance; the last round was taken back"
+OVER_PRUNED = (
+    "over-pruned: text-only answers on the kept items fell significantly below chance; the last round was taken back"
+)
 
 
 def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
@@ -318,7 +329,9 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     Returns:
         Shape (n,), 0..1; 1 for unscored items.
     """
-    from sklearn.isotonic import isotonic_regression  # of the extra ``tst``, which a pruning by given scores does not need
+    from sklearn.isotonic import (
+        isotonic_regression,
+    )  # of the extra ``tst``, which a pruning by given scores does not need
 
     known = np.isfinite(scores)
     if not known.any():
@@ -363,16 +376,34 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
     if all(key is None for key in keys):
         return None
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers)) for i, key in enumerate(keys)], np.intp)
+    return np.array(
+        [
+            numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers))
+            for i, key in enumerate(keys)
+        ],
+        np.intp,
+    )
 
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:
     """Return a digest of what a history belongs to: items, settings, diagnostic and given scores."""
     rows = sorted(
-        (item.key, item.golds, item.prompt, item.category, item.format, item.options, repr(item.source), repr(item.cluster)) for item in items
+        (
+            item.key,
+            item.golds,
+            item.prompt,
+            item.category,
+            item.format,
+            item.options,
+            repr(item.source),
+            repr(item.cluster),
+        )
+        for item in items
     )
     scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
-    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)  # None: as earlier versions wrote it
+    text = json.dumps(
+        [rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str
+    )  # None: as earlier versions wrote it
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -416,6 +447,10 @@ def save_json(path: Path, value: Any) -> None:
 
 
 def _line(done: Round, gone: int, budget: int) -> str:
-    accuracy = "" if done.accuracy is None or done.baseline is None else f", text-only {done.accuracy:.3f} (majority {done.baseline:.3f})"
+    accuracy = (
+        ""
+        if done.accuracy is None or done.baseline is None
+        else f", text-only {done.accuracy:.3f} (majority {done.baseline:.3f})"
+    )
     luck = "" if done.innocent is None else f" ({done.innocent:.1f} of them expected by luck)"
     return f"round {done.number}: {done.kept} items{accuracy}, {len(done.removed)} removed{luck}; {gone} of {budget} in all"

@@ -53,12 +53,17 @@ def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, in
     """Return TsT paper, Table 8: (category, original count, removed, percent removed, final count); the last row is the total."""
     before = Counter(item.category for item in items)
     gone = Counter(items[int(i)].category for i in pruned.removed)
-    rows = [(name or "(none)", count, gone[name], 100 * gone[name] / count, count - gone[name]) for name, count in sorted(before.items())]
+    rows = [
+        (name or "(none)", count, gone[name], 100 * gone[name] / count, count - gone[name])
+        for name, count in sorted(before.items())
+    ]
     removed = len(pruned.removed)
     return [*rows, ("Total", len(items), removed, 100 * removed / max(1, len(items)), len(items) - removed)]
 
 
-def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settings: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+def write(
+    folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settings: Mapping[str, Any], more: Mapping[str, Any]
+) -> None:
     """Write all files but the task folder and the states.
 
     Args:
@@ -74,7 +79,10 @@ def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settin
     _text(folder / "kept_ids.txt", [item.key for item in kept])
     _text(folder / "removed_ids.txt", [item.key for item in removed])
     number = {key: done.number for done in pruned.rounds for key in done.removed}
-    rows = [[item.key, item.doc_id, item.category, number[item.key], f"{s:.6g}"] for item, s in zip(removed, pruned.scores, strict=True)]
+    rows = [
+        [item.key, item.doc_id, item.category, number[item.key], f"{s:.6g}"]
+        for item, s in zip(removed, pruned.scores, strict=True)
+    ]
     _csv(folder / "removed.csv", [["key", "doc_id", "category", "round", "score"], *rows])
     table = categories(items, pruned)
     header = ["category", "original", "removed", "percent removed", "final"]
@@ -82,10 +90,23 @@ def write(folder: Path, base: str, items: Sequence[Item], pruned: Pruned, settin
     lines = [f"| {name} | {a} | {b} | {c:.1f} % | {d} |" for name, a, b, c, d in table]
     _text(
         folder / "categories.md",
-        ["| Question category | Original count | Removed | Percent removed | Final count |", "|---|---|---|---|---|", *lines],
+        [
+            "| Question category | Original count | Removed | Percent removed | Final count |",
+            "|---|---|---|---|---|",
+            *lines,
+        ],
     )
-    about = {"schema": SCHEMA, "base": base, "settings": dict(settings), "stopped": pruned.stopped, "over_pruned": pruned.over_pruned}
-    ids = {name: [{"key": item.key, "doc_id": item.doc_id} for item in own] for name, own in (("kept", kept), ("removed", removed))}
+    about = {
+        "schema": SCHEMA,
+        "base": base,
+        "settings": dict(settings),
+        "stopped": pruned.stopped,
+        "over_pruned": pruned.over_pruned,
+    }
+    ids = {
+        name: [{"key": item.key, "doc_id": item.doc_id} for item in own]
+        for name, own in (("kept", kept), ("removed", removed))
+    }
     save_json(folder / "pruned.json", {**about, **more, **ids})
 
 

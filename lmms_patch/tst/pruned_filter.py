@@ -60,7 +60,9 @@ def keys_of(rows: Any, field: str | None = None) -> list[str]:
 def _hashes(rows: Any) -> list[str]:
     names = _text_columns(rows)
     if not names and len(rows):
-        raise KeysError("the docs hold nothing but media, so no id can be made of their content; name a field with 'key'")
+        raise KeysError(
+            "the docs hold nothing but media, so no id can be made of their content; name a field with 'key'"
+        )
     seen: dict[str, int] = {}
     out = []
     for row in _rows(rows, names):
@@ -88,11 +90,21 @@ def _values(rows: Any, field: str) -> list[str]:
 
 
 def _text(value: Any, field: str, place: int) -> str:
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int) else "" if value is None else canonical(value)
+    text = (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if isinstance(value, int)
+        else ""
+        if value is None
+        else canonical(value)
+    )
     if not text:
         raise KeysError(f"key: doc {place} has no {field!r}; name a field that every doc has, or leave key out")
     if "\n" in text or "\r" in text:
-        raise KeysError(f"key: {field!r} of doc {place} is more than one line; name a field of short values, or leave key out")
+        raise KeysError(
+            f"key: {field!r} of doc {place} is more than one line; name a field of short values, or leave key out"
+        )
     return text
 
 
@@ -129,7 +141,11 @@ def _plain(value: Any) -> Any:
 
 def _columns(rows: Any) -> list[str]:
     """Return the names of the docs' fields."""
-    return list(rows.column_names) if hasattr(rows, "column_names") else list(dict.fromkeys(name for row in rows for name in row))
+    return (
+        list(rows.column_names)
+        if hasattr(rows, "column_names")
+        else list(dict.fromkeys(name for row in rows for name in row))
+    )
 
 
 def _text_columns(rows: Any) -> list[str]:
@@ -160,7 +176,14 @@ def _is_media(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_media, value))
     module = type(value).__module__.split(".")[0]
-    return isinstance(value, (bytes, bytearray, memoryview)) or module in ("PIL", "torch", "torchvision", "torchcodec", "decord", "av")
+    return isinstance(value, (bytes, bytearray, memoryview)) or module in (
+        "PIL",
+        "torch",
+        "torchvision",
+        "torchcodec",
+        "decord",
+        "av",
+    )
 
 
 def _rows(rows: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,9 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)  # ranks hand them on in another order
+    records = sorted(
+        (r for r in records if r.tst is not None), key=lambda r: r.doc_id
+    )  # ranks hand them on in another order
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()
@@ -101,10 +103,16 @@ class _Records:
         self.names = list(self.tested[0].scores)
         self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
         labels = [_cluster(r) for r in records]
-        self.clusters = None if all(label is None for label in labels) else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
+        self.clusters = (
+            None
+            if all(label is None for label in labels)
+            else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
+        )
         self.scores = {name: self._by_seed([tested.scores[name] for tested in self.tested]) for name in self.names}
         self.baseline = {name: self._by_seed([tested.baseline[name] for tested in self.tested]) for name in self.names}
-        self.ends = intervals.ends_of(np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())]))
+        self.ends = intervals.ends_of(
+            np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())])
+        )
 
     @staticmethod
     def _by_seed(scores: Sequence[Sequence[float | None]]) -> Array:
@@ -116,7 +124,9 @@ class _Records:
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
         low, high = self.ends
         ends = (low - high, high - low) if difference else (low, high)
-        return intervals.mean(values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options)
+        return intervals.mean(
+            values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options
+        )
 
     def grouped(self, name: str) -> Grouped:
         """Return the numbers of one cross-validation."""
@@ -161,7 +171,9 @@ class _Records:
         return Stress(
             self.headline,
             {name: self.grouped(name) for name in self.names},
-            self._mean(self.scores["none"].mean(axis=0) - self.scores["source"].mean(axis=0), difference=True) if both else None,
+            self._mean(self.scores["none"].mean(axis=0) - self.scores["source"].mean(axis=0), difference=True)
+            if both
+            else None,
             self._mean(zero) if has_zero else None,
             self._mean(head - zero, difference=True) if has_zero else None,
             _known_mean(chance),
@@ -216,7 +228,11 @@ def flat(found: Stress | None) -> dict[str, float | None]:
         "tst_s": found.s,
     }
     out |= {f"tst_{name}": grouped.accuracy.value for name, grouped in found.by_grouping.items()}
-    for name, estimate in (("tst_leakage", found.leakage), ("tst_zero_shot", found.zero_shot), ("tst_delta", found.delta)):
+    for name, estimate in (
+        ("tst_leakage", found.leakage),
+        ("tst_zero_shot", found.zero_shot),
+        ("tst_delta", found.delta),
+    ):
         out |= {name: None if estimate is None else estimate.value}
     return out
 

@@ -62,7 +62,9 @@ class Rewards:
     def scale(self) -> float:
         """Full marks on the metric's own scale: the highest score of the golds of about 200 items; 1 where that is not above 0."""
         golds = [place for place, item in enumerate(self.items) if item.golds]
-        marks = np.array([self.exact(place, self.items[place].golds[0]) for place in golds[:: max(1, len(golds) // 200)]])
+        marks = np.array(
+            [self.exact(place, self.items[place].golds[0]) for place in golds[:: max(1, len(golds) // 200)]]
+        )
         most = float(np.nanmax(marks)) if np.isfinite(marks).any() else 1.0
         return most if most > 0 else 1.0
 

@@ -61,18 +61,24 @@ class PruneSettings:
     def __post_init__(self) -> None:
         for name, value in (("budget", self.budget), ("batch", self.batch)):
             if value is not None and not _is_amount(value):
-                raise OptionError(f"{name} must be a number of docs (1, 2, ...) or a share between 0 and 1, not {value!r}")
+                raise OptionError(
+                    f"{name} must be a number of docs (1, 2, ...) or a share between 0 and 1, not {value!r}"
+                )
         if self.floor != 0 and not _is_amount(self.floor):
             raise OptionError(f"floor must be a number of docs or a share between 0 and 1, not {self.floor!r}")
         for name, allowed in (("by", BY), ("strategy", STRATEGIES)):
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name} must be {', '.join(allowed)}, not {getattr(self, name)!r}")
         if isinstance(self.allocation, str) and self.allocation not in ALLOCATIONS:
-            raise OptionError(f"allocation must be {', '.join(ALLOCATIONS)} or budgets by category (a=0.3,b=20), not {self.allocation!r}")
+            raise OptionError(
+                f"allocation must be {', '.join(ALLOCATIONS)} or budgets by category (a=0.3,b=20), not {self.allocation!r}"
+            )
         if not isinstance(self.allocation, str):
             for category, amount in self.allocation.items():
                 if amount != 0 and not _is_amount(amount):
-                    raise OptionError(f"the budget of {category!r} must be a number of docs or a share between 0 and 1, not {amount!r}")
+                    raise OptionError(
+                        f"the budget of {category!r} must be a number of docs or a share between 0 and 1, not {amount!r}"
+                    )
         if self.fold_seeds < 1:
             raise OptionError(f"fold_seeds must be at least 1, not {self.fold_seeds}")
 
@@ -108,11 +114,16 @@ class Selector:
         self.sizes: dict[str, int] = defaultdict(int)
         for item in items:
             self.sizes[item.category] += 1
-        self.floors = {name: (math.ceil(settings.floor * size) if settings.floor < 1 else int(settings.floor)) for name, size in self.sizes.items()}
+        self.floors = {
+            name: (math.ceil(settings.floor * size) if settings.floor < 1 else int(settings.floor))
+            for name, size in self.sizes.items()
+        }
         self.golds = classes_of(items)
         self.quotas = self._quotas()
         explicit = self.quotas is not None and not isinstance(settings.allocation, str)
-        self.budget = sum(self.quotas.values()) if explicit and self.quotas is not None else amount(settings.budget, len(items))
+        self.budget = (
+            sum(self.quotas.values()) if explicit and self.quotas is not None else amount(settings.budget, len(items))
+        )
 
     def group(self, place: int) -> str:
         """Return the group to whose budget an item belongs."""
@@ -127,11 +138,18 @@ class Selector:
         for place in range(len(self.items)):
             sizes[self.group(place)] += 1
         if isinstance(allocation, str):
-            return shares({name: float(size) for name, size in sizes.items()}, amount(self.settings.budget, len(self.items)))
+            return shares(
+                {name: float(size) for name, size in sizes.items()}, amount(self.settings.budget, len(self.items))
+            )
         unknown = sorted(set(allocation) - set(sizes))
         if unknown:
-            raise PruneError(f"there is no category {unknown[0]!r} to give a budget to; categories: {', '.join(sorted(sizes))}")
-        return {name: amount(allocation.get(name, 0), size) if allocation.get(name, 0) else 0 for name, size in sizes.items()}
+            raise PruneError(
+                f"there is no category {unknown[0]!r} to give a budget to; categories: {', '.join(sorted(sizes))}"
+            )
+        return {
+            name: amount(allocation.get(name, 0), size) if allocation.get(name, 0) else 0
+            for name, size in sizes.items()
+        }
 
     def choose(self, scores: Mapping[int, float], gone: Sequence[str], count: int, number: int) -> dict[str, float]:
         """Choose the items that one round removes.
@@ -153,7 +171,11 @@ class Selector:
                 left[item.category] -= 1
                 spent[self.group(place)] += 1
         rooms = (
-            None if self.quotas is None else {name: max(0, min(q - spent[name], self._may_go(name, scores, left))) for name, q in self.quotas.items()}
+            None
+            if self.quotas is None
+            else {
+                name: max(0, min(q - spent[name], self._may_go(name, scores, left))) for name, q in self.quotas.items()
+            }
         )
         now = None if rooms is None else shares({name: float(room) for name, room in rooms.items()}, count)
         out: dict[str, float] = {}
@@ -175,7 +197,11 @@ class Selector:
         for place in scores:
             if self.group(place) == group:
                 scored[self.items[place].category] += 1
-        return sum(min(count, left[name] - self.floors[name]) for name, count in scored.items() if left[name] > self.floors[name])
+        return sum(
+            min(count, left[name] - self.floors[name])
+            for name, count in scored.items()
+            if left[name] > self.floors[name]
+        )
 
     def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Return places in the order of removal; ties by a hash of seed and key."""
@@ -183,7 +209,10 @@ class Selector:
         if self.settings.strategy == "weighted":
             lowest = min(scores.values())
             # Efraimidis and Spirakis (2006): items with the largest u^(1/w) are a draw without replacement in proportion to w
-            draws = {p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9) for p, s in scores.items()}
+            draws = {
+                p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9)
+                for p, s in scores.items()
+            }
             return sorted(scores, key=lambda p: (-draws[p], tie[p]))
         highest = sorted(scores, key=lambda p: (-scores[p], tie[p]))
         return highest if self.settings.strategy == "top" else self._balanced(highest)
@@ -194,14 +223,19 @@ class Selector:
         for place in reversed(highest):
             waiting[int(self.golds[place])].append(place)
         rank = {place: at for at, place in enumerate(highest)}
-        heap = [(-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold) for gold, places in waiting.items()]
+        heap = [
+            (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold)
+            for gold, places in waiting.items()
+        ]
         heapq.heapify(heap)
         out = []
         while heap:
             _, _, gold = heapq.heappop(heap)
             out.append(waiting[gold].pop())
             if places := waiting[gold]:
-                heapq.heappush(heap, (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold))
+                heapq.heappush(
+                    heap, (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold)
+                )
         return out
 
 

@@ -138,7 +138,10 @@ def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict
     n = others(own)
     usual = others(own * value) / (n + PRIOR)
     rows = len(inner)
-    return {"agreement": np.bincount(family.row, value * usual, rows), "count": np.log1p(np.bincount(family.row, n, rows))}
+    return {
+        "agreement": np.bincount(family.row, value * usual, rows),
+        "count": np.log1p(np.bincount(family.row, n, rows)),
+    }
 
 
 def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:

@@ -118,7 +118,11 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
     in_train = np.zeros(texts.count, bool)
     in_train[train] = True
     code = category[texts.owner] * len(texts.names) + texts.words
-    distinct = np.unique(np.stack([texts.owner, code])[:, in_train[texts.owner]], axis=1) if len(code) else np.empty((2, 0), np.intp)
+    distinct = (
+        np.unique(np.stack([texts.owner, code])[:, in_train[texts.owner]], axis=1)
+        if len(code)
+        else np.empty((2, 0), np.intp)
+    )
     kinds, frequency = np.unique(distinct[1], return_counts=True)
     sizes = np.bincount(category[train], minlength=int(category.max()) + 1 if len(category) else 1)
     place = np.minimum(np.searchsorted(kinds, code), max(0, len(kinds) - 1))

@@ -39,7 +39,12 @@ class TextSpace:
         """
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        return TfidfTransformer(sublinear_tf=True).fit(self._counts[np.unique(self.place[train])]).transform(self._counts).astype(np.float64)
+        return (
+            TfidfTransformer(sublinear_tf=True)
+            .fit(self._counts[np.unique(self.place[train])])
+            .transform(self._counts)
+            .astype(np.float64)
+        )
 
     def components(self, train: Places, seed: int) -> NDArray[np.float32]:
         """Return the leading components of TF-IDF, fitted on the training texts, for all texts.
@@ -55,7 +60,9 @@ class TextSpace:
         from sklearn.utils.extmath import randomized_svd
 
         shown, first, times = np.unique(self.place[train], return_index=True, return_counts=True)
-        order = np.argsort(first)  # in the order of the training texts: held-out texts must not decide how rows are sorted
+        order = np.argsort(
+            first
+        )  # in the order of the training texts: held-out texts must not decide how rows are sorted
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self.place)), np.float32)

@@ -109,14 +109,20 @@ class PreparedRf:
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
         near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
-        self._number = np.array([i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp)
+        self._number = np.array(
+            [i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp
+        )
         self._open = np.setdiff1d(np.arange(len(items)), np.union1d(self._choice, self._number))
         self._has_gold = np.isin(np.arange(len(items)), usable)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
-        self._has_gold[self._number] &= np.array([bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool)
+        self._has_gold[self._number] &= np.array(
+            [bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool
+        )
         rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + len(self._open) * FEWER_CANDIDATES
         if settings.model == "linear" and rows > MOST_LINEAR:
-            raise OptionError(f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting")
+            raise OptionError(
+                f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting"
+            )
         if settings.embed is not None:  # all texts at once, while all cores are free: each fold has one
             settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
@@ -163,7 +169,10 @@ class PreparedRf:
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
             rows = density.of(values[asked])
-            return {int(self._number[i]): _rewarded(row, spans.get(int(table.category[i]))) for i, row in zip(asked, rows, strict=True)}
+            return {
+                int(self._number[i]): _rewarded(row, spans.get(int(table.category[i])))
+                for i, row in zip(asked, rows, strict=True)
+            }
 
         return Ready("numbers", features, density.importance, lambda asked: asked, predict)
 
@@ -182,7 +191,9 @@ class PreparedRf:
             for i in asked:
                 own = chance[table.start[i] : table.start[i] + table.sizes[i]]
                 answers = tuple(candidates[i])
-                out[int(self._open[i])] = Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
+                out[int(self._open[i])] = (
+                    Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
+                )
             return out
 
         return Ready("open answers", features, fitted.importance, table.rows_of, predict)
@@ -195,22 +206,38 @@ class PreparedRf:
         ``settings``: others than its own.
         """
         train = train[self._has_gold[train]]
-        for places, fit in ((self._choice, self._fit_choice), (self._number, self._fit_number), (self._open, self._fit_open)):
+        for places, fit in (
+            (self._choice, self._fit_choice),
+            (self._number, self._fit_number),
+            (self._open, self._fit_open),
+        ):
             asked = np.flatnonzero(np.isin(places, test))
             if len(asked):
-                yield places, asked, fit(np.flatnonzero(np.isin(places, train)), seed, groups[places], settings or self._settings)
+                yield (
+                    places,
+                    asked,
+                    fit(np.flatnonzero(np.isin(places, train)), seed, groups[places], settings or self._settings),
+                )
 
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
         """Predict as ``items.Prepared`` says. Training items without a gold are left out."""
         predictions: dict[int, Prediction] = {}
         with self._room:
             for places, asked, ready in self._fits(train, test, seed, groups):
-                predictions |= {int(places[i]): _nothing() for i in asked} if ready is None else ready.predict(ready.features.values, asked)
+                predictions |= (
+                    {int(places[i]): _nothing() for i in asked}
+                    if ready is None
+                    else ready.predict(ready.features.values, asked)
+                )
         return [predictions[int(place)] for place in test]
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
         """Return the features on which the models are fitted, one table for each kind of item: for the leak checks (``checks``)."""
-        return [ready.features for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups) if ready is not None]
+        return [
+            ready.features
+            for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups)
+            if ready is not None
+        ]
 
     def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
         """Return which features the diagnostic relies on, over the folds of one cross-validation.
@@ -238,7 +265,9 @@ class PreparedRf:
                 for name, drop in self._permuted(places, asked, ready, seed).items():
                     lost[ready.kind, name].append(drop * len(asked))
         rows = [
-            Importance(kind, name, total / items[kind], sum(lost[kind, name]) / items[kind] if (kind, name) in lost else None)
+            Importance(
+                kind, name, total / items[kind], sum(lost[kind, name]) / items[kind] if (kind, name) in lost else None
+            )
             for (kind, name), total in gain.items()
             if total > 0
         ]
@@ -274,7 +303,9 @@ def group_of(feature: str) -> str:
     return feature.removesuffix(", relative").partition(":")[0]
 
 
-def _spread_over(fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool) -> Array:
+def _spread_over(
+    fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool
+) -> Array:
     """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,). ``whole`` as in ``Right.probability``."""
     rows = table.rows_of(asked)
     out = np.zeros(table.rows)
@@ -288,7 +319,11 @@ def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:
         return _nothing()
     start, values = span
     weights = density[start : start + len(values.texts)]
-    weights = weights / weights.sum() if weights.sum() > 0 else np.bincount(values.place, minlength=len(values.texts)) / len(values.place)
+    weights = (
+        weights / weights.sum()
+        if weights.sum() > 0
+        else np.bincount(values.place, minlength=len(values.texts)) / len(values.place)
+    )
     return Prediction(values.texts[int((values.reward @ weights).argmax())], values.texts, weights)
 
 
@@ -317,8 +352,13 @@ def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[li
     for category in {item.category for item in items}:
         own = [i for i in train if items[i].category == category] or list(train)
         for fold in [-1, *np.unique(inner[train])]:
-            lists[category, int(fold)] = [gold for gold, _ in counted(items[i].golds[0] for i in own if inner[i] != fold)[:most]]
+            lists[category, int(fold)] = [
+                gold for gold, _ in counted(items[i].golds[0] for i in own if inner[i] != fold)[:most]
+            ]
     candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
     golds = [set(map(same_answer, item.golds[:10])) for item in items]
-    right = [[p for p, text in enumerate(own) if same_answer(text) in known] for own, known in zip(candidates, golds, strict=True)]
+    right = [
+        [p for p, text in enumerate(own) if same_answer(text) in known]
+        for own, known in zip(candidates, golds, strict=True)
+    ]
     return candidates, right

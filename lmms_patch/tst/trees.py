@@ -32,7 +32,11 @@ _WIDTH = 0.1
 """Width of the kernel over predictions, in SDs of the golds."""
 _JUDGED = 0
 """The inner fold that decides how much the linear model counts."""
-_POOLS = [pool for pool in itertools.product((0.0, 0.5, 0.75, 1.0, 1.25, 1.5), (0.0, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)) if any(pool)]
+_POOLS = [
+    pool
+    for pool in itertools.product((0.0, 0.5, 0.75, 1.0, 1.25, 1.5), (0.0, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0))
+    if any(pool)
+]
 """The weights of the trees and of the linear model that are tried."""
 _USUAL = 0.45
 """The weight of the linear model, beside trees of weight 1, that is taken unless the inner fold speaks against it."""
@@ -148,7 +152,9 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     judged = features.inner[rows] == _JUDGED
     if share is None or judged.all() or not judged.any():
         return Right(model, share, (1.0, 0.0), importance)
-    half, _ = _fitted(features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed)
+    half, _ = _fitted(
+        features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed
+    )
     seen, owners, golds = features.values[rows[judged]], owner[rows[judged]], target[rows[judged]]
     trees, linear = _shared(half(seen), owners, True), seen[:, share].astype(float)
     return Right(model, share, _best_pool(trees, linear, owners, golds), importance)
@@ -167,7 +173,12 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
         target: 1 where the row is right.
     """
     starts, _ = items_of(owner)
-    likely = np.array([np.add.reduceat(np.log(np.maximum(_pooled(trees, linear, owner, pool), 1e-6)) * target, starts) for pool in _POOLS])
+    likely = np.array(
+        [
+            np.add.reduceat(np.log(np.maximum(_pooled(trees, linear, owner, pool), 1e-6)) * target, starts)
+            for pool in _POOLS
+        ]
+    )
     sums = likely.sum(axis=1)
     less = likely[sums.argmax()] - likely
     error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
@@ -190,7 +201,9 @@ def _fitted(
         model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
         return (lambda values: np.asarray(model.predict_proba(filled(values))[:, 1])), _importance(model, settings)
     model.fit(known, y.astype(int))
-    return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(model, settings)
+    return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(
+        model, settings
+    )
 
 
 @dataclass(frozen=True)
@@ -206,7 +219,9 @@ class Density:
     importance: Array
 
 
-def fit_number(features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
+def fit_number(
+    features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int
+) -> Density:
     """Fit the distribution of numbers on the items that are not held out.
 
     Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in place of boosting there are
@@ -229,20 +244,29 @@ def fit_number(features: Features, target: Array, value: Places, count: int, set
     return _leaf_weights(known, target, value, count, settings, seed)
 
 
-def _leaf_weights(known: NDArray[np.float32], target: Array, value: Places, count: int, settings: ModelSettings, seed: int) -> Density:
+def _leaf_weights(
+    known: NDArray[np.float32], target: Array, value: Places, count: int, settings: ModelSettings, seed: int
+) -> Density:
     from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
     kind = RandomForestRegressor if settings.model == "forest" else ExtraTreesRegressor
     filled = _filler(known)
     seen = filled(known)
-    forest = kind(settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.4, n_jobs=settings.threads, random_state=seed).fit(
-        seen, target
-    )
+    forest = kind(
+        settings.size,
+        max_depth=settings.depth,
+        min_samples_leaf=10,
+        max_features=0.4,
+        n_jobs=settings.threads,
+        random_state=seed,
+    ).fit(seen, target)
 
     def of(values: NDArray[np.float32]) -> Array:
         asked = filled(values)
         out = np.zeros((len(asked), count))
-        for tree in forest.estimators_:  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
+        for tree in (
+            forest.estimators_
+        ):  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
             nodes = tree.tree_.node_count
             share = np.bincount(tree.apply(seen) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
@@ -292,7 +316,12 @@ def _classifier(settings: ModelSettings, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
-        settings.size, max_depth=settings.depth, min_samples_leaf=10, max_features=0.2, n_jobs=settings.threads, random_state=seed
+        settings.size,
+        max_depth=settings.depth,
+        min_samples_leaf=10,
+        max_features=0.2,
+        n_jobs=settings.threads,
+        random_state=seed,
     )
 
 

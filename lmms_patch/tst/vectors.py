@@ -46,11 +46,15 @@ class VectorSpace:
         count = min(COMPONENTS, self.vectors.shape[1])
         if len(shown) <= count:
             return np.empty((len(self.place), 0), np.float32)
-        known = self.vectors[shown[np.argsort(first)]]  # in the order of the training texts: held-out texts must not decide how rows are sorted
+        known = self.vectors[
+            shown[np.argsort(first)]
+        ]  # in the order of the training texts: held-out texts must not decide how rows are sorted
         mean = known.mean(axis=0)
         _, _, axes = randomized_svd(known - mean, count, n_iter=2, random_state=seed)
         # not by BLAS, where the number of held-out texts would move the last bits of training texts
-        return np.asarray((np.einsum("ij,kj->ik", self.vectors, axes) - np.einsum("j,kj->k", mean, axes))[self.place], np.float32)
+        return np.asarray(
+            (np.einsum("ij,kj->ik", self.vectors, axes) - np.einsum("j,kj->k", mean, axes))[self.place], np.float32
+        )
 
     def cosines(self, place: Places, other: VectorSpace, beside: Places) -> NDArray[np.float32]:
         """Return the cosine of each text at ``place`` of the texts with the text at ``beside`` of the other's texts, shape (rows,)."""

@@ -21,4 +21,10 @@ if __name__ == "__main__":
     new = written(old)
     if "--write" in sys.argv:
         PAGE.write_text(new, encoding="utf-8")
-    print("the table is as the catalogue has it" if new == old else "written" if "--write" in sys.argv else "the table differs; --write writes it")
+    print(
+        "the table is as the catalogue has it"
+        if new == old
+        else "written"
+        if "--write" in sys.argv
+        else "the table differs; --write writes it"
+    )

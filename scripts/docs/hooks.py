@@ -30,7 +30,9 @@ LINK = re.compile(r"(`+[^`]+`+)|\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that lie outside ``docs/``."""
     for path, place in ELSEWHERE.items():
-        content = notebook.markdown(ROOT / path) if path.endswith(".ipynb") else (ROOT / path).read_text(encoding="utf-8")
+        content = (
+            notebook.markdown(ROOT / path) if path.endswith(".ipynb") else (ROOT / path).read_text(encoding="utf-8")
+        )
         files.append(File.generated(config, place, content=content))
     return files
 
@@ -52,7 +54,11 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 
 def members(module: str) -> str:
     """Return a line for mkdocstrings for each public function and class that a module defines, in their order."""
-    found = [thing for name, thing in vars(import_module(module)).items() if not name.startswith("_") and getattr(thing, "__module__", "") == module]
+    found = [
+        thing
+        for name, thing in vars(import_module(module)).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "") == module
+    ]
     return "\n\n".join(f"::: {module}.{thing.__name__}" for thing in found)
 
 

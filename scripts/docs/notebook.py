@@ -83,7 +83,11 @@ def words(outputs: list[list[dict[str, Any]]]) -> list[str]:
     said = []
     for output in (one for of_cell in outputs for one in of_cell):
         data = output.get("data", {})
-        said.append("a picture" if "image/png" in data else "".join(output.get("text") or data.get("text/html") or data["text/plain"]))
+        said.append(
+            "a picture"
+            if "image/png" in data
+            else "".join(output.get("text") or data.get("text/html") or data["text/plain"])
+        )
     return said
 
 
@@ -116,7 +120,9 @@ def main() -> int:
         outputs, _ = executed(notebook["cells"], place(Path(name)))
     before, after = words(stored(notebook["cells"])), words(outputs)
     if "--write" in sys.argv:
-        for number, (cell, found) in enumerate(zip([cell for cell in notebook["cells"] if cell["cell_type"] == "code"], outputs, strict=True), 1):
+        for number, (cell, found) in enumerate(
+            zip([cell for cell in notebook["cells"] if cell["cell_type"] == "code"], outputs, strict=True), 1
+        ):
             cell["execution_count"], cell["outputs"] = number, found
         NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print("\n".join(one for one in after if one not in before) or "the notebook shows what its cells give")

@@ -88,7 +88,10 @@ def printed(command: str, folder: Path) -> str:
 
 def agrees(shown: str, output: str) -> bool:
     """Return whether a page shows an output; a line ``...`` stands for any lines, and `` ...`` at the end of a line for the rest of it."""
-    parts = [re.escape(part).replace("\\ \\.\\.\\.\\\n", " .*\n") for part in re.split(r"^\.\.\.\n", f"{shown}\n", flags=re.M)]
+    parts = [
+        re.escape(part).replace("\\ \\.\\.\\.\\\n", " .*\n")
+        for part in re.split(r"^\.\.\.\n", f"{shown}\n", flags=re.M)
+    ]
     return re.fullmatch(r"[\s\S]*".join(parts), f"{output}\n") is not None
 
 
@@ -102,7 +105,11 @@ def _finished_runs() -> Iterator[None]:
     def tested(task: str, *, output: str | Path = "out", **_: Any) -> api.Run:
         return api.show(output)
 
-    with mock.patch.object(api, "demo", there), mock.patch.object(api, "tst", tested), mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH)}):
+    with (
+        mock.patch.object(api, "demo", there),
+        mock.patch.object(api, "tst", tested),
+        mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH)}),
+    ):
         yield
 
 
@@ -120,9 +127,15 @@ def main() -> int:
                     continue
                 different += 1
                 print(f"{page.relative_to(ROOT)}: $ {command}")
-                print("\n".join(difflib.unified_diff(shown.splitlines(), output.splitlines(), "page", "printed", lineterm="")))
+                print(
+                    "\n".join(
+                        difflib.unified_diff(shown.splitlines(), output.splitlines(), "page", "printed", lineterm="")
+                    )
+                )
                 if "--write" in sys.argv and "..." not in shown:
-                    text = text.replace(f"$ {command}\n{shown}\n" if shown else f"$ {command}\n", f"$ {command}\n{output}\n")
+                    text = text.replace(
+                        f"$ {command}\n{shown}\n" if shown else f"$ {command}\n", f"$ {command}\n{output}\n"
+                    )
             if "--write" in sys.argv:
                 page.write_text(text, encoding="utf-8")
     return 1 if different else 0

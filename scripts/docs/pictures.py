@@ -132,7 +132,11 @@ def said(x: float, y: float, answer: str, gold: str) -> str:
 def views(name: str, answers: Sequence[str], gold: str, x: float, y: float) -> list[str]:
     """Draw the full image and its nine cells, each with the answer below: 520 wide, 320 high."""
     full, size, step, down = 220, 78, 94, 104
-    out = [text(x + full / 2, y - 10, "the full image", "quiet"), cut(name, x, y, full), said(x + full / 2, y + full + 20, answers[0], gold)]
+    out = [
+        text(x + full / 2, y - 10, "the full image", "quiet"),
+        cut(name, x, y, full),
+        said(x + full / 2, y + full + 20, answers[0], gold),
+    ]
     left = x + full + 34
     out.append(text(left + 1.5 * step - 8, y - 10, "its nine cells", "quiet"))
     for at, answer in enumerate(answers[1:]):
@@ -149,26 +153,39 @@ def cells(run: Path) -> str:
     """Draw a doc that one cell answers."""
     one = doc(run, *LOCAL)
     parts = [sheet("own", one.sheet), text(20, 30, f"{one.question} (right: {one.gold})", "big", "start")]
-    return picture(560, 400, f"{one.question} One cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)])
+    return picture(
+        560, 400, f"{one.question} One cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)]
+    )
 
 
 def whole(run: Path) -> str:
     """Draw a doc that only the whole image answers."""
     one = doc(run, *COUNT)
     parts = [sheet("own", one.sheet), text(20, 30, f"{one.question} (right: {one.gold})", "big", "start")]
-    return picture(560, 400, f"{one.question} No cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)])
+    return picture(
+        560, 400, f"{one.question} No cell is enough.", [*parts, *views("own", one.answers, one.gold, 20, 70)]
+    )
 
 
 def wrong(run: Path) -> str:
     """Draw a doc on another doc's image."""
     one = doc(run, *LOCAL)
-    parts = [sheet("other", one.other), text(20, 30, f"{one.question} (right on its own image: {one.gold})", "big", "start")]
-    return picture(560, 400, "The same question on another doc's image.", [*parts, *views("other", one.wrong, one.gold, 20, 70)])
+    parts = [
+        sheet("other", one.other),
+        text(20, 30, f"{one.question} (right on its own image: {one.gold})", "big", "start"),
+    ]
+    return picture(
+        560, 400, "The same question on another doc's image.", [*parts, *views("other", one.wrong, one.gold, 20, 70)]
+    )
 
 
 def line(run: Path) -> str:
     """Draw the index that the run's first lines tell, of each task, over the bands: the luck-corrected one where luck is measured."""
-    known = {task.removeprefix("mosaic_").removesuffix("_rci"): index for task, found in results(run).items() if (index := leading(found))}
+    known = {
+        task.removeprefix("mosaic_").removesuffix("_rci"): index
+        for task, found in results(run).items()
+        if (index := leading(found))
+    }
     low, high, left, wide, top, step = -0.6, 1.15, 90, 570, 74, 26
     bottom = top + step * len(known) + 6
 
@@ -178,10 +195,17 @@ def line(run: Path) -> str:
     edges = [low, *(edge for edge, _ in BANDS), high]
     out = [text(20, 28, "luck-corrected RCI_3: 0 where the best cell is as good as the full image", "big", "start")]
     for i, (start, end) in enumerate(itertools.pairwise(edges)):
-        out.append(f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="{bottom - top}"/>')
-    out += [text(at(value), top - 10, name, "quiet") for value, name in ((-0.35, "local"), (0, "balanced"), (0.7, "global"))]
+        out.append(
+            f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="{bottom - top}"/>'
+        )
+    out += [
+        text(at(value), top - 10, name, "quiet") for value, name in ((-0.35, "local"), (0, "balanced"), (0.7, "global"))
+    ]
     for value in (-0.3, -0.1, 0.1, 0.3, 1.0):
-        out += [f'<path class="line" d="M{at(value):.1f} {bottom}v6"/>', text(at(value), bottom + 22, wording.number(value, True, 1), "quiet")]
+        out += [
+            f'<path class="line" d="M{at(value):.1f} {bottom}v6"/>',
+            text(at(value), bottom + 22, wording.number(value, True, 1), "quiet"),
+        ]
     out.append(text(at(low), bottom + 46, "one cell beats the whole image", "quiet", "start"))
     out.append(text(at(high), bottom + 46, "no cell is enough", "quiet", "end"))
     for i, (task, index) in enumerate(sorted(known.items(), key=lambda pair: pair[1].value or 0.0)):
@@ -194,7 +218,9 @@ def line(run: Path) -> str:
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
         out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
-    return picture(680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out)
+    return picture(
+        680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out
+    )
 
 
 def leading(found: Result) -> Estimate | None:
@@ -212,15 +238,25 @@ def gate(run: Path) -> str:
     left, wide, top, step = 150, 420, 76, 32
     out = [text(20, 30, "Does the full image beat chance, and a wrong image?", "big", "start")]
     out += ['<circle class="dot" cx="26" cy="50" r="5"/>', text(38, 54, "full image", "quiet", "start")]
-    out += ['<path class="line" stroke-width="3" d="M126 43v14"/>', text(134, 54, "chance and its margin", "quiet", "start")]
-    out += ['<rect class="line" x="290" y="44" width="12" height="12"/>', text(310, 54, "a wrong image", "quiet", "start")]
+    out += [
+        '<path class="line" stroke-width="3" d="M126 43v14"/>',
+        text(134, 54, "chance and its margin", "quiet", "start"),
+    ]
+    out += [
+        '<rect class="line" x="290" y="44" width="12" height="12"/>',
+        text(310, 54, "a wrong image", "quiet", "start"),
+    ]
     for i, (task, found) in enumerate(shown.items()):
         y, passed = top + 16 + i * step, found.details["analysis"]["gate"]
         out += [text(left - 12, y + 4, task, "", "end"), f'<path class="dash" d="M{left} {y}h{wide}"/>']
         out.append(f'<path class="line" stroke-width="3" d="M{left + wide * passed["threshold"]:.1f} {y - 9}v18"/>')
-        out.append(f'<rect class="line" x="{left + wide * found.metrics["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>')
+        out.append(
+            f'<rect class="line" x="{left + wide * found.metrics["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>'
+        )
         out.append(f'<circle class="dot" cx="{left + wide * passed["fip"]:.1f}" cy="{y}" r="5"/>')
-        verdict = "valid" if passed["valid"] else "near chance" if passed["fip"] < passed["threshold"] else "does not look"
+        verdict = (
+            "valid" if passed["valid"] else "near chance" if passed["fip"] < passed["threshold"] else "does not look"
+        )
         out.append(text(left + wide + 14, y + 4, verdict, "right" if passed["valid"] else "wrong", "start"))
     bottom = top + 16 + len(shown) * step
     out += [text(left + wide * value, bottom + 6, f"{value:g}", "quiet") for value in (0, 0.5, 1)]
@@ -244,11 +280,26 @@ def folds(run: Path) -> str:
             out.append(f'<rect class="{kind}" x="{x}" y="{y}" width="78" height="22" rx="3"/>')
             out.append(text(x + 39, y + 15, "answered" if i == j else "training", "on"))
         out.append(text(452, y + 15, f"→ answers of fold {i + 1}", "", "start"))
-    out.append(text(20, 222, "The benchmark's own scorer scores all of them: questions and options only, no image.", "quiet", "start"))
+    out.append(
+        text(
+            20,
+            222,
+            "The benchmark's own scorer scores all of them: questions and options only, no image.",
+            "quiet",
+            "start",
+        )
+    )
     return picture(600, 240, "Cross-validation on the test set, without images", out)
 
 
-DRAWN: dict[str, Callable[[Path], str]] = {"cells": cells, "whole": whole, "wrong": wrong, "line": line, "gate": gate, "folds": folds}
+DRAWN: dict[str, Callable[[Path], str]] = {
+    "cells": cells,
+    "whole": whole,
+    "wrong": wrong,
+    "line": line,
+    "gate": gate,
+    "folds": folds,
+}
 
 
 def main() -> None:

@@ -49,7 +49,9 @@ class Packer:
         values, inks = (np.stack([getattr(lesson, name) for lesson in lessons]) for name in ("values", "inks"))
         tiles = torch.from_numpy(np.stack([values.ravel(), inks.ravel()]))
         patches = to_patches(np.stack([lesson.pixels for lesson in lessons]))
-        return Batch(values.shape[1], patches, tiles, *self.pack([lesson.questions for lesson in lessons], values.shape[1]))
+        return Batch(
+            values.shape[1], patches, tiles, *self.pack([lesson.questions for lesson in lessons], values.shape[1])
+        )
 
     def text(self, groups: list[list[Question]]) -> Batch:
         """Return a batch of questions without image."""
@@ -64,11 +66,15 @@ class Packer:
     def pack(self, groups: list[list[Question]], across: int) -> list[torch.Tensor]:
         """ids, positions, segments, asked and answers of a Batch."""
         start, end, v_start, v_end, image = map(
-            self.tokenizer.convert_tokens_to_ids, ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
+            self.tokenizer.convert_tokens_to_ids,
+            ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"),
         )
         head = [start, v_start, *[image] * across**2] if across else [start]
         opening = [v_end] if across else []
-        rows = [[[*opening, *self.encode(q.text), end, start, *self.encode(q.answer), end] for q in group] for group in groups]
+        rows = [
+            [[*opening, *self.encode(q.text), end, start, *self.encode(q.answer), end] for q in group]
+            for group in groups
+        ]
         shape = len(rows), len(head) + max(sum(map(len, row)) for row in rows)
         ids, segments = np.full(shape, self.tokenizer.pad_token_id), np.full(shape, -1)
         positions = np.zeros((3, *shape), int)
@@ -85,7 +91,10 @@ class Packer:
                 asked[row, number] = stop - 3, stop - 2
                 at = stop
         answers = [piece[-2:] for row in rows for piece in row]
-        return [torch.from_numpy(np.asarray(array)) for array in (ids, positions, segments, asked.reshape(len(rows), -1), answers)]
+        return [
+            torch.from_numpy(np.asarray(array))
+            for array in (ids, positions, segments, asked.reshape(len(rows), -1), answers)
+        ]
 
 
 def head_positions(across: int) -> np.ndarray:

@@ -48,22 +48,38 @@ class Family(NamedTuple):
 def families(docs: int) -> dict[str, Family]:
     """All tasks of the benchmark, `docs` questions each (a multiple of 6, so that each form has its share)."""
     half, third, sixth = docs // 2, docs // 3, docs // 6
-    digits, letters, yes_no = cycle([str(d) for d in range(10)], third), cycle(LETTERS, third), cycle(["yes", "no"], third)
+    digits, letters, yes_no = (
+        cycle([str(d) for d in range(10)], third),
+        cycle(LETTERS, third),
+        cycle(["yes", "no"], third),
+    )
     opens, checks, choices = (
-        [(kind, gold) for gold in golds] for kind, golds in [("local_open", digits), ("local_yesno", yes_no), ("local_mc", letters)]
+        [(kind, gold) for gold in golds]
+        for kind, golds in [("local_open", digits), ("local_yesno", yes_no), ("local_mc", letters)]
     )
-    local = [*couple(opens[:sixth], checks[:sixth]), *couple(checks[sixth:], choices[:sixth]), *couple(choices[sixth:], opens[sixth:])]
+    local = [
+        *couple(opens[:sixth], checks[:sixth]),
+        *couple(checks[sixth:], choices[:sixth]),
+        *couple(choices[sixth:], opens[sixth:]),
+    ]
     counts = couple(
-        [("count_open", n) for n in cycle([str(n) for n in range(2, 10)], half)], [("count_mc", letter) for letter in cycle(LETTERS, half)]
+        [("count_open", n) for n in cycle([str(n) for n in range(2, 10)], half)],
+        [("count_mc", letter) for letter in cycle(LETTERS, half)],
     )
-    texts = [("text_open", d) for d in cycle([str(d) for d in range(10)], 2 * third)] + [("text_mc", letter) for letter in cycle(LETTERS, third)]
+    texts = [("text_open", d) for d in cycle([str(d) for d in range(10)], 2 * third)] + [
+        ("text_mc", letter) for letter in cycle(LETTERS, third)
+    ]
     sums, checked = [str(n) for n in range(19)], ["yes", "no"]
     return {
         "mosaic_local": Family(draw_local, local, inked_cell),
         "mosaic_center": Family(draw_center, local, inked_cell),
         "mosaic_count": Family(draw_count, counts, every_digit),
         "mosaic_sum": Family(lambda rng: pair(place(2, rng, apart), rng), singles("sum", sums, docs), every_digit),
-        "mosaic_same": Family(lambda rng: alike(place(int(rng.integers(3, 5)), rng, apart), rng), singles("same", checked, docs), every_digit),
+        "mosaic_same": Family(
+            lambda rng: alike(place(int(rng.integers(3, 5)), rng, apart), rng),
+            singles("same", checked, docs),
+            every_digit,
+        ),
         "mosaic_larger": Family(draw_larger, singles("larger", checked, docs), every_digit),
         "mosaic_text": Family(draw_count, [[text] for text in texts], lambda scene, question: []),
     }
@@ -119,7 +135,9 @@ def every_digit(scene: Scene, question: Question) -> list[int]:
     return sorted(scene.digits)
 
 
-def draw_until(wanted: Wanted, draw: Callable[[np.random.Generator], Scene], rng: np.random.Generator) -> tuple[Scene, list[Question]]:
+def draw_until(
+    wanted: Wanted, draw: Callable[[np.random.Generator], Scene], rng: np.random.Generator
+) -> tuple[Scene, list[Question]]:
     """Return a scene whose questions have exactly the wanted golds."""
     while True:
         scene = draw(rng)
@@ -166,8 +184,12 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=DATA_DIR)
-    parser.add_argument("--docs", type=int, default=DOCS, help=f"questions of each family, a multiple of 6 (default {DOCS})")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"another seed draws other sheets and questions (default {SEED})")
+    parser.add_argument(
+        "--docs", type=int, default=DOCS, help=f"questions of each family, a multiple of 6 (default {DOCS})"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help=f"another seed draws other sheets and questions (default {SEED})"
+    )
     options = parser.parse_args()
     if options.docs < 6 or options.docs % 6:
         parser.error(f"--docs must be a multiple of 6, got {options.docs}")

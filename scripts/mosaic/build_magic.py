@@ -82,7 +82,9 @@ class Sheet(NamedTuple):
 
 def draw_scene(rng: np.random.Generator) -> Scene:
     """Seven to ten digits, one of each colour and the rest grey, and stray marks; none right below another, where labels stand."""
-    return many(place(int(rng.integers(7, 11)), rng, lambda cells: not set(cells) & {cell + GRID for cell in cells}), 3, rng)
+    return many(
+        place(int(rng.integers(7, 11)), rng, lambda cells: not set(cells) & {cell + GRID for cell in cells}), 3, rng
+    )
 
 
 def draw_until(wanted: tuple[Wanted, ...], rng: np.random.Generator) -> tuple[Scene, list[Asked]]:
@@ -91,7 +93,9 @@ def draw_until(wanted: tuple[Wanted, ...], rng: np.random.Generator) -> tuple[Sc
         scene = draw_scene(rng)
         asked = [KINDS[kind](scene, rng) for kind, _, _ in wanted]
         found = [one for one in asked if one is not None]
-        if len(found) == len(wanted) and all(gold in ("", one.answer) for (_, gold, _), one in zip(wanted, found, strict=True)):
+        if len(found) == len(wanted) and all(
+            gold in ("", one.answer) for (_, gold, _), one in zip(wanted, found, strict=True)
+        ):
             return scene, found
 
 
@@ -161,7 +165,11 @@ def build_sheet(number: int, first: int) -> tuple[bytes, list[MagicItem]]:
         adversarial = draw_others(scene, asked, others, rng)
         cells = [[*asked.targets, *adversarial][i] for i in rng.permutation(len(asked.targets) + len(adversarial))]
         boxes = tuple(
-            Box(*sheet.boxes[cell], relevant=cell in asked.targets, label=f"{INK_NAMES[scene.digits[cell].ink]} {scene.digits[cell].value}")
+            Box(
+                *sheet.boxes[cell],
+                relevant=cell in asked.targets,
+                label=f"{INK_NAMES[scene.digits[cell].ink]} {scene.digits[cell].value}",
+            )
             for cell in cells
         )
         sight = Sight(scene, asked, {cell: at for at, cell in enumerate(cells, 1)})

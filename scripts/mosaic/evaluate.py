@@ -63,7 +63,9 @@ class Reader:
     def prompt(self, question: str, with_image: bool) -> str:
         """Return the chat template around a question."""
         content = [{"type": "image"}] * with_image + [{"type": "text", "text": question}]
-        return self.processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True)
+        return self.processor.apply_chat_template(
+            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+        )
 
 
 def read_family(reader: Reader, docs: Dataset, batch_size: int) -> dict[str, np.ndarray]:
@@ -83,7 +85,9 @@ def summary(answers: dict[str, np.ndarray], golds: np.ndarray) -> dict[str, floa
     full = best["full"]
     rci = [1 - best[f"grid{n}"] / full if full else float("nan") for n in (2, 3)]
     abstained = float((answers["grid3"] == "unknown").mean())
-    return dict(zip(COLUMNS, (full, best["grid2"], best["grid3"], *rci, best["blank"], best["blind"], abstained), strict=True))
+    return dict(
+        zip(COLUMNS, (full, best["grid2"], best["grid3"], *rci, best["blank"], best["blind"], abstained), strict=True)
+    )
 
 
 def check_family(reader: Reader, path: Path, batch_sizes: list[int]) -> None:

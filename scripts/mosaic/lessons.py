@@ -5,9 +5,27 @@ from typing import NamedTuple
 import numpy as np
 from questions import UNKNOWN, Question, ask, practise, yes_no
 from scans import TILE, Print, SpriteBank, load_scans
-from scenes import CELLS, GRID, NO_DIGIT, NO_INK, Scene, alike, apart, many, pair, place, render, shrink, spread, strongest
+from scenes import (
+    CELLS,
+    GRID,
+    NO_DIGIT,
+    NO_INK,
+    Scene,
+    alike,
+    apart,
+    many,
+    pair,
+    place,
+    render,
+    shrink,
+    spread,
+    strongest,
+)
 
-PRINTS = {1: Print(21, 27, distort=True), 2: Print(14, 27, distort=True)}  # digit sizes in px, by the scale of the sheet
+PRINTS = {
+    1: Print(21, 27, distort=True),
+    2: Print(14, 27, distort=True),
+}  # digit sizes in px, by the scale of the sheet
 SPRITES_PER_SCAN = 16
 QUESTIONS_PER_IMAGE, QUESTIONS_PER_TEXT = 6, 4
 # How often each kind of question is asked about each layout (weights).
@@ -73,7 +91,9 @@ class Teacher:
 
     def __init__(self, seed: int | np.random.Generator):
         self.rng = np.random.default_rng(seed)
-        self.banks = {scale: SpriteBank(load_scans().train, style, SPRITES_PER_SCAN, self.rng) for scale, style in PRINTS.items()}
+        self.banks = {
+            scale: SpriteBank(load_scans().train, style, SPRITES_PER_SCAN, self.rng) for scale, style in PRINTS.items()
+        }
 
     def text(self, count: int) -> list[list[Question]]:
         """Return groups of questions without any image: drills, and image questions, which are then `unknown`."""
@@ -84,7 +104,11 @@ class Teacher:
         across = int(self.rng.choice(list(TOKENS_ACROSS), p=list(TOKENS_ACROSS.values())))
         if across == GRID:
             n_normal, n_fine = round(count * 0.5), round(count * 0.3)
-            return [*self.normal(n_normal, GRID), *self.fine(n_fine, GRID), *self.fine(count - n_normal - n_fine, GRID // 2)]
+            return [
+                *self.normal(n_normal, GRID),
+                *self.fine(n_fine, GRID),
+                *self.fine(count - n_normal - n_fine, GRID // 2),
+            ]
         return self.fine(count, across // 2) if across == 4 else self.normal(count, across)
 
     def normal(self, count: int, side: int) -> list[Lesson]:
@@ -125,7 +149,9 @@ class Teacher:
             top, left = self.corner(side)
             cells = {(top + r) * GRID + left + c for r in range(side) for c in range(side)} - hidden[row]
             tiles, pixels = (window(top, left, side, unit) for unit in (scale, scale * TILE))
-            lessons.append(Lesson(sheets[row][pixels], values[row][tiles], inks[row][tiles], self.questions(scene, layout, cells)))
+            lessons.append(
+                Lesson(sheets[row][pixels], values[row][tiles], inks[row][tiles], self.questions(scene, layout, cells))
+            )
         return lessons
 
     def hide(self, sheet: np.ndarray, values: np.ndarray, inks: np.ndarray, scale: int) -> set[int]:

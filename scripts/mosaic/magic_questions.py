@@ -12,7 +12,18 @@ from questions import yes_no
 from scenes import INK_NAMES, Scene
 
 COLOURS = INK_NAMES[1:]
-LOOKALIKES = {0: (6, 8), 1: (7, 4), 2: (7, 3), 3: (8, 5), 4: (9, 1), 5: (6, 3), 6: (5, 0), 7: (1, 2), 8: (3, 0), 9: (4, 8)}
+LOOKALIKES = {
+    0: (6, 8),
+    1: (7, 4),
+    2: (7, 3),
+    3: (8, 5),
+    4: (9, 1),
+    5: (6, 3),
+    6: (5, 0),
+    7: (1, 2),
+    8: (3, 0),
+    9: (4, 8),
+}
 """What a digit is misread as, likeliest first."""
 
 
@@ -79,7 +90,11 @@ def verify_colour(scene: Scene, rng: np.random.Generator) -> Asked:
     named = named_value(value, rng)
     right = value == named
     other = misread(value, rng) if right else named
-    full = f"Yes, the {colour} digit is {a(value)}." if right else f"No, the {colour} digit is {a(value)} and not {a(named)}."
+    full = (
+        f"Yes, the {colour} digit is {a(value)}."
+        if right
+        else f"No, the {colour} digit is {a(value)} and not {a(named)}."
+    )
     slip = (other, f"So the {colour} digit is {a(other)}.", yes_no(not right))
     return Asked(
         "verify",
@@ -98,10 +113,20 @@ def verify_shown(scene: Scene, rng: np.random.Generator) -> Asked:
     (colour,), cells, (value,) = pick(scene, 1, rng)
     named = named_value(value, rng)
     right = value == named
-    full = f"Yes, the sheet shows a {colour} {named}." if right else f"No, the only {colour} digit on the sheet is {a(value)}."
+    full = (
+        f"Yes, the sheet shows a {colour} {named}."
+        if right
+        else f"No, the only {colour} digit on the sheet is {a(value)}."
+    )
     found = f"So the only {colour} digit on the sheet is {a(value)}."
     return Asked(
-        "verify", f"Does the sheet show a {colour} {named}?", yes_no(right), full, cells, f"whether the sheet shows a {colour} {named}", found
+        "verify",
+        f"Does the sheet show a {colour} {named}?",
+        yes_no(right),
+        full,
+        cells,
+        f"whether the sheet shows a {colour} {named}",
+        found,
     )
 
 
@@ -112,14 +137,30 @@ def query_value(scene: Scene, rng: np.random.Generator) -> Asked:
     slip = (other, f"So the {colour} digit is {a(other)}.", str(other))
     full = f"The digit shown in {colour} is {a(value)}."
     found = f"So the {colour} digit is {a(value)}."
-    return Asked("query", f"What digit is shown in {colour}?", str(value), full, cells, f"what digit is shown in {colour}", found, slip=slip)
+    return Asked(
+        "query",
+        f"What digit is shown in {colour}?",
+        str(value),
+        full,
+        cells,
+        f"what digit is shown in {colour}",
+        found,
+        slip=slip,
+    )
 
 
 def once(scene: Scene, rng: np.random.Generator) -> tuple[str, int, int] | None:
     """Colour, cell and value of a coloured digit whose value no other digit has; None where there is none."""
     values = [digit.value for digit in scene.digits.values()]
     fit = [(colour, cell_of(scene, colour)) for colour in some(3, rng)]
-    return next(((colour, cell, scene.digits[cell].value) for colour, cell in fit if values.count(scene.digits[cell].value) == 1), None)
+    return next(
+        (
+            (colour, cell, scene.digits[cell].value)
+            for colour, cell in fit
+            if values.count(scene.digits[cell].value) == 1
+        ),
+        None,
+    )
 
 
 def query_colour(scene: Scene, rng: np.random.Generator) -> Asked | None:
@@ -128,7 +169,16 @@ def query_colour(scene: Scene, rng: np.random.Generator) -> Asked | None:
         return None
     colour, cell, value = drawn
     text, found = f"What colour is the {value}?", f"So the {value} is written in {colour}."
-    return Asked("query", text, colour, f"The {value} is {colour}.", (cell,), f"what colour the {value} is", found, by_colour=False)
+    return Asked(
+        "query",
+        text,
+        colour,
+        f"The {value} is {colour}.",
+        (cell,),
+        f"what colour the {value} is",
+        found,
+        by_colour=False,
+    )
 
 
 def query_sum(scene: Scene, rng: np.random.Generator) -> Asked:
@@ -136,7 +186,15 @@ def query_sum(scene: Scene, rng: np.random.Generator) -> Asked:
     (first, second), cells, values = pick(scene, 2, rng)
     total, both = sum(values), f"the sum of the {first} digit and the {second} digit"
     full = f"{both[0].upper()}{both[1:]} is {total}."
-    return Asked("query", f"What is {both}?", str(total), full, cells, f"what {both} is", f"Added together, the two digits give {total}.")
+    return Asked(
+        "query",
+        f"What is {both}?",
+        str(total),
+        full,
+        cells,
+        f"what {both} is",
+        f"Added together, the two digits give {total}.",
+    )
 
 
 def choose_value(scene: Scene, rng: np.random.Generator) -> Asked:
@@ -157,7 +215,16 @@ def choose_colour(scene: Scene, rng: np.random.Generator) -> Asked | None:
     colour, cell, value = drawn
     left, right = rng.permutation([colour, next(c for c in some(3, rng) if c != colour)]).tolist()
     goal, found = f"whether the {value} is {left} or {right}", f"So the {value} is written in {colour}."
-    return Asked("choose", f"Is the {value} {left} or {right}?", colour, f"The {value} is {colour}.", (cell,), goal, found, by_colour=False)
+    return Asked(
+        "choose",
+        f"Is the {value} {left} or {right}?",
+        colour,
+        f"The {value} is {colour}.",
+        (cell,),
+        goal,
+        found,
+        by_colour=False,
+    )
 
 
 def choose_even(scene: Scene, rng: np.random.Generator) -> Asked | None:
@@ -168,7 +235,15 @@ def choose_even(scene: Scene, rng: np.random.Generator) -> Asked | None:
     answer = colours[values[1] % 2 == 0]
     text = f"Which digit is even, the {colours[0]} one or the {colours[1]} one?"
     goal = f"whether the {colours[0]} digit or the {colours[1]} digit is even"
-    return Asked("choose", text, answer, f"The {answer} digit is even.", cells, goal, f"Of the two, only the {answer} digit can be divided by two.")
+    return Asked(
+        "choose",
+        text,
+        answer,
+        f"The {answer} digit is even.",
+        cells,
+        goal,
+        f"Of the two, only the {answer} digit can be divided by two.",
+    )
 
 
 def logical_both(scene: Scene, rng: np.random.Generator) -> Asked:
@@ -189,7 +264,15 @@ def _logical(joint: str, scene: Scene, rng: np.random.Generator) -> Asked:
     claims = f"the {colours[0]} digit is {a(named[0])} {joint} the {colours[1]} digit is {a(named[1])}"
     text = f"Is the {colours[0]} digit {a(named[0])} {joint} the {colours[1]} digit {a(named[1])}?"
     truth = f"the {colours[0]} digit is {a(values[0])} and the {colours[1]} digit is {a(values[1])}"
-    return Asked("logical", text, yes_no(right), f"{yes_no(right).capitalize()}, {truth}.", cells, f"whether {claims}", f"So {truth}.")
+    return Asked(
+        "logical",
+        text,
+        yes_no(right),
+        f"{yes_no(right).capitalize()}, {truth}.",
+        cells,
+        f"whether {claims}",
+        f"So {truth}.",
+    )
 
 
 def logical_all(scene: Scene, rng: np.random.Generator) -> Asked:
@@ -198,9 +281,19 @@ def logical_all(scene: Scene, rng: np.random.Generator) -> Asked:
     holds = [value % 2 == 1 for value in values]
     three = f"the {colours[0]} digit, the {colours[1]} digit and the {colours[2]} digit"
     even = [f"the {colour} digit" for colour, odd in zip(colours, holds, strict=True) if not odd]
-    full = f"Yes, {three} are all odd." if all(holds) else f"No, {' and '.join(even)} {'is' if len(even) == 1 else 'are'} even."
-    found = "None of the three can be divided by two." if all(holds) else f"Of the three, {' and '.join(even)} can be divided by two."
-    return Asked("logical", f"Are {three} all odd?", yes_no(all(holds)), full, cells, f"whether {three} are all odd", found)
+    full = (
+        f"Yes, {three} are all odd."
+        if all(holds)
+        else f"No, {' and '.join(even)} {'is' if len(even) == 1 else 'are'} even."
+    )
+    found = (
+        "None of the three can be divided by two."
+        if all(holds)
+        else f"Of the three, {' and '.join(even)} can be divided by two."
+    )
+    return Asked(
+        "logical", f"Are {three} all odd?", yes_no(all(holds)), full, cells, f"whether {three} are all odd", found
+    )
 
 
 def compare_larger(scene: Scene, rng: np.random.Generator) -> Asked | None:
@@ -214,7 +307,15 @@ def compare_larger(scene: Scene, rng: np.random.Generator) -> Asked | None:
         f"the {first} digit is {'larger' if right else 'smaller'} than the {second} one",
     )
     text = f"Is the {first} digit larger than the {second} digit?"
-    return Asked("compare", text, yes_no(right), f"{yes_no(right).capitalize()}, {truth}.", cells, f"whether {claim}", f"So {truth}.")
+    return Asked(
+        "compare",
+        text,
+        yes_no(right),
+        f"{yes_no(right).capitalize()}, {truth}.",
+        cells,
+        f"whether {claim}",
+        f"So {truth}.",
+    )
 
 
 def compare_which(scene: Scene, rng: np.random.Generator) -> Asked | None:
@@ -225,7 +326,15 @@ def compare_which(scene: Scene, rng: np.random.Generator) -> Asked | None:
     answer = colours[values[1] > values[0]]
     text = f"Which digit is larger, the {colours[0]} one or the {colours[1]} one?"
     goal = f"whether the {colours[0]} digit or the {colours[1]} digit is larger"
-    return Asked("compare", text, answer, f"The {answer} digit is larger.", cells, goal, f"Of the two, the {answer} digit has the larger value.")
+    return Asked(
+        "compare",
+        text,
+        answer,
+        f"The {answer} digit is larger.",
+        cells,
+        goal,
+        f"Of the two, the {answer} digit has the larger value.",
+    )
 
 
 def compare_same(scene: Scene, rng: np.random.Generator) -> Asked:
@@ -246,7 +355,15 @@ def compare_largest(scene: Scene, rng: np.random.Generator) -> Asked | None:
     answer = colours[values.index(max(values))]
     text = f"Which digit is the largest, the {colours[0]} one, the {colours[1]} one or the {colours[2]} one?"
     found = f"Of the three, the {answer} digit has the largest value."
-    return Asked("compare", text, answer, f"The {answer} digit is the largest.", cells, "which of the three coloured digits is the largest", found)
+    return Asked(
+        "compare",
+        text,
+        answer,
+        f"The {answer} digit is the largest.",
+        cells,
+        "which of the three coloured digits is the largest",
+        found,
+    )
 
 
 KINDS: dict[str, Draw] = {

@@ -34,7 +34,10 @@ SETTINGS = (
     "It looks like a page of handwriting, where {count} single digits stand far apart.",
 )
 SEARCHES = {
-    True: ("Colour is what sets them apart, so I look for colour first.", "Most of the ink is grey, so anything in colour should catch my eye."),
+    True: (
+        "Colour is what sets them apart, so I look for colour first.",
+        "Most of the ink is grey, so anything in colour should catch my eye.",
+    ),
     False: (
         "I have to read the digits one after the other and see which one fits.",
         "Every digit has to be read, so I go through the sheet row by row.",
@@ -45,11 +48,27 @@ OTHERS = (
     "There is {thing} in R{n}, but the question does not ask about it.",
     "I notice {thing} in R{n} and move on.",
 )
-PLACES = ("I find the {name} in R{n}.", "The {name} stands in R{n}.", "Going over the sheet, I come to the {name} in R{n}.")
-VALUES = ("In R{n} I read {a_value}.", "Looking closely at R{n}, I see {a_value}.", "The strokes in R{n} make {a_value}.")
-INKS = ("In R{n} the ink is {colour}.", "Looking closely at R{n}, I see {colour} ink.", "The strokes in R{n} are {colour}.")
+PLACES = (
+    "I find the {name} in R{n}.",
+    "The {name} stands in R{n}.",
+    "Going over the sheet, I come to the {name} in R{n}.",
+)
+VALUES = (
+    "In R{n} I read {a_value}.",
+    "Looking closely at R{n}, I see {a_value}.",
+    "The strokes in R{n} make {a_value}.",
+)
+INKS = (
+    "In R{n} the ink is {colour}.",
+    "Looking closely at R{n}, I see {colour} ink.",
+    "The strokes in R{n} are {colour}.",
+)
 AGAIN = "Wait, let me look once more: the {name} is in R{n}, and it is {shown}."
-CHECKS = ("I compare what I have read with the question.", "That is all that the question asks for.", "Nothing else on the sheet matters here.")
+CHECKS = (
+    "I compare what I have read with the question.",
+    "That is all that the question asks for.",
+    "Nothing else on the sheet matters here.",
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +120,10 @@ def chain(sight: Sight, plan: str, rng: np.random.Generator) -> tuple[Step, ...]
             parts.append(say.again(cell))
     if plan == "to the end" or (targets == 1 and rng.random() < 0.5):
         parts.append(say.check())
-    steps = [Step(part.wrong, False, part.right) if part.name in wrong else Step(part.right, True) for part in [*parts, *say.end()]]
+    steps = [
+        Step(part.wrong, False, part.right) if part.name in wrong else Step(part.right, True)
+        for part in [*parts, *say.end()]
+    ]
     if plan == "no correction":
         steps = [Step(step.text, step.correct) for step in steps]
     if missing := set(wrong) - {part.name for part in [*parts, *say.end()] if part.wrong}:
@@ -187,4 +209,7 @@ class Sayer:
         """Write what follows, and the answer."""
         asked = self.sight.asked
         said, answer = (asked.slip[1], asked.slip[2]) if asked.slip else ("", "")
-        return [Part("found", asked.found, said), Part("answer", f"The answer is {asked.answer}.", f"The answer is {answer}." if answer else "")]
+        return [
+            Part("found", asked.found, said),
+            Part("answer", f"The answer is {asked.answer}.", f"The answer is {answer}." if answer else ""),
+        ]

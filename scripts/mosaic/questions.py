@@ -28,7 +28,20 @@ OPTIONS = "\nA. {}\nB. {}\nC. {}\nD. {}"
 TEXT_SUM = "What is the sum of {a} and {b}?"
 TEXT_SAME = "Is {a} a {b}?"
 TEXT_CHOICE = "Which digit is {a}?"
-TEMPLATES = (OPEN_LOCAL, CHOICE_LOCAL, YESNO_LOCAL, COUNT, SUM, SAME, LARGER, TEXT, OPTIONS, TEXT_SUM, TEXT_SAME, TEXT_CHOICE)
+TEMPLATES = (
+    OPEN_LOCAL,
+    CHOICE_LOCAL,
+    YESNO_LOCAL,
+    COUNT,
+    SUM,
+    SAME,
+    LARGER,
+    TEXT,
+    OPTIONS,
+    TEXT_SUM,
+    TEXT_SAME,
+    TEXT_CHOICE,
+)
 
 
 class Question(NamedTuple):

@@ -79,7 +79,9 @@ def train_earlier(work: Path, steps: int) -> Path:
 def write_tasks(folder: Path, data: Path) -> None:
     """Write a task folder: the embedded tasks' own prompts and scorers on other docs, and a wrapped task for each."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(TASK_DIR, folder, ignore=shutil.ignore_patterns("data", "model", "mosaic.yaml", "*.md", "__pycache__"))
+    shutil.copytree(
+        TASK_DIR, folder, ignore=shutil.ignore_patterns("data", "model", "mosaic.yaml", "*.md", "__pycache__")
+    )
     (folder / "data").symlink_to(data.resolve(), target_is_directory=True)
     for family in FAMILIES:
         (folder / f"mosaic_{family}_rci3.yaml").write_text(WRAPPED.format(family=family))
@@ -111,7 +113,9 @@ def read(samples: list[Sample]) -> Answers:
     texts = np.array([line["filtered_resps"] for line in samples], dtype=object)
     scores = np.array([[view["scores"]["acc"] for view in line["patch"]["views"]] for line in samples])
     if texts.shape[1:] != (VIEWS,) or scores.shape != texts.shape or not np.isin(scores, (0, 1)).all():
-        raise ValueError(f"expected {VIEWS} answers a doc, each scored 0 or 1; got answers {texts.shape}, scores {scores.shape}")
+        raise ValueError(
+            f"expected {VIEWS} answers a doc, each scored 0 or 1; got answers {texts.shape}, scores {scores.shape}"
+        )
     return Answers(texts, scores.astype(np.uint8))
 
 
@@ -137,9 +141,13 @@ def to_table(data: Path, answers: dict[str, dict[str, Answers]]) -> pa.Table:
 
 def summary(table: pa.Table) -> str:
     """Return a text table: FIP, MPP and RCI of both models, and how often they agree, by family and over all docs."""
-    lines = [f"{'family':8}{'docs':>6}{'model':>9}{'FIP':>8}{'MPP_3':>8}{'RCI_3':>8}{'full agree':>12}{'cells agree':>13}"]
+    lines = [
+        f"{'family':8}{'docs':>6}{'model':>9}{'FIP':>8}{'MPP_3':>8}{'RCI_3':>8}{'full agree':>12}{'cells agree':>13}"
+    ]
     families = np.array(table["family"].to_pylist())
-    texts, scores = ({model: np.array(table[f"{model}_{kind}"].to_pylist()) for model in MODELS} for kind in ("answers", "scores"))
+    texts, scores = (
+        {model: np.array(table[f"{model}_{kind}"].to_pylist()) for model in MODELS} for kind in ("answers", "scores")
+    )
     agree = texts["shipped"] == texts["earlier"]
     for family in (*FAMILIES, "all"):
         rows = (families == family) | (family == "all")
@@ -158,14 +166,20 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=WORK, help="folder for docs, the earlier model and the task files")
     parser.add_argument("--docs", type=int, default=DOCS, help=f"docs of each family, a multiple of 6 (default {DOCS})")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of the docs (default {SEED})")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"training steps of the earlier model (default {STEPS})")
+    parser.add_argument(
+        "--steps", type=int, default=STEPS, help=f"training steps of the earlier model (default {STEPS})"
+    )
     parser.add_argument("--earlier", type=Path, help="folder of an earlier model that is there already")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE)
     parser.add_argument("--threads", type=int, default=THREADS, help=f"of torch, while asking (default {THREADS})")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     # set before anything imports datasets or lmms-eval
-    os.environ |= {"HF_HOME": str(options.work / "hf"), "LMMS_EVAL_HOME": str(options.work / "lmms"), "HF_HUB_OFFLINE": "1"}
+    os.environ |= {
+        "HF_HOME": str(options.work / "hf"),
+        "LMMS_EVAL_HOME": str(options.work / "lmms"),
+        "HF_HUB_OFFLINE": "1",
+    }
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(options.threads)}
     data = build_docs(options.work, options.docs, options.seed)
     models = {"shipped": TASK_DIR / "model", "earlier": options.earlier or train_earlier(options.work, options.steps)}
@@ -175,7 +189,10 @@ def main() -> None:
         began = time.monotonic()
         samples = ask(models[name], options.work / "tasks", options.batch_size)
         answers[name] = {family: read(lines) for family, lines in samples.items()}
-        print(f"{name}: asked {sum(map(len, samples.values()))} docs in {(time.monotonic() - began) / 60:.1f} minutes", flush=True)
+        print(
+            f"{name}: asked {sum(map(len, samples.values()))} docs in {(time.monotonic() - began) / 60:.1f} minutes",
+            flush=True,
+        )
     table = to_table(data, answers)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, options.out, compression="zstd", compression_level=19)

@@ -84,7 +84,10 @@ def add_marks(scene: Scene, rng: np.random.Generator) -> Scene:
 def many(cells: Sequence[int], n_coloured: int, rng: np.random.Generator, scale: int = 1) -> Scene:
     """Random digits; the first `n_coloured` each in an ink of their own, the rest grey."""
     inks = rng.permutation([1, 2, 3])[:n_coloured].tolist() + [GREY] * len(cells)
-    digits = {cell: Digit(int(rng.integers(0, 10)), ink, int(rng.integers(0, scale * scale))) for cell, ink in zip(cells, inks, strict=False)}
+    digits = {
+        cell: Digit(int(rng.integers(0, 10)), ink, int(rng.integers(0, scale * scale)))
+        for cell, ink in zip(cells, inks, strict=False)
+    }
     return add_marks(Scene(digits, scale=scale), rng)
 
 
@@ -100,7 +103,9 @@ def alike(cells: Sequence[int], rng: np.random.Generator) -> Scene:
     return add_marks(Scene({cell: Digit(value) for cell, value in zip(cells, values, strict=True)}), rng)
 
 
-def render(scenes: Sequence[Scene], bank: SpriteBank, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def render(
+    scenes: Sequence[Scene], bank: SpriteBank, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw B scenes of one scale s, with S = 6·s tiles a side.
 
     Returns the sheets (B, S·28, S·28, 3) uint8, and per tile (B, S, S) the digit shown (0..9, NO_DIGIT, MARK)
@@ -125,7 +130,11 @@ def render(scenes: Sequence[Scene], bank: SpriteBank, rng: np.random.Generator) 
             at = tile_index(cell, int(rng.integers(0, scale * scale)), scale)
             tiles[row, at] = blend(tiles[row, at], draw_mark(rng), np.array(MARK_INK))
             values[row, at] = MARK
-    sheets = tiles.reshape(-1, side, side, TILE, TILE, 3).transpose(0, 1, 3, 2, 4, 5).reshape(-1, side * TILE, side * TILE, 3)
+    sheets = (
+        tiles.reshape(-1, side, side, TILE, TILE, 3)
+        .transpose(0, 1, 3, 2, 4, 5)
+        .reshape(-1, side * TILE, side * TILE, 3)
+    )
     return np.ascontiguousarray(sheets), values.reshape(-1, side, side), inks.reshape(-1, side, side)
 
 
@@ -167,7 +176,10 @@ def png(sheet: np.ndarray) -> bytes:
 def strongest(values: np.ndarray, inks: np.ndarray, factor: int) -> tuple[np.ndarray, np.ndarray]:
     """Labels (B, S, S) of blocks of factor x factor tiles: the digit in the block, else a mark, else nothing."""
     side = values.shape[1] // factor
-    blocks = [labels.reshape(-1, side, factor, side, factor).transpose(0, 1, 3, 2, 4).reshape(-1, side, side, factor**2) for labels in (values, inks)]
+    blocks = [
+        labels.reshape(-1, side, factor, side, factor).transpose(0, 1, 3, 2, 4).reshape(-1, side, side, factor**2)
+        for labels in (values, inks)
+    ]
     shown = np.where(blocks[0] < NO_DIGIT, 2, blocks[0] == MARK).argmax(-1)[..., None]
     values, inks = (np.take_along_axis(labels, shown, -1)[..., 0] for labels in blocks)
     return values, inks

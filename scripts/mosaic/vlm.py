@@ -17,7 +17,16 @@ from transformers import (
 
 PATCH = TILE // 2  # px; 2x2 patches make one vision token
 WORD = r"[A-D]\.|\w+|[^\w\s]"
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>", "<unk>"]
+SPECIAL = [
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+    "<unk>",
+]
 # Words that name what one tile shows: the vision part is taught with them, no question uses them.
 DIGIT_NAMES = [str(digit) for digit in range(10)] + ["blank", "mark"]
 TILE_INKS = [*INK_NAMES, "none"]

@@ -117,7 +117,13 @@ def parade(count: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
     values = [*rng.permutation(10)[:count].tolist(), *[None] * marks]
     times = [quarter(0, rng), quarter(3, rng), *[span(0, FRAMES, rng) for _ in slots[2:]]]
     tiles = [mark(rng) if value is None else bank.draw(value, rng) for value in values]
-    return Scene([Event(*parts, *in_slot(slot, rng), *time) for *parts, slot, time in zip(values, tiles, slots, times, strict=True)], {})
+    return Scene(
+        [
+            Event(*parts, *in_slot(slot, rng), *time)
+            for *parts, slot, time in zip(values, tiles, slots, times, strict=True)
+        ],
+        {},
+    )
 
 
 def boxed(at: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
@@ -125,12 +131,17 @@ def boxed(at: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
 
     A third digit appears in quarter ``at`` outside the boxes.
     """
-    red, blue, free = ((WIDTH // 4 * (1 + 2 * (quadrant % 2)), HEIGHT // 4 * (1 + quadrant // 2 * 2)) for quadrant in rng.permutation(4)[:3].tolist())
+    red, blue, free = (
+        (WIDTH // 4 * (1 + 2 * (quadrant % 2)), HEIGHT // 4 * (1 + quadrant // 2 * 2))
+        for quadrant in rng.permutation(4)[:3].tolist()
+    )
     values = rng.permutation(10)[:3].tolist()
     tiles = [bank.draw(value, rng) for value in values]
     near = [tuple(int(middle + rng.integers(-5, 6)) for middle in place) for place in (red, blue, free)]
     times = [quarter(at, rng), (0, FRAMES), quarter(at, rng)]
-    events = [Event(value, tile, *place, *time) for value, tile, place, time in zip(values, tiles, near, times, strict=True)]
+    events = [
+        Event(value, tile, *place, *time) for value, tile, place, time in zip(values, tiles, near, times, strict=True)
+    ]
     events += [Event(None, mark(rng), *red, *quarter(number, rng)) for number in range(4) if number != at]
     return Scene(events, {"red": red, "blue": blue})
 
@@ -140,7 +151,9 @@ def boxed(at: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
 
 def render(scene: Scene, rng: np.random.Generator) -> np.ndarray:
     """Return the frames of a scene, (64, 120, 160, 3) uint8, on light paper that has a weak texture of its own."""
-    coarse = Image.fromarray(rng.integers(192, 219, (15, 20), dtype=np.uint8)).resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+    coarse = Image.fromarray(rng.integers(192, 219, (15, 20), dtype=np.uint8)).resize(
+        (WIDTH, HEIGHT), Image.Resampling.BICUBIC
+    )
     paper = (np.asarray(coarse, float)[:, :, None] + rng.integers(-6, 7, 3)).clip(0, 255)
     for colour, (x, y) in scene.boxes.items():
         outer, inner = ((slice(y - side, y + side), slice(x - side, x + side)) for side in (BOX // 2, BOX // 2 - 3))
@@ -160,7 +173,9 @@ def render(scene: Scene, rng: np.random.Generator) -> np.ndarray:
 def encode(frames: np.ndarray, path: Path) -> None:
     """Write frames as H.264 in mp4."""
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=RATE, options={"crf": "23", "preset": "veryslow", "tune": "animation", "threads": "1"})
+        stream = container.add_stream(
+            "libx264", rate=RATE, options={"crf": "23", "preset": "veryslow", "tune": "animation", "threads": "1"}
+        )
         stream.width, stream.height, stream.pix_fmt, stream.time_base = WIDTH, HEIGHT, "yuv420p", Fraction(1, RATE)
         for pixels in frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
@@ -220,7 +235,11 @@ def row(name: str, family: str, number: int, scene: Scene, question: Question) -
         "format": question.form,
         "category": family,
         "group": name,
-        "digits": [{"value": e.value, "x": e.x, "y": e.y, "start": e.start, "stop": e.stop} for e in scene.events if e.value is not None],
+        "digits": [
+            {"value": e.value, "x": e.x, "y": e.y, "start": e.start, "stop": e.stop}
+            for e in scene.events
+            if e.value is not None
+        ],
     }
 
 
@@ -229,7 +248,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--docs", type=int, default=DOCS, help=f"questions of each family (default {DOCS})")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"another seed draws other clips and questions (default {SEED})")
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help=f"another seed draws other clips and questions (default {SEED})"
+    )
     options = parser.parse_args()
     for name in ("clips", "data"):
         shutil.rmtree(options.out / name, ignore_errors=True)

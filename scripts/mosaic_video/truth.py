@@ -27,14 +27,21 @@ def views(frames: np.ndarray, rng: np.random.Generator) -> dict[str, list[np.nda
         "middle": [frames[total // 2 :][:1]],
         "shuffled": [np.concatenate([segments[4][i] for i in rng.permutation(4)])],
         "reversed": [frames[::-1]],
-        "best 2×2": [frames[:, height * r // 2 : height * (r + 1) // 2, width * c // 2 : width * (c + 1) // 2] for r in range(2) for c in range(2)],
+        "best 2×2": [
+            frames[:, height * r // 2 : height * (r + 1) // 2, width * c // 2 : width * (c + 1) // 2]
+            for r in range(2)
+            for c in range(2)
+        ],
         "no clip": [frames[:0]],
     }
 
 
 def rows(family: str) -> list[dict]:
     """Return the questions of a family."""
-    return [json.loads(line) for line in (HERE / "data" / f"mosaic_video_{family}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (HERE / "data" / f"mosaic_video_{family}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def scores(docs: int) -> dict[str, dict[str, float]]:
@@ -46,7 +53,9 @@ def scores(docs: int) -> dict[str, dict[str, float]]:
         for row in asked:
             frames = np.stack(frames_of(str(HERE / "clips" / row["video"]), FRAMES))
             for name, parts in views(frames, rng).items():
-                right[name] = right.get(name, 0) + any(reader.answer(row["question"], part) == row["answer"] for part in parts)
+                right[name] = right.get(name, 0) + any(
+                    reader.answer(row["question"], part) == row["answer"] for part in parts
+                )
         found[family] = {name: count / len(asked) for name, count in right.items()}
     return found
 

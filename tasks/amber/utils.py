@@ -54,8 +54,16 @@ def questions(dimension):
     if not docs:
         _stop(f"no questions on {dimension or 'anything'} in {root}")
     pictures = _images(root, {doc["image_name"] for doc in docs})
-    features = datasets.Features({**{name: datasets.Value("string") for name in docs[0]}, "id": datasets.Value("int64"), "image": datasets.Image()})
-    return datasets.Dataset.from_list([{**doc, "image": str(pictures / doc["image_name"])} for doc in docs], features=features)
+    features = datasets.Features(
+        {
+            **{name: datasets.Value("string") for name in docs[0]},
+            "id": datasets.Value("int64"),
+            "image": datasets.Image(),
+        }
+    )
+    return datasets.Dataset.from_list(
+        [{**doc, "image": str(pictures / doc["image_name"])} for doc in docs], features=features
+    )
 
 
 def folder():
@@ -66,7 +74,9 @@ def folder():
 
         root = snapshot_download(hub, repo_type="dataset")
     if not root:
-        _stop("set AMBER_DIR to a folder with data/query, data/annotations.json and the images of github.com/junyangwang0410/AMBER")
+        _stop(
+            "set AMBER_DIR to a folder with data/query, data/annotations.json and the images of github.com/junyangwang0410/AMBER"
+        )
     return Path(root).expanduser().resolve()
 
 
@@ -82,7 +92,13 @@ def _doc(row, annotation):
     dimension = DIMENSIONS.get((annotation or {}).get("type"))
     if truth not in ("yes", "no") or dimension is None:
         _stop(f"question {row['id']} has no yes/no annotation: {annotation}")
-    return {"id": row["id"], "image_name": row["image"], "question": row["query"], "truth": truth, "dimension": dimension}
+    return {
+        "id": row["id"],
+        "image_name": row["image"],
+        "question": row["query"],
+        "truth": truth,
+        "dimension": dimension,
+    }
 
 
 def _images(root, names):

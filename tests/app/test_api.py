@@ -44,7 +44,9 @@ def test_analyze_gives_the_numbers_of_each_run(run, tmp_path):
         return runs
 
     again = shutil.copytree(run.parent, tmp_path / "again") / run.name
-    again.write_text(json.dumps({**json.loads(again.read_text()), "start_time": -1.0}))  # another run with the same answers
+    again.write_text(
+        json.dumps({**json.loads(again.read_text()), "start_time": -1.0})
+    )  # another run with the same answers
     found = api.analyze([str(run), again], Changes(level=0.9), watch=watch)
     assert watched == [(1, str(run)), (1, str(again))]
     (one,), (other,) = found.runs
@@ -79,7 +81,9 @@ def test_options_that_are_paths_may_be_texts(tmp_path, monkeypatch):
     from lmms_patch.app import pruning, stress
 
     asked = []
-    monkeypatch.setattr(stress, "run", lambda arguments, quiet, watch: asked.append((arguments, quiet)) or write_tst(tmp_path))
+    monkeypatch.setattr(
+        stress, "run", lambda arguments, quiet, watch: asked.append((arguments, quiet)) or write_tst(tmp_path)
+    )
     assert api.tst("toy", output="out/here", include_path=tmp_path).tested
     ((arguments, quiet),) = asked
     assert arguments.output == Path("out/here")
@@ -94,7 +98,9 @@ def test_looking_tasks_up_leaves_the_harness_its_log(tmp_path, capfd):
     import datasets
     from loguru import logger
 
-    (tmp_path / "one.yaml").write_text("task: one_task\ndataset_path: x\ntest_split: test\noutput_type: generate_until\n")
+    (tmp_path / "one.yaml").write_text(
+        "task: one_task\ndataset_path: x\ntest_split: test\noutput_type: generate_until\n"
+    )
     found = api.tasks("one_task", include_path=tmp_path)
     assert [entry.name for entry in found.entries] == ["one_task"]
     assert capfd.readouterr() == ("", "")
@@ -114,7 +120,9 @@ def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_wat
 
     def task_manager(include_path=None):
         eval("logger.info('reading')", {"__name__": "lmms_eval.tasks", "logger": logger})
-        return SimpleNamespace(all_tasks=["a", "b"], task_index={name: {"type": "task", "yaml_path": "/x"} for name in "ab"})
+        return SimpleNamespace(
+            all_tasks=["a", "b"], task_index={name: {"type": "task", "yaml_path": "/x"} for name in "ab"}
+        )
 
     def watch(names, label):
         for name in names:
@@ -136,7 +144,9 @@ def test_what_the_harness_logs_is_told_where_that_is_asked_for_and_names_are_wat
     assert seen == [("a", "looking at tasks"), ("b", "looking at tasks")]
 
 
-@pytest.mark.parametrize("changes", [{"draws": 10}, {"level": 95}, {"seed": -1}, {"chance": "high"}, {"chance": float("nan")}])
+@pytest.mark.parametrize(
+    "changes", [{"draws": 10}, {"level": 95}, {"seed": -1}, {"chance": "high"}, {"chance": float("nan")}]
+)
 def test_settings_out_of_range_are_refused(run, changes):
     with pytest.raises(OptionError, match="must be"):
         api.analyze([run], Changes(**changes))
@@ -185,7 +195,10 @@ def test_two_runs_compared_judged_and_put_on_a_board(tmp_path):
     assert judged.status == 1
     board = api.leaderboard([tmp_path], tmp_path / "board")
     assert len(board.board.models) == 2
-    records = {name: json.loads(next((tmp_path / name).glob("*_results.json")).read_text())["results"]["toy_rci2"]["acc,none"] for name in "ab"}
+    records = {
+        name: json.loads(next((tmp_path / name).glob("*_results.json")).read_text())["results"]["toy_rci2"]["acc,none"]
+        for name in "ab"
+    }
     assert number.difference.first == pytest.approx(records["a"])
     assert number.difference.second == pytest.approx(records["b"])
     assert judged.verdicts[0].value.value == pytest.approx(records["b"])

@@ -51,7 +51,11 @@ def spoiled(run, folder, where, path, value):
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     data = json.loads(results.read_text())
     if where == "log":
-        at = next(i for i, line in enumerate(lines) if line["patch"].get("lent", {}).get("p") and len(line["patch"]["baselines"]) > 1)
+        at = next(
+            i
+            for i, line in enumerate(lines)
+            if line["patch"].get("lent", {}).get("p") and len(line["patch"]["baselines"]) > 1
+        )
         lines[at] = put(lines[at], ("patch", *path), value)
     elif where == "results":
         task = next(iter(data["results"]))
@@ -97,7 +101,9 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize(("where", "path", "value"), [(w, p, v) for w, p, values in SIZES for v in values], ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(
+    ("where", "path", "value"), [(w, p, v) for w, p, values in SIZES for v in values], ids=lambda one: str(one)[:30]
+)
 def test_a_number_that_sizes_something_has_bounds(run, tmp_path, capsys, where, path, value):
     """One number of a file that is changed so costs nothing: a line and status 2, before anything is allocated."""
     folder = spoiled(run, tmp_path, where, path, value)
@@ -129,7 +135,10 @@ DEEP = "[" * 100_000
 
 
 @pytest.mark.parametrize("number", [*DIGITS, DEEP], ids=lambda text: text[:6])
-@pytest.mark.parametrize("command", [["show"], ["analyze"], ["leaderboard"], ["gate", "-c", "model-regression"], ["compare"], ["report"], ["gap"]])
+@pytest.mark.parametrize(
+    "command",
+    [["show"], ["analyze"], ["leaderboard"], ["gate", "-c", "model-regression"], ["compare"], ["report"], ["gap"]],
+)
 def test_huge_numbers_and_depths_in_a_results_file_are_one_line(run, tmp_path, capsys, command, number):
     text = run[1].read_text()
     assert '"seed": 0' in text
@@ -162,7 +171,12 @@ def test_a_board_with_such_a_number_is_refused_or_read(tmp_path, capsys, number)
     assert cli.main(["leaderboard", str(tmp_path / "runs"), "--output", str(tmp_path / "board"), "-q"]) == 0
     store = tmp_path / "board" / "leaderboard.json"
     text = store.read_text()
-    for key, ok in (('"size":', ("-0", "-1")), ('"value":', ("-0", "-1")), ('"docs":', ("-0", "-1")), ('"grids":[', ())):
+    for key, ok in (
+        ('"size":', ("-0", "-1")),
+        ('"value":', ("-0", "-1")),
+        ('"docs":', ("-0", "-1")),
+        ('"grids":[', ()),
+    ):
         store.write_text(re.sub(re.escape(key) + r"-?[\d.]+", key + number, text, count=1))
         status = cli.main(["leaderboard", "--output", str(tmp_path / "board"), "-q"])
         said = capsys.readouterr().err
@@ -173,7 +187,9 @@ def test_a_board_with_such_a_number_is_refused_or_read(tmp_path, capsys, number)
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
 )
-MERGES = "a: &a {k: 1}\n" + "".join(f"{b}: &{b}\n  <<: [{', '.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True))
+MERGES = "a: &a {k: 1}\n" + "".join(
+    f"{b}: &{b}\n  <<: [{', '.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+)
 RULES = "schema: 1\nrules:\n- name: a\n  task: '*'\n  metric: fip\n  min: {}\n"
 
 
@@ -196,7 +212,11 @@ def test_a_yaml_file_holds_no_more_than_it_says(text, tmp_path):
 
 
 def test_references_of_ordinary_rules_stay_possible():
-    assert files.parse_yaml("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]") == {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": [{"x": 1}, {"x": 1}]}
+    assert files.parse_yaml("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]") == {
+        "a": {"x": 1},
+        "b": {"x": 1, "y": 2},
+        "c": [{"x": 1}, {"x": 1}],
+    }
 
 
 @pytest.mark.parametrize("number", [*DIGITS, ".inf", ".nan", "-.inf"], ids=lambda text: text[:6])

@@ -44,7 +44,11 @@ def folder(tmp_path_factory, scripts):
 
 def with_commands():
     """Every page with a ``console`` block: those of the start, the concepts, and the guides."""
-    return sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if "\n```console\n" in path.read_text(encoding="utf-8"))
+    return sorted(
+        str(path.relative_to(DOCS))
+        for path in DOCS.rglob("*.md")
+        if "\n```console\n" in path.read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.usefixtures("indexed")
@@ -86,7 +90,12 @@ def test_the_notebook_shows_what_its_cells_give(tmp_path):
     before, after = notebook.stored(cells), notebook.words(outputs)
     assert notebook.words(before) == after
     assert after.count("a picture") == 1
-    pictures = [base64.b64decode(one["data"]["image/png"]) for cell in (*before, *outputs) for one in cell if "image/png" in one.get("data", {})]
+    pictures = [
+        base64.b64decode(one["data"]["image/png"])
+        for cell in (*before, *outputs)
+        for one in cell
+        if "image/png" in one.get("data", {})
+    ]
     assert pictures[0][:24] == pictures[1][:24], "of the same size"
     written = json.loads(next((tmp_path / "examples" / "out" / "demo").glob("*_results.json")).read_text())["results"]
     truth = {task: values["rci3,none"] for task, values in written.items() if values.get("rci3,none") is not None}
@@ -97,7 +106,9 @@ def test_the_notebook_shows_what_its_cells_give(tmp_path):
 
 def test_an_output_that_is_not_todays_is_found():
     notebook = import_module("notebook")
-    [[shown], [told]] = notebook.executed([{"cell_type": "code", "source": ["x = 2\n", "x"]}, {"cell_type": "code", "source": ["print(x)"]}], ROOT)[0]
+    [[shown], [told]] = notebook.executed(
+        [{"cell_type": "code", "source": ["x = 2\n", "x"]}, {"cell_type": "code", "source": ["print(x)"]}], ROOT
+    )[0]
     assert (shown["data"], told["text"]) == ({"text/plain": ["2"]}, ["2\n"])
     assert notebook.words([[shown]]) != notebook.words([[{**shown, "data": {"text/plain": ["3"]}}]])
 
@@ -159,7 +170,11 @@ def test_the_reference_has_every_command_and_option():
 def test_the_reference_has_every_function_of_the_api():
     text = import_module("hooks").members("lmms_patch.app.api")
     tree = ast.parse((ROOT / "lmms_patch" / "app" / "api.py").read_text(encoding="utf-8"))
-    public = {one.name for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and not one.name.startswith("_")}
+    public = {
+        one.name
+        for one in tree.body
+        if isinstance(one, ast.FunctionDef | ast.ClassDef) and not one.name.startswith("_")
+    }
     assert {line.rpartition(".")[2] for line in text.split("\n\n")} == public
     assert {"show", "gap", "Run"} <= public
 
@@ -192,13 +207,17 @@ def test_pictures_are_those_of_the_run(folder):
 def test_the_line_of_indices_tells_the_numbers_of_the_first_lines_of_the_run():
     """README shows what the run prints: each index that it names with its interval stands on the picture, over its place on the axis."""
     told = re.findall(
-        r"mosaic_(\w+) \(luck-corrected RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)", " ".join((ROOT / "README.md").read_text().split())
+        r"mosaic_(\w+) \(luck-corrected RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)",
+        " ".join((ROOT / "README.md").read_text().split()),
     )
     assert [task for task, *_ in told] == ["same", "sum", "local", "center"]
     picture = (DOCS / "pictures" / "line.svg").read_text(encoding="utf-8")
     texts = {words: float(y) for y, words in re.findall(r'<text x="[^"]+" y="([^"]+)"[^>]*>([^<]+)</text>', picture)}
     dots = {float(y): float(x) for x, y in re.findall(r'<circle class="dot" cx="([^"]+)" cy="([^"]+)"', picture)}
-    ticks = {float(words.replace("−", "-")): float(x) for x, words in re.findall(r'<text x="([^"]+)"[^>]*>([+−]\d\.\d)</text>', picture)}
+    ticks = {
+        float(words.replace("−", "-")): float(x)
+        for x, words in re.findall(r'<text x="([^"]+)"[^>]*>([+−]\d\.\d)</text>', picture)
+    }
     unit = (ticks[1.0] - ticks[-0.3]) / 1.3
     for task, value, ends in told:
         assert f">{value} [{ends}]<".replace("-", "−") in picture
@@ -228,7 +247,10 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("page", "scheme"),
-    each(["index", "concepts/cells", "guides/notebook", *size([], ["reference/commands", "reference/python"])], ["light", "dark"]),
+    each(
+        ["index", "concepts/cells", "guides/notebook", *size([], ["reference/commands", "reference/python"])],
+        ["light", "dark"],
+    ),
 )
 def test_pages_read_well_and_fetch_nothing(page, scheme, site, browser, axe):
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme, offline=True)
@@ -241,6 +263,10 @@ def test_pages_read_well_and_fetch_nothing(page, scheme, site, browser, axe):
         assert opened.evaluate("document.documentElement.scrollWidth") <= 390
         assert opened.evaluate("[...document.images].filter(one => !one.naturalWidth).map(one => one.src)") == []
         faults = axe.run(opened).response["violations"]
-        assert [(one["id"], [node["target"] for node in one["nodes"]][:3]) for one in faults if one["impact"] in ("serious", "critical")] == []
+        assert [
+            (one["id"], [node["target"] for node in one["nodes"]][:3])
+            for one in faults
+            if one["impact"] in ("serious", "critical")
+        ] == []
     finally:
         context.close()

@@ -15,7 +15,9 @@ HOSTILE = (
     " <script>alert(1)</script> [a](http://evil) `b` |c| @me =1+1 {{7*7}} \\end{tabular} $x$ %d"
 )
 LOGIN = f" https://me:{SECRET}@h/?key={SECRET}"
-FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
 FREE = re.compile(
     r"reason|warnings|label|stratum|answer|gold|category|floor|band|span|state|text|said|input|target|docs$|prompts$|lmms_eval$|lmms_patch$"
 )
@@ -39,7 +41,11 @@ def hostile_run(folder, name, answers, analysis=True):
     results, log = next(folder.rglob("*_results.json")), next(folder.rglob("*.jsonl"))
     data = json.loads(results.read_text())
     task = next(iter(data["results"]))
-    whole = {key.partition(",")[0]: value["analysis"] for key, value in data["results"][task].items() if isinstance(value, dict) and "made" in value}
+    whole = {
+        key.partition(",")[0]: value["analysis"]
+        for key, value in data["results"][task].items()
+        if isinstance(value, dict) and "made" in value
+    }
     data["results"][task] = {**spoil(data["results"][task]), "alias": HOSTILE}
     renamed = {key.replace(",none", f",{HOSTILE}"): value for key, value in data["results"][task].items()}
     data["results"][task] = renamed
@@ -48,7 +54,10 @@ def hostile_run(folder, name, answers, analysis=True):
             details["made"].pop("log")  # the log is changed below
             details["analysis"] = details["analysis"] if analysis else whole[key.partition(",")[0]]
     data["model_name"] = name + HOSTILE + LOGIN
-    data["config"] = {"model": "adapter" + HOSTILE, "model_args": f"pretrained=a,openai_key={SECRET},bearer={SECRET}, {HOSTILE}{LOGIN}"}
+    data["config"] = {
+        "model": "adapter" + HOSTILE,
+        "model_args": f"pretrained=a,openai_key={SECRET},bearer={SECRET}, {HOSTILE}{LOGIN}",
+    }
     data["configs"][task]["lmms_patch"]["base"] = "toy" + HOSTILE
     data["versions"] = {task: HOSTILE}
     data["n-shot"] = {task: HOSTILE}
@@ -74,7 +83,12 @@ def gated(tmp_path_factory):
     return [hostile_run(root / name, name, answers, analysis=False) for answers, name in enumerate("ab", 1)]
 
 
-RULES = {"schema": 1, "rules": [{"name": f"r{metric}{HOSTILE}", "metric": metric, "max_drop": 0.0, "min": 0.99} for metric in ("fip", "rci2")]}
+RULES = {
+    "schema": 1,
+    "rules": [
+        {"name": f"r{metric}{HOSTILE}", "metric": metric, "max_drop": 0.0, "min": 0.99} for metric in ("fip", "rci2")
+    ],
+}
 
 
 def check(text, lines=True):
@@ -86,7 +100,11 @@ def check(text, lines=True):
 
 
 def written(folder):
-    return [path for path in folder.rglob("*") if path.suffix in (".json", ".jsonl", ".csv", ".md", ".tex", ".html", ".xml", ".svg", ".txt")]
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.suffix in (".json", ".jsonl", ".csv", ".md", ".tex", ".html", ".xml", ".svg", ".txt")
+    ]
 
 
 COMMANDS = {
@@ -119,7 +137,14 @@ def test_no_door_lets_anything_out(runs, gated, tmp_path, capfd, monkeypatch, co
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
     first, second = gated if command == "gate" else runs[:2]
-    names = {"A": str(first), "A2": str(runs[2]), "B": str(second), "RULES": str(rules), "NOWHERE": "no" + HOSTILE, "TITLE": HOSTILE}
+    names = {
+        "A": str(first),
+        "A2": str(runs[2]),
+        "B": str(second),
+        "RULES": str(rules),
+        "NOWHERE": "no" + HOSTILE,
+        "TITLE": HOSTILE,
+    }
     argv = [names.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in COMMANDS[command].split()]
     (tmp_path / "out").mkdir()
     status = cli.main(argv)
@@ -155,7 +180,19 @@ def test_annotations_are_ours_alone(gated, tmp_path, capfd):
     """One line for all verdicts that block, and nothing else that a build server acts on."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
-    status = cli.main(["gate", str(gated[0]), "-c", str(rules), "-b", str(gated[1]), "--annotations", "--json", str(tmp_path / "x.json")])
+    status = cli.main(
+        [
+            "gate",
+            str(gated[0]),
+            "-c",
+            str(rules),
+            "-b",
+            str(gated[1]),
+            "--annotations",
+            "--json",
+            str(tmp_path / "x.json"),
+        ]
+    )
     out, _ = capfd.readouterr()
     blocked = [one for one in json.loads((tmp_path / "x.json").read_text())["verdicts"] if one["verdict"] != "pass"]
     acted = [line for line in out.split("\n") if line.strip().startswith("::")]
@@ -173,7 +210,9 @@ def test_a_board_of_an_earlier_version_is_masked_and_keeps_its_ranks(runs, tmp_p
     data = json.loads(store.read_text())
     earlier = copy.deepcopy(data)
     earlier["runs"][0]["model_args"] = (
-        earlier["runs"][0]["model_args"].replace("openai_key=...", "openai_key=abcTr0ub4dor3").replace("bearer=...", "bearer=z")
+        earlier["runs"][0]["model_args"]
+        .replace("openai_key=...", "openai_key=abcTr0ub4dor3")
+        .replace("bearer=...", "bearer=z")
     )
     store.write_text(json.dumps(earlier))
     assert cli.main(["leaderboard", "--output", str(tmp_path), "-q"]) == 0
@@ -213,7 +252,9 @@ def deep_config_of_another_task(data):
 
 
 @pytest.mark.parametrize(
-    "change", [long_schema, long_kind, deep_details, deep_key_that_nobody_knows, deep_config_of_another_task], ids=lambda one: one.__name__
+    "change",
+    [long_schema, long_kind, deep_details, deep_key_that_nobody_knows, deep_config_of_another_task],
+    ids=lambda one: one.__name__,
 )
 def test_what_is_nested_deeply_or_long_is_one_short_line_at_every_door(tmp_path, capsys, change):
     path = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=40)})

@@ -13,7 +13,11 @@ from tests.making.hub import TOKEN, hub
 def folder(tmp_path):
     out = tmp_path / "made"
     (out / "data").mkdir(parents=True)
-    for name, content in (("README.md", "---\nlicense: mit\n---\n# x\n"), ("published.json", "{}"), ("data/test.parquet", "PAR1")):
+    for name, content in (
+        ("README.md", "---\nlicense: mit\n---\n# x\n"),
+        ("published.json", "{}"),
+        ("data/test.parquet", "PAR1"),
+    ):
         (out / name).write_text(content)
     return out
 
@@ -54,11 +58,15 @@ def test_a_malformed_name_asks_nobody(hub, name):
 
 
 @pytest.mark.parametrize(
-    ("token", "says"), [("hf_wrong", "the hub does not take the token; type 'hf auth login'"), (None, "no token of the hub is known")]
+    ("token", "says"),
+    [("hf_wrong", "the hub does not take the token; type 'hf auth login'"), (None, "no token of the hub is known")],
 )
 def test_without_a_good_token_nothing_is_sent(hub, folder, monkeypatch, token, says):
     monkeypatch.delenv("HF_TOKEN") if token is None else monkeypatch.setenv("HF_TOKEN", token)
-    pushes = (lambda: pushing.check("me/toy", public=False), says), (lambda: pushing.push(folder, "me/toy", public=False, message="x"), "the token")
+    pushes = (
+        (lambda: pushing.check("me/toy", public=False), says),
+        (lambda: pushing.push(folder, "me/toy", public=False, message="x"), "the token"),
+    )
     for call, told in pushes:
         with pytest.raises(PatchError, match=told) as refused:
             call()
@@ -79,7 +87,12 @@ def test_offline_is_said_before_anything_is_tried(hub, monkeypatch):
     [
         (True, {"published.json": b""}, True, "exists and is private; open it in its settings"),
         (False, {"published.json": b""}, False, "everybody can see it; type --public"),
-        (True, {"thesis.tex": b""}, False, "it holds other files .thesis.tex, and no published.json., which would be lost"),
+        (
+            True,
+            {"thesis.tex": b""},
+            False,
+            "it holds other files .thesis.tex, and no published.json., which would be lost",
+        ),
         (False, {"README.md": b""}, True, "it holds other files"),
     ],
 )
@@ -101,7 +114,8 @@ def test_an_empty_repository_of_the_same_visibility_is_filled(hub, folder):
 def test_where_the_network_goes_nothing_is_half_there_and_the_same_call_ends_it(hub, folder, dies_at):
     hub.dies_at = dies_at
     with pytest.raises(
-        PatchError, match=r"--push me/toy: the connection failed .*; the hub did not confirm the commit; .* is whole, and the same command"
+        PatchError,
+        match=r"--push me/toy: the connection failed .*; the hub did not confirm the commit; .* is whole, and the same command",
     ) as failed:
         pushing.push(folder, "me/toy", public=False, message="x")
     assert "\n" not in str(failed.value)

@@ -33,10 +33,14 @@ def test_the_hub_is_told_what_a_score_leaves_out(tmp_path):
     api.publish(path, "eval-results", output=tmp_path / "x.yaml")
     entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "toy")
     assert entry["value"] == pytest.approx(sum(answered) / 50)
-    assert f"the value leaves out 10 of 60 docs, whose call failed; with these as wrong answers it is {sum(answered) / 60:.4g}" in entry["notes"]
+    assert (
+        f"the value leaves out 10 of 60 docs, whose call failed; with these as wrong answers it is {sum(answered) / 60:.4g}"
+        in entry["notes"]
+    )
     api.publish(path, "every-eval-ever", output=tmp_path / "x.json")
     entries = {
-        one["metric_config"]["metric_name"]: one["score_details"] for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]
+        one["metric_config"]["metric_name"]: one["score_details"]
+        for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]
     }
     assert "10 of 60 docs have a failed call and are left out of what needs it" in entries["mpp2"]["details"]["note"]
 
@@ -54,7 +58,9 @@ def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
     result = read(path).results[0]
     assert (result.measures["fip"].value, printed) == (0.25, 0.5)
     api.publish(path, "eval-results", output=tmp_path / "x.yaml")
-    entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet")
+    entry = next(
+        one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet"
+    )
     assert entry["value"] == printed
 
 
@@ -70,7 +76,9 @@ def exported(path, to, output, **more):
 @pytest.fixture(scope="module")
 def hub_run(tmp_path_factory):
     made = mc_run(n=30)
-    return on_the_hub(tmp_path_factory.mktemp("hub"), "toy_rci2", made, sum(one["views"][0]["scores"]["acc"] for one in made[1]) / 30)
+    return on_the_hub(
+        tmp_path_factory.mktemp("hub"), "toy_rci2", made, sum(one["views"][0]["scores"]["acc"] for one in made[1]) / 30
+    )
 
 
 @pytest.mark.parametrize("to", FORMS)
@@ -81,9 +89,22 @@ def test_an_earlier_export_is_replaced_and_nothing_else(hub_run, tmp_path, to):
     exported(hub_run, FORMS[(FORMS.index(to) + 1) % 5], file)
     exported(hub_run, to, file)
     assert to == "every-eval-ever" or file.read_bytes() == before
-    for theirs in ("# My notes\n", "", "task,filter\n1,2\n", '{"task": 1}\n', '{\n "a": 1}', "- a: 1\n", "- [\n", "PAR1", "\x00"):
+    for theirs in (
+        "# My notes\n",
+        "",
+        "task,filter\n1,2\n",
+        '{"task": 1}\n',
+        '{\n "a": 1}',
+        "- a: 1\n",
+        "- [\n",
+        "PAR1",
+        "\x00",
+    ):
         file.write_text(theirs)
-        with pytest.raises(OptionError, match=r"there already, and no earlier export; type --force to replace it, or --output with another"):
+        with pytest.raises(
+            OptionError,
+            match=r"there already, and no earlier export; type --force to replace it, or --output with another",
+        ):
             exported(hub_run, to, file)
         assert file.read_text() == theirs
     exported(hub_run, to, file, force=True)

@@ -21,7 +21,9 @@ def test_a_shell_runs_the_slurm_script_up_to_the_evaluation(tmp_path):
     asked = []
     for job in range(int(jobs) + 1):
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": str(job)}
-        words = subprocess.run(["bash", "-eu", "-c", script], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+        words = subprocess.run(
+            ["bash", "-eu", "-c", script], env=environment, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
         asked.append(words[words.index("--tasks") + 1])
         assert words[words.index("--output_path") + 1] == f"out/{job}"
         assert "--log_samples" in words

@@ -17,7 +17,14 @@ def test_by_hand(rci):
     found = rci.compute(full_scores=full, cell_scores=cells, chance=0.25)
     assert found["rci"] == pytest.approx(1 / 3)
     assert found["rci_low"] < 1 / 3 < found["rci_high"]
-    assert (found["fip"], found["mpp"], found["gap"], found["n"], found["n_docs"], found["n_clusters"]) == (0.75, 0.5, 0.25, 2, 100, 100)
+    assert (found["fip"], found["mpp"], found["gap"], found["n"], found["n_docs"], found["n_clusters"]) == (
+        0.75,
+        0.5,
+        0.25,
+        2,
+        100,
+        100,
+    )
     assert found["score_share"] == pytest.approx([2 / 3, 0, 0, 1 / 3])
     assert found["win_share"] == pytest.approx([0.75, 0, 0, 0.25])
     assert (found["gate"], found["band"]) == (1, "strong global")
@@ -39,7 +46,9 @@ def test_clusters_and_unscored_items(rci):
     full = np.repeat(np.random.default_rng(0).random(20) < 0.7, 10).astype(float).tolist()
     cells = [[score, 0, 0, 0] if i % 3 else [0, 0, 0, 0] for i, score in enumerate(full)]
     alone = rci.compute(full_scores=full, cell_scores=cells, chance=0.1)
-    together = rci.compute(full_scores=full, cell_scores=cells, chance=0.1, clusters=[f"image {i // 10}" for i in range(200)])
+    together = rci.compute(
+        full_scores=full, cell_scores=cells, chance=0.1, clusters=[f"image {i // 10}" for i in range(200)]
+    )
     assert (alone["n_clusters"], together["n_clusters"]) == (200, 20)
     assert any("20 clusters are few" in line for line in together["warnings"])
     assert together["rci"] == alone["rci"]
@@ -54,13 +63,19 @@ def test_the_numbers_of_a_run(rci, tmp_path):
     ours = recompute(run).metrics
     found = rci.compute(full_scores=full, cell_scores=cells, chance=ours["chance"])
     assert found["rci"] == pytest.approx(ours["rci2"])
-    assert (found["rci_low"], found["rci_high"]) == pytest.approx((ours["rci2_low"], ours["rci2_high"]), abs=0.02)  # other draws
+    assert (found["rci_low"], found["rci_high"]) == pytest.approx(
+        (ours["rci2_low"], ours["rci2_high"]), abs=0.02
+    )  # other draws
     assert found["gate"] == ours["gate"]
 
 
 @pytest.mark.parametrize(
     ("cells", "clusters", "says"),
-    [([[1, 0, 0]], None, "n\\*n cells"), ([[1, 0, 0, 0], [1]], None, "same number"), ([[1, 0, 0, 0]], ["a", "b"], "one label for each of the 1")],
+    [
+        ([[1, 0, 0]], None, "n\\*n cells"),
+        ([[1, 0, 0, 0], [1]], None, "same number"),
+        ([[1, 0, 0, 0]], ["a", "b"], "one label for each of the 1"),
+    ],
 )
 def test_bad_input(rci, cells, clusters, says):
     with pytest.raises(ValueError, match=says):

@@ -25,14 +25,32 @@ def run(tmp_path_factory):
     """A run of two tasks: the data of one are on the Hub, those of the other are local files."""
     path = write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=60), "toy2_rci2": mc_run(n=30)})
     data = json.loads(path.read_text())
-    data["configs"]["toy_rci2"] |= {"dataset_path": "org/toy", "dataset_kwargs": {"revision": "abc"}, "test_split": "test"}
+    data["configs"]["toy_rci2"] |= {
+        "dataset_path": "org/toy",
+        "dataset_kwargs": {"revision": "abc"},
+        "test_split": "test",
+    }
     data["configs"]["toy2_rci2"] |= {"dataset_path": "parquet"}
     path.write_text(json.dumps(data))
     return path
 
 
 def test_a_log_of_every_eval_ever_is_valid_by_its_own_schema(run, tmp_path, capsys):
-    assert main(["export", str(run), "--to", "every-eval-ever", "--output", str(tmp_path / "x.json"), "--organization", "me"]) == 0
+    assert (
+        main(
+            [
+                "export",
+                str(run),
+                "--to",
+                "every-eval-ever",
+                "--output",
+                str(tmp_path / "x.json"),
+                "--organization",
+                "me",
+            ]
+        )
+        == 0
+    )
     made = json.loads((tmp_path / "x.json").read_text())
     assert capsys.readouterr().out == f"written: {tmp_path}/x.json, {len(made['evaluation_results'])} numbers\n"
     jsonschema.Draft7Validator(SCHEMA).validate(made)
@@ -49,7 +67,9 @@ def test_a_log_of_every_eval_ever_is_valid_by_its_own_schema(run, tmp_path, caps
     assert gap["score"] == pytest.approx(mean)
     spread = math.sqrt(sum((a - b - mean) ** 2 for a, b in zip(scores, best, strict=True)) / 60)
     assert gap["uncertainty"]["standard_error"]["value"] == pytest.approx(spread / math.sqrt(60), rel=0.1)
-    assert gap["uncertainty"]["confidence_interval"]["lower"] < mean < gap["uncertainty"]["confidence_interval"]["upper"]
+    assert (
+        gap["uncertainty"]["confidence_interval"]["lower"] < mean < gap["uncertainty"]["confidence_interval"]["upper"]
+    )
     assert gap["uncertainty"]["num_samples"] == 60
     assert by_id["toy_rci2/acc"]["source_data"] == {
         "dataset_name": "toy", "source_type": "hf_dataset", "hf_repo": "org/toy", "hf_split": "test", "samples_number": 60,
@@ -93,7 +113,10 @@ def test_a_number_that_its_log_contradicts_goes_nowhere(run, tmp_path):
     ("arguments", "told"),
     [
         (["--to", "eval-results", "--task", "nothing"], "no task 'nothing'; allowed: toy_rci2, toy2_rci2"),
-        (["--to", "every-eval-ever", "--output", "20260101_000000_patch.json"], "this is how lmms-eval names the files of a run"),
+        (
+            ["--to", "every-eval-ever", "--output", "20260101_000000_patch.json"],
+            "this is how lmms-eval names the files of a run",
+        ),
         (["--to", "nowhere"], "--to must be parquet, csv, jsonl, every-eval-ever"),
         (
             ["--to", "mlflow"],
@@ -120,12 +143,22 @@ def test_the_numbers_of_a_tracker_are_few_and_those_of_the_run(run):
     result = read(run).results[0]
     numbers = tracked(result)
     assert len(numbers) <= 20
-    assert {"acc", "n_docs", "gate", "chance", "rci2", "acc_mpp2"} <= set(numbers) | {name for name, value in result.metrics.items() if value is None}
+    assert {"acc", "n_docs", "gate", "chance", "rci2", "acc_mpp2"} <= set(numbers) | {
+        name for name, value in result.metrics.items() if value is None
+    }
     for name, value in numbers.items():
-        known = name.removesuffix("_stderr").removesuffix("_low").removesuffix("_high").removeprefix("acc_") if name != "acc" else name
+        known = (
+            name.removesuffix("_stderr").removesuffix("_low").removesuffix("_high").removeprefix("acc_")
+            if name != "acc"
+            else name
+        )
         estimate = result.measures.get(known)
-        side = next((end for end in ("low", "high") if name.endswith(f"_{end}")), "se" if name.endswith("_stderr") else "value")
-        assert value == (60 if name == "n_docs" else result.metrics["gate"] if name == "gate" else getattr(estimate, side))
+        side = next(
+            (end for end in ("low", "high") if name.endswith(f"_{end}")), "se" if name.endswith("_stderr") else "value"
+        )
+        assert value == (
+            60 if name == "n_docs" else result.metrics["gate"] if name == "gate" else getattr(estimate, side)
+        )
     for most in range(1, 20):  # the most important come first, and an interval is whole or not there
         few = tracked(result, most)
         assert len(few) <= most

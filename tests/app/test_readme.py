@@ -36,12 +36,17 @@ def pasted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("newcomer")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    printed, more = {}, {"lmms-eval": ["--use_cache", "cache", *(["--limit", str(DOCS)] if DOCS else [])], "lmms-patch report": []}
+    printed, more = (
+        {},
+        {"lmms-eval": ["--use_cache", "cache", *(["--limit", str(DOCS)] if DOCS else [])], "lmms-patch report": []},
+    )
     for line in commands():
         if start := next((start for start in more if line.startswith(f"{start} ")), ""):
             status, printed[line], said = warm.run([*shlex.split(line), *more[start]], environment, folder)
         else:
-            done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+            done = subprocess.run(
+                ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+            )
             status, printed[line], said = done.returncode, done.stdout, done.stderr
         assert status == (1 if DOCS and " gate " in line else 0), f"{line}\n{printed[line][-2000:]}{said[-2000:]}"
     return folder, printed
@@ -63,7 +68,9 @@ def test_a_harness_run_gives_a_table_and_a_page(pasted):
     assert "One cell is enough for mosaic_local" in " ".join(said(printed, "lmms-patch show").split())
     data = json.loads((folder / "report" / "report.json").read_text())
     assert {one["base"] for one in data["results"]} == {"mosaic_local", "mosaic_count"}
-    assert (folder / "report" / "index.html").read_text().count("data:image/jpeg") > 5  # the examples' images, through the harness
+    assert (folder / "report" / "index.html").read_text().count(
+        "data:image/jpeg"
+    ) > 5  # the examples' images, through the harness
 
 
 def test_the_board_has_the_run(pasted):

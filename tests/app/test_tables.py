@@ -31,11 +31,18 @@ HOSTILE = '<script>alert(1)</script> "q" & \x1b[31m\u202ered'
 def run(tmp_path_factory):
     """Two tasks; the second's model answers with formulas."""
     folder = tmp_path_factory.mktemp("run")
-    write_run(folder, {"toy_rci2": mc_run(40), "toy2_rci2": world_run(lambda stream, gold: ([gold] * 5, ["B"] * 5), 20, base="toy2")})
+    write_run(
+        folder,
+        {"toy_rci2": mc_run(40), "toy2_rci2": world_run(lambda stream, gold: ([gold] * 5, ["B"] * 5), 20, base="toy2")},
+    )
     log = next(folder.glob("*toy2*.jsonl"))
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     log.write_text(
-        "".join(json.dumps({**line, "filtered_resps": ["=1+1", "-2", "@x", "\x1b[31m", "hf_abcdefghijklmnop1234"] * 2}) + "\n" for line in lines)
+        "".join(
+            json.dumps({**line, "filtered_resps": ["=1+1", "-2", "@x", "\x1b[31m", "hf_abcdefghijklmnop1234"] * 2})
+            + "\n"
+            for line in lines
+        )
     )
     return folder
 
@@ -84,11 +91,21 @@ def test_csv_and_json_lines_have_the_same_rows_and_nothing_that_acts(run, tmp_pa
     lines = [json.loads(line) for line in exported(run, tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert head == table.column_names == list(lines[0])
     assert len(cells) == len(lines) == table.num_rows
-    numbers = [name for name in head if not pa.types.is_string(table.schema.field(name).type) and name not in ("answer", "options")]
+    numbers = [
+        name
+        for name in head
+        if not pa.types.is_string(table.schema.field(name).type) and name not in ("answer", "options")
+    ]
     assert [{name: line[name] for name in numbers} for line in lines] == table.select(numbers).to_pylist()
     answers = [row[head.index("answer")] for row in cells if row[head.index("task")] == "toy2_rci2"]
     assert answers[:5] == ["'=1+1", "-2", "'@x", "\ufffd[31m", "..."]
-    assert [line["answer"] for line in lines if line["task"] == "toy2_rci2"][:5] == ["=1+1", "-2", "@x", "\ufffd[31m", "..."]
+    assert [line["answer"] for line in lines if line["task"] == "toy2_rci2"][:5] == [
+        "=1+1",
+        "-2",
+        "@x",
+        "\ufffd[31m",
+        "...",
+    ]
     assert json.loads(cells[0][head.index("options")]) == lines[0]["options"] == ["A", "B", "C", "D"]
     back = pd.read_csv(tmp_path / "a.csv")
     assert back.score.tolist() == table["score"].to_pylist()
@@ -132,7 +149,9 @@ def test_export_never_writes_a_file_of_another_run(run, tmp_path, capsys, where)
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("name", ["toy_samples_all.parquet", "samples_2026.jsonl", "2026_samples_toy.csv", "results.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["toy_samples_all.parquet", "samples_2026.jsonl", "2026_samples_toy.csv", "results.jsonl"]
+)
 def test_export_writes_over_an_earlier_export_whatever_its_name(run, tmp_path, name):
     """These names are nearly those of a run's files; what stands there must be an export (test_leaving)."""
     first = exported(run, tmp_path / name).read_bytes()
@@ -159,7 +178,9 @@ def test_results_have_each_number_of_each_task(run, tmp_path):
         stored = written[result.task]["patch,none"]["analysis"]
         assert own["fip"]["value"] == stored["fip"]["value"]
         index = stored["grids"]["2"]["index"]
-        assert {key: own["rci2"][key] for key in ("value", "low", "high", "se")} == {key: index[key] for key in ("value", "low", "high", "se")}
+        assert {key: own["rci2"][key] for key in ("value", "low", "high", "se")} == {
+            key: index[key] for key in ("value", "low", "high", "se")
+        }
         assert (own["rci2"]["grid"], own["rci2_adj"]["grid"], own["fip"]["grid"]) == (2, 2, None)
         assert own["fip"]["gate"] is (None if stored["gate"]["valid"] is None else stored["gate"]["valid"])
         assert own["fip"]["docs"] == stored["n_docs"]
@@ -179,7 +200,12 @@ def test_an_index_on_an_assumed_null_says_so(run):
 def columns_of(heading):
     """The columns that a table of the page documents."""
     part = PAGE.split(f"## `{heading}`")[1].split("\n## ")[0]
-    return [name for line in part.splitlines() if line.startswith("| `") for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
+    return [
+        name
+        for line in part.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", line.split("|")[1])
+    ]
 
 
 def test_the_page_documents_every_column():
@@ -198,7 +224,9 @@ def test_the_example_in_pandas(run, monkeypatch):
     names = {"lmms_patch": lmms_patch}
     exec(blocks("needs_the_whole_image")[0].replace('"out", "gqa_rci3"', f"{str(run)!r}, 'toy_rci2'"), names)
     scores = {record["doc_id"]: [view["scores"]["acc"] for view in record["views"]] for record in mc_run(40)[1]}
-    assert names["needs_the_whole_image"].tolist() == [doc for doc, (full, *cells) in scores.items() if full and not any(cells)]
+    assert names["needs_the_whole_image"].tolist() == [
+        doc for doc, (full, *cells) in scores.items() if full and not any(cells)
+    ]
 
 
 def test_a_thousand_runs_in_duckdb(tmp_path, monkeypatch):
@@ -209,15 +237,23 @@ def test_a_thousand_runs_in_duckdb(tmp_path, monkeypatch):
     made = lean.task(full, best)
     for number in range(1000):
         model = "ab"[number % 2]
-        results, config, records = made if number % 5 else lean.task(*lean.planted(30, 0.9, (number % 7) / 10), gate=True)
+        results, config, records = (
+            made if number % 5 else lean.task(*lean.planted(30, 0.9, (number % 7) / 10), gate=True)
+        )
         analysis = results["patch,none"]["analysis"]
-        path = lean.write(Path("runs") / model / f"{number:04}", [(results, config, records)], model=model, logs=number < 10)
+        path = lean.write(
+            Path("runs") / model / f"{number:04}", [(results, config, records)], model=model, logs=number < 10
+        )
         index = analysis["grids"]["2"]["index"]["value"]
         if analysis["gate"]["valid"]:
             expected[model].append(index)
         if number < 10:
             write(find([path])[0].results)
-    code = blocks("import duckdb")[0].replace('duckdb.sql("""', 'found.append(duckdb.sql("""').replace('""")', '""").fetchall())')
+    code = (
+        blocks("import duckdb")[0]
+        .replace('duckdb.sql("""', 'found.append(duckdb.sql("""')
+        .replace('""")', '""").fetchall())')
+    )
     names = {"lmms_patch": lmms_patch, "found": []}
     exec(code, names)
     by_model, by_category = names["found"]
@@ -259,7 +295,9 @@ def hostile(tmp_path_factory):
         path = write_run(tmp_path_factory.mktemp(name), {"toy_rci2": mc_run(40, answers=answers)})
         data = json.loads(path.read_text())
         data["model_name"] = f"{name} {HOSTILE}"
-        data["results"]["toy_rci2"] = {key.replace(",none", f",{HOSTILE}"): value for key, value in data["results"]["toy_rci2"].items()}
+        data["results"]["toy_rci2"] = {
+            key.replace(",none", f",{HOSTILE}"): value for key, value in data["results"]["toy_rci2"].items()
+        }
         path.write_text(json.dumps(data))
         out.append(path)
     return out

@@ -49,7 +49,11 @@ def test_progress_is_told_and_lines_are_kept_without_bars(program, tmp_path, cap
 
 def test_the_bars_of_folds_are_told():
     drawn = tqdm.format_meter(3, 15, 1.0, prefix="gqa_tst5: folds")
-    assert watched._BAR.match(f"\r{drawn}".lstrip("\r")).groupdict() == {"what": "gqa_tst5: folds", "done": "3", "of": "15"}
+    assert watched._BAR.match(f"\r{drawn}".lstrip("\r")).groupdict() == {
+        "what": "gqa_tst5: folds",
+        "done": "3",
+        "of": "15",
+    }
 
 
 @pytest.mark.parametrize(

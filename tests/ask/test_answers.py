@@ -64,14 +64,27 @@ def scienceqa(prompt_format):
 
 
 def mmmu(row):
-    doc = {"question": f"<image 1> {row['question']}", "question_type": "multiple-choice", "options": str(row["choices"])}
-    kwargs = {"prompt_type": "format", "multiple_choice_prompt": LETTER_ONLY.strip(), "open_ended_prompt": "Answer the question."}
+    doc = {
+        "question": f"<image 1> {row['question']}",
+        "question_type": "multiple-choice",
+        "options": str(row["choices"]),
+    }
+    kwargs = {
+        "prompt_type": "format",
+        "multiple_choice_prompt": LETTER_ONLY.strip(),
+        "open_ended_prompt": "Answer the question.",
+    }
     return utils("mmmu").mmmu_doc_to_text(doc, kwargs), row["answer"]
 
 
 def mmmu_qwen(row):
     doc = {"question": row["question"], "question_type": "multiple-choice", "options": str(row["choices"])}
-    kwargs = {"format": "qwen3_vl", "pre_prompt": "Question: ", "post_prompt": "Answer with the option letter only.", "open_ended_prompt": ""}
+    kwargs = {
+        "format": "qwen3_vl",
+        "pre_prompt": "Question: ",
+        "post_prompt": "Answer with the option letter only.",
+        "open_ended_prompt": "",
+    }
     return utils("mmmu").mmmu_doc_to_text(doc, kwargs), row["answer"]
 
 
@@ -79,7 +92,9 @@ def mmstar(row):
     """Its dataset has the options in the question: "Options: A: ..., B: ..."."""
     listed = ", ".join(f"{letter}: {text}" for letter, text in zip(LETTERS, row["choices"], strict=False))
     kwargs = {"pre_prompt": "", "post_prompt": LETTER_ONLY.rstrip(".")}
-    return utils("mmstar").mmstar_doc_to_text({"question": f"{row['question']}\nOptions: {listed}"}, kwargs), row["answer"]
+    return utils("mmstar").mmstar_doc_to_text({"question": f"{row['question']}\nOptions: {listed}"}, kwargs), row[
+        "answer"
+    ]
 
 
 def blink(row):
@@ -93,13 +108,20 @@ def blink(row):
 def realworldqa(row):
     """Its dataset has the options and the instruction in the question."""
     listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, row["choices"], strict=False))
-    doc = {"question": f"{row['question']}\n{listed}\nPlease answer directly with only the letter of the correct option and nothing else."}
+    doc = {
+        "question": f"{row['question']}\n{listed}\nPlease answer directly with only the letter of the correct option and nothing else."
+    }
     return utils("realworldqa").realworldqa_doc_to_text(doc, {"pre_prompt": "", "post_prompt": ""}), row["answer"]
 
 
 def videomme(row):
-    doc = {"question": row["question"], "options": [f"{letter}. {text}" for letter, text in zip(LETTERS, row["choices"], strict=False)]}
-    return utils("videomme").videomme_doc_to_text(doc, {"post_prompt": "\nAnswer with the option's letter."}), row["answer"]
+    doc = {
+        "question": row["question"],
+        "options": [f"{letter}. {text}" for letter, text in zip(LETTERS, row["choices"], strict=False)],
+    }
+    return utils("videomme").videomme_doc_to_text(doc, {"post_prompt": "\nAnswer with the option's letter."}), row[
+        "answer"
+    ]
 
 
 def vsibench(row):
@@ -126,7 +148,9 @@ STYLES = {
 }
 
 
-@pytest.mark.parametrize(("style", "data"), each(list(STYLES), ["scienceqa_test", "puzzlevqa", "videomme", "vsi_bench"]))
+@pytest.mark.parametrize(
+    ("style", "data"), each(list(STYLES), ["scienceqa_test", "puzzlevqa", "videomme", "vsi_bench"])
+)
 def test_options_of_real_docs(data, style):
     """Format, gold, number and texts of the options of at least 99 % of the docs.
 
@@ -145,7 +169,9 @@ def test_options_of_real_docs(data, style):
         if (answer.format, answer.gold, answer.options, found) != ("mc", target, spelled, texts):
             failures.append((row["id"], target, answer))
     assert len(failures) <= 0.01 * len(rows), failures[:20]
-    assert {answer.label for answer in recognise([Asked(*pair) for pair in asked[:50]])} <= {f"mc{n}" for n in range(2, 9)}
+    assert {answer.label for answer in recognise([Asked(*pair) for pair in asked[:50]])} <= {
+        f"mc{n}" for n in range(2, 9)
+    }
 
 
 def test_golds_that_are_option_texts():
@@ -185,7 +211,9 @@ def test_numbers_and_letters_in_one_task():
     asked = [vsibench(row) if row["choices"] else (row["question"], row["answer"]) for row in rows]
     found = recognise([Asked(*pair) for pair in asked])
     assert Counter(answer.format for answer in found) == {"number": 2640, "mc": 2490}
-    assert all(len(answer.options) == len(row["choices"]) for row, answer in zip(rows, found, strict=True) if row["choices"])
+    assert all(
+        len(answer.options) == len(row["choices"]) for row, answer in zip(rows, found, strict=True) if row["choices"]
+    )
 
 
 def test_textvqa():
@@ -193,7 +221,21 @@ def test_textvqa():
     doc = {"question": "what is the brand of this camera?"}
     kwargs = {"pre_prompt": "", "post_prompt": "\nAnswer the question using a single word or phrase.", "ocr": False}
     prompt = utils("textvqa").textvqa_doc_to_text(doc, kwargs)
-    found = one(prompt, ["nous les gosses", "dakota", "clos culombu", "dakota digital", "dakota", "dakota", "dakota digital", "dakota", "", "?"])
+    found = one(
+        prompt,
+        [
+            "nous les gosses",
+            "dakota",
+            "clos culombu",
+            "dakota digital",
+            "dakota",
+            "dakota",
+            "dakota digital",
+            "dakota",
+            "",
+            "?",
+        ],
+    )
     assert (found.format, found.golds[:2], found.options) == ("open", ("dakota", "dakota digital"), ())
     assert set(found.golds) == {"dakota", "dakota digital", "nous les gosses", "clos culombu", "?"}
 
@@ -219,7 +261,10 @@ def test_textvqa():
         ("Points A, B, C and D are on a line. Which is longest?\nA. AB\nB. AC", ("AB", "AC")),
         ("Plan A. was dropped.\nA. why\nB. when", ("why", "when")),
         ("Answer with A, B, C, or D) only.\nA. x\nB. y", ("x", "y")),
-        ("\n".join(f"{letter}. option {letter}" for letter in LETTERS[:10]), tuple(f"option {letter}" for letter in LETTERS[:10])),
+        (
+            "\n".join(f"{letter}. option {letter}" for letter in LETTERS[:10]),
+            tuple(f"option {letter}" for letter in LETTERS[:10]),
+        ),
     ],
 )
 def test_options_in(prompt, texts):
@@ -257,7 +302,12 @@ def test_any_list_is_read_back(texts, mark, between):
     "texts",
     [  # Video-MME, as they are there
         ("Quantum computers.", "VPN.", "Airline flights.", "Formula E."),
-        ("a keyboard with sparkling keys.", "two black letters of K and C.", "a cartoon character.", "a magnifying glass."),
+        (
+            "a keyboard with sparkling keys.",
+            "two black letters of K and C.",
+            "a cartoon character.",
+            "a magnifying glass.",
+        ),
     ],
 )
 def test_marks_within_the_texts(texts):
@@ -299,7 +349,9 @@ def test_a_letter_beyond_the_options_is_no_choice():
 
 
 def test_golds_that_are_option_texts_by_hand():
-    assert one(LIST, "green") == Answer("mc", ("green",), ("red", "green", "blue", "grey"), ("red", "green", "blue", "grey"))
+    assert one(LIST, "green") == Answer(
+        "mc", ("green",), ("red", "green", "blue", "grey"), ("red", "green", "blue", "grey")
+    )
     assert one("Which?", "4", ("3", "4")) == Answer("mc", ("4",), ("3", "4"), ("3", "4"))
     assert one("Which?", "green", ("Red", "Green")).format == "open"  # not as the field spells it
     assert one("Which?", "green", ("green",)).format == "open"  # nothing to choose from
@@ -320,8 +372,12 @@ def test_letters_without_a_list():
     assert [answer.format for answer in nine] == ["mc"] * 9 + ["open"]
     eight = recognise([Asked("Which?", gold) for gold in [*"ABDACABD", "red", "blue"]])
     assert {answer.format for answer in eight} == {"open"}
-    assert {answer.format for answer in recognise([Asked("Which?", "B")] * 10)} == {"open"}  # always the same letter says nothing
-    assert {answer.format for answer in recognise([Asked("Which?", gold) for gold in "ABX"])} == {"open"}  # no test has 24 options
+    assert {answer.format for answer in recognise([Asked("Which?", "B")] * 10)} == {
+        "open"
+    }  # always the same letter says nothing
+    assert {answer.format for answer in recognise([Asked("Which?", gold) for gold in "ABX"])} == {
+        "open"
+    }  # no test has 24 options
 
 
 @pytest.mark.parametrize(
@@ -426,7 +482,12 @@ def test_indices_of_choices(target, golds):
 
 def test_golds_of_any_type_are_one_thing():
     """An integer, a float, numpy's integer and a text give the same number; None and the nan of tables are no gold, in lists too."""
-    found = recognise([Asked("How many?", target) for target in (3, 3.0, np.int64(3), "3", " 3 ", None, math.nan, [None, "3"], [math.nan])])
+    found = recognise(
+        [
+            Asked("How many?", target)
+            for target in (3, 3.0, np.int64(3), "3", " 3 ", None, math.nan, [None, "3"], [math.nan])
+        ]
+    )
     assert [answer.format for answer in found[:5]] == ["number"] * 5
     assert {same_answer(answer.golds[0]) for answer in found[:5]} == {"3"}
     assert [answer.golds for answer in found[5:]] == [(), (), ("3",), ()]
@@ -562,7 +623,10 @@ def test_golds_1_and_0_of_yes_no_questions(prompt, choices, golds, read):
     ],
 )
 def test_golds_1_and_0_of_other_questions_are_numbers(prompts, golds):
-    assert {answer.format for answer in recognise([Asked(prompt, gold) for prompt, gold in zip(prompts, golds, strict=True)])} == {"number"}
+    assert {
+        answer.format
+        for answer in recognise([Asked(prompt, gold) for prompt, gold in zip(prompts, golds, strict=True)])
+    } == {"number"}
 
 
 def test_golds_1_and_0_where_yes_and_no_are_declared():

@@ -38,8 +38,16 @@ TWO = [(1, 2, 9, 8), (0, 0, 5, 5)]
         {"boxes": "[[1, 2, 9, 8], [0, 0, 5, 5]]", "relevant": "[true, false]"},
         {"boxes": [[1, 2, 9, 8], [0, 0, 5, 5]], "relevant": ["relevant", "adversarial"]},
         {"boxes": [{"box": [1, 2, 9, 8], "relevant": True}, {"bbox": [0, 0, 5, 5], "adversarial": True}]},
-        {"boxes": [{"left": 1, "top": 2, "right": 9, "bottom": 8}, {"x": 0, "y": 0, "w": 5, "h": 5}], "relevant": [True, False]},
-        {"boxes": [{"x": 1, "y": 2, "width": 8, "height": 6, "adversarial": False}, {"box": [0, 0, 5, 5], "relevant": False}]},
+        {
+            "boxes": [{"left": 1, "top": 2, "right": 9, "bottom": 8}, {"x": 0, "y": 0, "w": 5, "h": 5}],
+            "relevant": [True, False],
+        },
+        {
+            "boxes": [
+                {"x": 1, "y": 2, "width": 8, "height": 6, "adversarial": False},
+                {"box": [0, 0, 5, 5], "relevant": False},
+            ]
+        },
         {"boxes": {"box": [[1, 2, 9, 8], [0, 0, 5, 5]], "relevant": [True, False]}},
         {"boxes": {"left": [1, 0], "top": [2, 0], "right": [9, 5], "bottom": [8, 5]}, "relevant": [True, False]},
         {"meta": {"boxes": [[1, 2, 9, 8], [0, 0, 5, 5]], "relevant": [True, False]}},
@@ -50,7 +58,10 @@ def test_forms_of_boxes(row):
     found = read(row, boxes, relevant)
     assert found.fault == ""
     assert [one.area for one in found.boxes] == TWO
-    assert [(one.number, one.relevant, one.set) for one in found.boxes] == [(1, True, "relevant"), (2, False, "adversarial")]
+    assert [(one.number, one.relevant, one.set) for one in found.boxes] == [
+        (1, True, "relevant"),
+        (2, False, "adversarial"),
+    ]
 
 
 def test_four_numbers_as_coco_writes_them_only_where_it_is_said():
@@ -60,10 +71,14 @@ def test_four_numbers_as_coco_writes_them_only_where_it_is_said():
 
 
 def test_a_single_box_and_boxes_that_are_all_relevant():
-    assert read({"bbox": [1, 2, 8, 6], "relevant": [False]}, "bbox", form="ltwh").boxes == (Region(number=1, area=(1, 2, 9, 8), relevant=False),)
+    assert read({"bbox": [1, 2, 8, 6], "relevant": [False]}, "bbox", form="ltwh").boxes == (
+        Region(number=1, area=(1, 2, 9, 8), relevant=False),
+    )
     assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5], [1, 1, 2, 2]]}, relevant="all").boxes] == [True, True]
     assert read({"bbox": "[0, 0, 5, 5]"}, "bbox", "all").boxes == (Region(number=1, area=(0, 0, 5, 5), relevant=True),)
-    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5]], "all": [False]}, relevant="all").boxes] == [False]  # a field of this name counts
+    assert [one.relevant for one in read({"boxes": [[0, 0, 5, 5]], "all": [False]}, relevant="all").boxes] == [
+        False
+    ]  # a field of this name counts
     assert read({"boxes": []}, relevant="all") == read({})
 
 
@@ -129,7 +144,9 @@ def test_disjoint_rectangles_cover_each_pixel_of_the_boxes_once_and_no_other(box
 @given(AREAS, AREAS)
 def test_what_is_hidden_of_a_doc(relevant, adversarial):
     """By the definition, pixel by pixel: the adversarial view shows all that is relevant."""
-    boxes = [Region(number=i, area=area, relevant=i <= len(relevant)) for i, area in enumerate([*relevant, *adversarial], 1)]
+    boxes = [
+        Region(number=i, area=area, relevant=i <= len(relevant)) for i, area in enumerate([*relevant, *adversarial], 1)
+    ]
     want = {"relevant": pixels(relevant) > 0, "adversarial": (pixels(adversarial) > 0) & (pixels(relevant) == 0)}
     for name, given_boxes in (("relevant", relevant), ("adversarial", adversarial)):
         found = hide(boxes, name, (18, 18))
@@ -143,7 +160,9 @@ def test_what_is_hidden_of_a_doc(relevant, adversarial):
             np.testing.assert_array_equal(pixels(found.areas), want[name])
             shown = np.asarray(cut(Image.new("L", (18, 18), 0), found))
             np.testing.assert_array_equal(shown == 128, want[name])
-    assert hide([Region(number=1, area=(0, 0, 9, 5))], "relevant", (9, 5)) == "relevant boxes that cover the whole image"
+    assert (
+        hide([Region(number=1, area=(0, 0, 9, 5))], "relevant", (9, 5)) == "relevant boxes that cover the whole image"
+    )
 
 
 @given(st.floats(0, 50), st.floats(0, 50), st.floats(0.01, 50), st.floats(0.01, 50))
@@ -207,8 +226,15 @@ def test_numbers_by_hand():
     assert regions.left_out == {"relevant": {"no relevant box": 40}, "adversarial": {"no adversarial box": 40}}
     assert (relevant.excluded, adversarial.excluded, regions.best.n, relevant.mpp.n) == (40, 40, 120, 160)
     flat = catalogue.columns(found, KINDS["regions"])
-    assert (flat["rci_relevant"], flat["gap_adversarial"], flat["n_excluded_relevant"], flat["n_both"]) == (relevant.index.value, 0.25, 40, 120)
-    assert set(flat) == {name for name, one in catalogue.named(KINDS["regions"], []).items() if one.columns and "full_pass" not in name}
+    assert (flat["rci_relevant"], flat["gap_adversarial"], flat["n_excluded_relevant"], flat["n_both"]) == (
+        relevant.index.value,
+        0.25,
+        40,
+        120,
+    )
+    assert set(flat) == {
+        name for name, one in catalogue.named(KINDS["regions"], []).items() if one.columns and "full_pass" not in name
+    }
 
 
 def random_records(seed=3, n=200, per_cluster=2):
@@ -254,7 +280,9 @@ def test_every_number_and_its_interval_by_plain_loops():
         ours = getattr(regions, name)
         assert (ours.value, ours.n) == (pytest.approx(mean(differences)), len(both))
         by_id = {one["doc_id"]: d for one, d in zip(both, differences, strict=True)}
-        se, low, high = resampled([by_id.get(one["doc_id"]) for one in records], [one["fields"]["cluster"] for one in records])
+        se, low, high = resampled(
+            [by_id.get(one["doc_id"]) for one in records], [one["fields"]["cluster"] for one in records]
+        )
         assert ours.se == pytest.approx(se, rel=0.08)
         assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.25 * se)
     for key in REGIONS:
@@ -265,10 +293,19 @@ def test_every_number_and_its_interval_by_plain_loops():
 
 
 @examples(25)
-@given(st.lists(st.tuples(st.booleans(), *[st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=3)] * 2), min_size=12, max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.booleans(), *[st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=3)] * 2),
+        min_size=12,
+        max_size=20,
+    )
+)
 def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs):
     one, other = (
-        numbers([record(i, float(full), *sides[::step]) for i, (full, *sides) in enumerate(docs)], chance=0.0, draws=200).regions for step in (1, -1)
+        numbers(
+            [record(i, float(full), *sides[::step]) for i, (full, *sides) in enumerate(docs)], chance=0.0, draws=200
+        ).regions
+        for step in (1, -1)
     )
     for key, swapped in zip(REGIONS, REGIONS[::-1], strict=True):
         assert one.sets[key].mpp.value == other.sets[swapped].mpp.value
@@ -302,7 +339,9 @@ def guesser(n=400, relevant=(3,), adversarial=(1,), know=0.0, full=0.8, seed=5):
     """
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
-    made = plan([Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", gold), "Which?", cluster=i) for i, gold in enumerate(golds)])
+    made = plan(
+        [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", gold), "Which?", cluster=i) for i, gold in enumerate(golds)]
+    )
 
     def say(chance, gold):
         return gold if stream.random() < chance else LETTERS[stream.integers(0, 4)]
@@ -311,14 +350,20 @@ def guesser(n=400, relevant=(3,), adversarial=(1,), know=0.0, full=0.8, seed=5):
         return [say(chance if k == 0 else 0, gold) for k in range(counts[stream.integers(0, len(counts))])]
 
     said = [say(full, gold) for gold in golds]
-    sides = {"relevant": [boxes(relevant, know, gold) for gold in golds], "adversarial": [boxes(adversarial, 0, gold) for gold in golds]}
+    sides = {
+        "relevant": [boxes(relevant, know, gold) for gold in golds],
+        "adversarial": [boxes(adversarial, 0, gold) for gold in golds],
+    }
 
     def right(i, answers):
         return [float(answer == golds[i]) for answer in answers]
 
     def lent(i):
         best = [{key: max(right(loan.to, own[i])) for key, own in sides.items()} for loan in made.loans.get(i, ())]
-        return [Lent(loan.to, loan.p, right(loan.to, [said[i]])[0], one) for loan, one in zip(made.loans.get(i, ()), best, strict=True)]
+        return [
+            Lent(loan.to, loan.p, right(loan.to, [said[i]])[0], one)
+            for loan, one in zip(made.loans.get(i, ()), best, strict=True)
+        ]
 
     return [
         record(i, right(i, [said[i]])[0], *(right(i, own[i]) for own in sides.values()), answer=("mc", 4, gold), lent=lent(i),
@@ -362,7 +407,13 @@ def test_a_set_that_few_docs_have_gets_no_interval():
     records = [record(i, 1.0, [float(i % 2)], [float(i % 3 == 0)] if i < 5 else []) for i in range(100)]
     regions = numbers(records, chance=0.0).regions
     assert regions.sets["relevant"].mpp.low is not None
-    for estimate in (regions.sets["adversarial"].mpp, regions.sets["adversarial"].index, regions.mean["adversarial"], regions.best, regions.even):
+    for estimate in (
+        regions.sets["adversarial"].mpp,
+        regions.sets["adversarial"].index,
+        regions.mean["adversarial"],
+        regions.best,
+        regions.even,
+    ):
         assert estimate.value is not None
         assert (estimate.low, estimate.n) == (None, 5)
         assert estimate.reason == "5 docs are too few for an interval; about 10 docs would do"
@@ -386,7 +437,10 @@ def test_no_doc_with_a_set():
     found = numbers([record(i, 1.0, [1.0], []) for i in range(30)], chance=0.0)
     assert found.regions.sets["adversarial"].mpp.value is None
     assert found.regions.sets["adversarial"].reason == "no doc has adversarial boxes that can be used"
-    assert (found.regions.best.value, found.regions.best.reason) == (None, "no doc has adversarial boxes that can be used")
+    assert (found.regions.best.value, found.regions.best.reason) == (
+        None,
+        "no doc has adversarial boxes that can be used",
+    )
     assert (found.regions.mean["adversarial"].value, found.regions.both) == (None, 0)
     assert found.regions.mean["relevant"].value == 1.0
     apart = [record(i, 1.0, [1.0] * (i % 2), [1.0] * (1 - i % 2)) for i in range(30)]
@@ -415,7 +469,11 @@ def test_lower_is_better():
 
 def f1(items):
     hits = sum(one["prediction"] == one["ground_truth"] == "yes" for one in items)
-    return 2 * hits / (sum(one["prediction"] == "yes" for one in items) + sum(one["ground_truth"] == "yes" for one in items))
+    return (
+        2
+        * hits
+        / (sum(one["prediction"] == "yes" for one in items) + sum(one["ground_truth"] == "yes" for one in items))
+    )
 
 
 def test_an_aggregation_that_is_no_mean_runs_on_boxes_that_are_drawn():
@@ -460,4 +518,7 @@ def test_an_aggregation_of_no_known_form_has_best_boxes_alone():
     assert regions.sets["relevant"].mpp.value == pytest.approx(0.75**2)
     assert regions.best.value == pytest.approx((2 / 3) ** 2 - (2 / 3) ** 2)
     assert regions.best.low is not None
-    assert (regions.even.value, regions.even.reason) == (None, "boxes cannot be averaged: the aggregation of acc has no known form")
+    assert (regions.even.value, regions.even.reason) == (
+        None,
+        "boxes cannot be averaged: the aggregation of acc has no known form",
+    )

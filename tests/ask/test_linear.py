@@ -14,7 +14,23 @@ READERS = {
     "options named in a question": lambda text: mentions.in_question(text, 4),
     "options named in options": lambda text: mentions.in_options([text, text]),
 }
-UNITS = ("1", "一1", "\n", " \n", "*\n", "subtitles:\n", "(A)x", "(A),1", "at (A)", "option A (A)", ",", "。", " ,", "the video ", "  ")
+UNITS = (
+    "1",
+    "一1",
+    "\n",
+    " \n",
+    "*\n",
+    "subtitles:\n",
+    "(A)x",
+    "(A),1",
+    "at (A)",
+    "option A (A)",
+    ",",
+    "。",
+    " ,",
+    "the video ",
+    "  ",
+)
 
 
 def took(reader, text):

@@ -40,7 +40,16 @@ def test_reasons_beside_the_answer(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["Not A", "The answer is not B.", "Neither A nor B", "It isn't (C).", "N/A", "<think>B</think>", "The answer is either A or B."]
+    "text",
+    [
+        "Not A",
+        "The answer is not B.",
+        "Neither A nor B",
+        "It isn't (C).",
+        "N/A",
+        "<think>B</think>",
+        "The answer is either A or B.",
+    ],
 )
 def test_what_is_ruled_out_is_not_named(text):
     assert named(text, LETTERS) == 0

@@ -28,7 +28,9 @@ def listed(texts, form="{}. {}", between="\n"):
 def asked(row, prompt, target=lambda row: row["answer"], scored=None, choices=None, named=None):
     """The orders of a doc, by a scorer that compares the answer with ``scored`` of the row, whatever its marks and case."""
     scored = scored or target
-    base = Base(prompt, target, lambda row, said: float(said.strip("() .").lower() == str(scored(row)).strip("() .").lower()))
+    base = Base(
+        prompt, target, lambda row, said: float(said.strip("() .").lower() == str(scored(row)).strip("() .").lower())
+    )
     (answer,) = recognise([Asked(prompt(row), target(row), tuple(choices(row)) if choices else ())])
     return orders(row, base, answer, named)
 
@@ -91,7 +93,11 @@ def test_options_that_carry_their_letters():
     def prompt(row):
         return row["question"] + "\n" + "\n".join(row["options"])
 
-    row = {"question": "Which?", "options": [f"{letter}. {text}" for letter, text in zip("ABCD", TEXTS, strict=True)], "answer": "C"}
+    row = {
+        "question": "Which?",
+        "options": [f"{letter}. {text}" for letter, text in zip("ABCD", TEXTS, strict=True)],
+        "answer": "C",
+    }
     turned = follows(row, asked(row, prompt), prompt)
     assert turned[1]["options"] == ["A. a dog", "B. a pig", "C. an ox", "D. a cat"]
     assert [one["answer"] for one in turned] == ["C", "B", "A", "D"]
@@ -108,17 +114,23 @@ def test_a_list_written_as_text():
     assert ast.literal_eval(turned[1]["options"]) == [*TEXTS[1:], TEXTS[0]]
 
 
-@pytest.mark.parametrize("names", ["ABCDE", ["choice_a", "choice_b", "choice_c", "choice_d", "choice_e"], ["a0", "a1", "a2", "a3", "a4"]])
+@pytest.mark.parametrize(
+    "names", ["ABCDE", ["choice_a", "choice_b", "choice_c", "choice_d", "choice_e"], ["a0", "a1", "a2", "a3", "a4"]]
+)
 @pytest.mark.parametrize("empty", [None, "nan", float("nan"), "", "N/A"])
 def test_columns_of_which_the_last_is_empty(names, empty):
     """MMBench's form, and SEED-Bench's: k is the number of options that are there."""
 
     def prompt(row):
-        return (
-            f"Hint. {row['question']}\n{listed([row[name] for name in names if isinstance(row[name], str) and row[name] not in ('', 'nan', 'N/A')])}"
-        )
+        return f"Hint. {row['question']}\n{listed([row[name] for name in names if isinstance(row[name], str) and row[name] not in ('', 'nan', 'N/A')])}"
 
-    row = {"index": 2, "question": "Which?", **dict(zip(names, [*TEXTS, empty], strict=True)), "answer": "B", "L2-category": "x"}
+    row = {
+        "index": 2,
+        "question": "Which?",
+        **dict(zip(names, [*TEXTS, empty], strict=True)),
+        "answer": "B",
+        "L2-category": "x",
+    }
     turned = follows(row, asked(row, prompt), prompt)
     assert [turned[1][name] for name in names][:4] == [*TEXTS[1:], TEXTS[0]]
     assert turned[1]["index"] == 2
@@ -144,7 +156,8 @@ def test_a_struct_of_labels_and_texts():
 
 
 @pytest.mark.parametrize(
-    ("form", "between", "end"), [("{}. {}", "\n", "\nAnswer with a letter."), ("({}) {}", "\n", ""), ("{}: {}", ", ", ""), ("{}: {}", ", ", ".")]
+    ("form", "between", "end"),
+    [("{}. {}", "\n", "\nAnswer with a letter."), ("({}) {}", "\n", ""), ("{}: {}", ", ", ""), ("{}: {}", ", ", ".")],
 )
 def test_options_in_the_question_alone(form, between, end):
     """RealWorldQA's form, and MMStar's."""
@@ -166,7 +179,11 @@ def test_options_in_two_fields_move_together():
         return row["choices"]["ABCD".index(row["answer"][1])]
 
     row = {"choices": TEXTS, "prompt": f"Which?\n{listed(TEXTS, '({}) {}')}", "answer": "(B)"}
-    base = Base(prompt, lambda row: row["answer"], lambda row, said: float(said[0] == "(" and row["choices"]["ABCD".index(said[1])] == scored(row)))
+    base = Base(
+        prompt,
+        lambda row: row["answer"],
+        lambda row, said: float(said[0] == "(" and row["choices"]["ABCD".index(said[1])] == scored(row)),
+    )
     (answer,) = recognise([Asked(prompt(row), "(B)")])
     turned = follows(row, orders(row, base, answer), prompt)
     assert [scored(one) for one in turned] == ["a dog"] * 4
@@ -176,7 +193,12 @@ def test_a_letter_and_an_index_move_together():
     """The target is the letter, the scorer compares with the index: each alone would leave the other behind."""
     row = {"question": "Which?", "options": TEXTS, "answer": "C", "answer_index": 2, "grade": 3}
     turned = follows(row, asked(row, in_list, scored=lambda row: LETTERS[row["answer_index"]]), in_list)
-    assert [(one["answer"], one["answer_index"], one["grade"]) for one in turned] == [("C", 2, 3), ("B", 1, 3), ("A", 0, 3), ("D", 3, 3)]
+    assert [(one["answer"], one["answer_index"], one["grade"]) for one in turned] == [
+        ("C", 2, 3),
+        ("B", 1, 3),
+        ("A", 0, 3),
+        ("D", 3, 3),
+    ]
 
 
 def test_likelihoods_of_texts_that_the_prompt_lists():
@@ -214,12 +236,17 @@ def test_options_whose_meaning_depends_on_their_order(texts, why):
 
 
 def option_lists(label):
-    return [entry if isinstance(entry, list) else ["a cat", "a dog", "a pig", entry] for entry in LABELLED["options"][label]]
+    return [
+        entry if isinstance(entry, list) else ["a cat", "a dog", "a pig", entry] for entry in LABELLED["options"][label]
+    ]
 
 
 def questions(label):
     """Questions, each with the number of its options."""
-    return [(entry["text"], entry["options"]) if isinstance(entry, dict) else (entry, 4) for entry in LABELLED["questions"][label]]
+    return [
+        (entry["text"], entry["options"]) if isinstance(entry, dict) else (entry, 4)
+        for entry in LABELLED["questions"][label]
+    ]
 
 
 def in_words(texts, question="Which?"):
@@ -231,7 +258,12 @@ def in_words(texts, question="Which?"):
 @pytest.mark.parametrize("texts", option_lists("refers"))
 def test_options_that_name_others(texts):
     assert in_options(texts) in (PLACES, LETTERED, NUMBERED)
-    assert in_words(texts)[1].fault in (PLACES, LETTERED, NUMBERED, "no field holds its 4 options")  # "(a) and (b)" looks like a label
+    assert in_words(texts)[1].fault in (
+        PLACES,
+        LETTERED,
+        NUMBERED,
+        "no field holds its 4 options",
+    )  # "(a) and (b)" looks like a label
 
 
 @pytest.mark.parametrize("texts", option_lists("stays"))
@@ -242,7 +274,9 @@ def test_options_that_keep_their_meaning(texts):
         assert found.fault == "no field holds its 4 options"  # these look like labels, which is a doubt of its own
         return
     assert found.fault == ""
-    assert [changed(row, order.changes)["options"] for order in found.orders] == [texts[turn:] + texts[:turn] for turn in range(4)]
+    assert [changed(row, order.changes)["options"] for order in found.orders] == [
+        texts[turn:] + texts[:turn] for turn in range(4)
+    ]
 
 
 @pytest.mark.parametrize(("question", "count"), questions("refers"))
@@ -255,14 +289,19 @@ def test_questions_that_ask_the_same_in_every_order(question, count):
     assert in_words(TEXTS[:count], question)[1].fault == ""
 
 
-@pytest.mark.parametrize(("name", "refused"), [("scienceqa_test", 0), ("puzzlevqa", 0), ("vsi_bench", 0), ("videomme", 110)])
+@pytest.mark.parametrize(
+    ("name", "refused"), [("scienceqa_test", 0), ("puzzlevqa", 0), ("vsi_bench", 0), ("videomme", 110)]
+)
 def test_benchmarks_lose_the_docs_that_name_options(name, refused):
     """All of Video-MME's were read: each says "... above"."""
     path = SHARED / f"{name}.jsonl"
     if not path.is_file():
         pytest.skip(f"{path} is not here: public data that is not part of the repository")
     rows = [row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()) if row["choices"]]
-    assert sum(bool(in_options(row["choices"])) or in_question(row["question"], len(row["choices"])) for row in rows) == refused
+    assert (
+        sum(bool(in_options(row["choices"])) or in_question(row["question"], len(row["choices"])) for row in rows)
+        == refused
+    )
 
 
 @pytest.mark.parametrize(
@@ -488,13 +527,27 @@ def test_a_scorer_that_looks_words_up_where_they_stay_behind(held, gold):
 
 
 def test_words_that_are_numbers_stay_behind():
-    row = {"question": "How many?", "options": ["3", "4", "5", "6"], "values": {"p": 3, "q": 4, "r": 5, "s": 6}, "answer": "B"}
-    scorer = by_words(lambda row, said: LETTERS[list(row["values"].values()).index(int(said))] if int(said) in row["values"].values() else "?")
+    row = {
+        "question": "How many?",
+        "options": ["3", "4", "5", "6"],
+        "values": {"p": 3, "q": 4, "r": 5, "s": 6},
+        "answer": "B",
+    }
+    scorer = by_words(
+        lambda row, said: (
+            LETTERS[list(row["values"].values()).index(int(said))] if int(said) in row["values"].values() else "?"
+        )
+    )
     assert scored_by(row, scorer, row["options"]).fault == STALE
 
 
 def test_words_that_are_signs_stay_behind():
-    row = {"question": "Which?", "options": ["+", "-", "*", "/"], "signs": [{"of": one} for one in "+-*/"], "answer": "C"}
+    row = {
+        "question": "Which?",
+        "options": ["+", "-", "*", "/"],
+        "signs": [{"of": one} for one in "+-*/"],
+        "answer": "C",
+    }
     scorer = by_words(lambda row, said: contained([one["of"] for one in row["signs"]], said))
     assert scored_by(row, scorer, row["options"]).fault == STALE
 
@@ -513,11 +566,21 @@ def test_words_that_the_row_holds_but_the_scorer_does_not_read():
 
 @pytest.mark.parametrize("gold", "ABCD")
 @pytest.mark.parametrize(
-    "texts", [["Candles.", "Apples.", "Berries.", "Dates."], ["Apples.", "Berries.", "Candles.", "Dates."], ["A x", "Vitamin A", "C", "b"]]
+    "texts",
+    [
+        ["Candles.", "Apples.", "Berries.", "Dates."],
+        ["Apples.", "Berries.", "Candles.", "Dates."],
+        ["A x", "Vitamin A", "C", "b"],
+    ],
 )
 def test_a_scorer_that_takes_letters_out_of_words_whatever_the_row_says(texts, gold):
     """Video-MME's way: "Candles." counts as C, in the base task too. That is no reason to leave the doc out."""
-    row = {"question": "Which?", "options": texts, "names": [text.upper() for text in texts], "gold": LETTERS.index(gold)}
+    row = {
+        "question": "Which?",
+        "options": texts,
+        "names": [text.upper() for text in texts],
+        "gold": LETTERS.index(gold),
+    }
     letters = re.compile("[A-D]")
 
     def score(row, said):

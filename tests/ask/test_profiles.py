@@ -53,7 +53,10 @@ def test_a_profile_may_set_nothing(own):
         ("tasks: [zoo]\nchance: often", "chance must be a number"),
         ("tasks: [zoo]\nmin_side: 0", "min_side must be a whole number of at least 1"),
         ("tasks: [zoo]\naggregation: {acc: median}", "aggregation must be a form for each metric"),
-        ("tasks: [zoo]\nmerged: {pets: [cat, dog], wild: [cat]}", "merged must be a list of categories for each name, such as {animals: [cat, dog]}"),
+        (
+            "tasks: [zoo]\nmerged: {pets: [cat, dog], wild: [cat]}",
+            "merged must be a list of categories for each name, such as {animals: [cat, dog]}",
+        ),
         ("tasks: [zoo]\nmerged: [cat, dog]", "merged must be a list of categories for each name"),
         ("tasks: [zoo]\nformat: essay", "format must be"),
     ],

@@ -17,7 +17,10 @@ LETTERS = "ABCDEFGH"
 
 
 def mc(doc_id, gold, options=4, question="What is it?", **more):
-    listed = "\n".join(f"{letter}. {more.get('text', '')}{letter.lower()}{doc_id if 'text' not in more else ''}" for letter in LETTERS[:options])
+    listed = "\n".join(
+        f"{letter}. {more.get('text', '')}{letter.lower()}{doc_id if 'text' not in more else ''}"
+        for letter in LETTERS[:options]
+    )
     more.pop("text", None)
     return Doc(doc_id, Asked(f"{question}\n{listed}", gold), question, **more)
 
@@ -47,7 +50,10 @@ def test_loans_are_the_inverse_of_donors(n, p, seed, data):
     clusters = data.draw(st.lists(st.none() | st.integers(0, 6), min_size=n, max_size=n))
     sources = data.draw(st.lists(st.none() | st.integers(0, 6), min_size=n, max_size=n))
     golds = data.draw(st.lists(st.sampled_from(["cat", "dog", "7", "yes"]), min_size=n, max_size=n))
-    docs = [say(i, gold, cluster=cluster, source=source) for i, gold, cluster, source in zip(ids, golds, clusters, sources, strict=True)]
+    docs = [
+        say(i, gold, cluster=cluster, source=source)
+        for i, gold, cluster, source in zip(ids, golds, clusters, sources, strict=True)
+    ]
     made = plan(docs, donors=p, seed=seed)
     found, by_id = donors(made), {doc.doc_id: doc for doc in docs}
     for doc in docs:
@@ -62,7 +68,9 @@ def test_loans_are_the_inverse_of_donors(n, p, seed, data):
             and (doc.cluster is None or other.cluster != doc.cluster)
             and (doc.source is None or other.source != doc.source)
         ]
-        if len(Counter(made.strata.values())) == len({answer.format for answer in made.answers.values()}):  # no stratum finer than the format
+        if len(Counter(made.strata.values())) == len(
+            {answer.format for answer in made.answers.values()}
+        ):  # no stratum finer than the format
             assert len(mine) == min(p, len(allowed))
         assert set(mine.values()) <= set(allowed)
     assert set(made.loans) <= set(by_id)
@@ -114,7 +122,12 @@ def test_one_doc_has_nobody():
 def test_the_majority_of_a_stratum_leaves_the_doc_out():
     """Golds A, A, B, B: to an A the others are A, B, B. With three As, the others of each A are A, A, and of the B three As."""
     even = plan([mc(i, gold) for i, gold in enumerate("AABB")])
-    assert [next(a for a, roles in even.baselines[i].items() if "stratum" in roles) for i in range(4)] == ["B", "B", "A", "A"]
+    assert [next(a for a, roles in even.baselines[i].items() if "stratum" in roles) for i in range(4)] == [
+        "B",
+        "B",
+        "A",
+        "A",
+    ]
     most = plan([mc(i, gold) for i, gold in enumerate("AAAB")])
     assert [next(a for a, roles in most.baselines[i].items() if "stratum" in roles) for i in range(4)] == ["A"] * 4
 
@@ -124,7 +137,9 @@ def test_thirty_types_do_not_lift_the_floor():
     stream = random.Random(0)
     docs = [mc(i, stream.choice("ABCD"), stratum=f"type {i % 30}") for i in range(990)]
     made = plan(docs)
-    right = [doc.asked.target in (a for a, roles in made.baselines[doc.doc_id].items() if "stratum" in roles) for doc in docs]
+    right = [
+        doc.asked.target in (a for a, roles in made.baselines[doc.doc_id].items() if "stratum" in roles) for doc in docs
+    ]
     assert sum(right) / 990 < 0.27
 
 
@@ -142,7 +157,9 @@ def test_roles_of_multiple_choice_by_hand():
         assert list(roles) == [gold, *(letter for letter in "ABCD" if letter != gold)]
         for letter in "ABCD":
             given_roles = set(roles[letter]) - {"other"}
-            assert given_roles == {"option", "constant"} | ({"gold"} if letter == gold else set()) | ({"stratum"} if letter == "A" else set())
+            assert given_roles == {"option", "constant"} | ({"gold"} if letter == gold else set()) | (
+                {"stratum"} if letter == "A" else set()
+            )
         others = [letter for letter, found in roles.items() if "other" in found]
         assert len(others) == 1
         assert others[0] in {d.asked.target for d in docs if d is not doc}
@@ -202,7 +219,10 @@ def test_constants_are_of_the_own_format():
 
 
 def test_log_likelihoods_are_answered_by_index():
-    docs = [Doc(i, Asked("Which?", gold, ("red", "green", "blue"), by_index=True), "Which?") for i, gold in enumerate([0, 2, 2, 1])]
+    docs = [
+        Doc(i, Asked("Which?", gold, ("red", "green", "blue"), by_index=True), "Which?")
+        for i, gold in enumerate([0, 2, 2, 1])
+    ]
     made = plan(docs)
     assert set(made.baselines[0]) == {"0", "1", "2"}
     assert set(made.baselines[0]["0"]) - {"other"} == {"gold", "option", "constant"}
@@ -211,7 +231,9 @@ def test_log_likelihoods_are_answered_by_index():
 
 def test_several_golds_are_all_scored_but_no_more_than_ten():
     made = plan([say(0, [f"gold number {k}" for k in range(14)]), say(1, ["cat", "cat", "dog"])])
-    assert [answer for answer, roles in made.baselines[0].items() if "gold" in roles] == [f"gold number {k}" for k in range(10)]
+    assert [answer for answer, roles in made.baselines[0].items() if "gold" in roles] == [
+        f"gold number {k}" for k in range(10)
+    ]
     assert [answer for answer, roles in made.baselines[1].items() if "gold" in roles] == ["cat", "dog"]
 
 
@@ -247,7 +269,9 @@ def test_names_of_strata():
     """Format, number of options, their set, the first two words; or the profile's field in place of the words."""
     assert set(plan([mc(i, "AB"[i % 2]) for i in range(20)]).strata.values()) == {"mc | 4 | A / B / C / D | what is"}
     assert set(plan([say(i, "yes") for i in range(20)]).strata.values()) == {"yesno | 2 | yes / no | what is"}
-    assert set(plan([say(i, "a cat", stratum="animals") for i in range(20)]).strata.values()) == {"open | 0 |  | animals"}
+    assert set(plan([say(i, "a cat", stratum="animals") for i in range(20)]).strata.values()) == {
+        "open | 0 |  | animals"
+    }
 
 
 def test_options_that_recur_as_a_set_make_a_stratum():
@@ -335,6 +359,9 @@ def test_where_no_image_is_shown_there_is_nothing_to_tell():
 
 def test_the_digest_of_docs_of_which_some_show_no_image_is_that_of_earlier_versions():
     """A line of JSON for each doc, null where it shows nothing; with another digest no earlier run could be a baseline."""
-    records = [SimpleNamespace(doc_id=1, image_sizes=[], images=None), SimpleNamespace(doc_id=0, image_sizes=[[9, 8]], images="ab")]
+    records = [
+        SimpleNamespace(doc_id=1, image_sizes=[], images=None),
+        SimpleNamespace(doc_id=0, image_sizes=[[9, 8]], images="ab"),
+    ]
     lines = {"image_sizes": b"[0, [[9, 8]]]\n[1, []]\n", "images": b'[0, "ab"]\n[1, null]\n'}
     assert shown(records) == {key: hashlib.sha256(text).hexdigest()[:16] for key, text in lines.items()}

@@ -43,12 +43,16 @@ def test_every_form_of_name(name, base, kind, grids, requests):
     assert len(views_of(spec)) == requests
 
 
-@pytest.mark.parametrize("name", ["gqa", "gqa_lite", "rci3", "_rci3", "gqa_rci3_lite", "gqarci3", "gqa_tst_5", "", "gqa_rci-3", "gqa_rci3x"])
+@pytest.mark.parametrize(
+    "name", ["gqa", "gqa_lite", "rci3", "_rci3", "gqa_rci3_lite", "gqarci3", "gqa_tst_5", "", "gqa_rci-3", "gqa_rci3x"]
+)
 def test_other_names_are_left_to_the_harness(name):
     assert parse(name) is None
 
 
-@pytest.mark.parametrize("name", ["gqa_rci1", "gqa_rci10", "gqa_rci0", "gqa_rci03", "gqa_shuffle", "gqa_occlude", "gqa_blind3", "gqa_blank2"])
+@pytest.mark.parametrize(
+    "name", ["gqa_rci1", "gqa_rci10", "gqa_rci0", "gqa_rci03", "gqa_shuffle", "gqa_occlude", "gqa_blind3", "gqa_blank2"]
+)
 def test_impossible_grids_are_one_clear_line(name):
     with pytest.raises(UnknownNameError) as caught:
         parse(name)
@@ -80,19 +84,23 @@ def test_impossible_numbers_in_time_are_one_clear_line(name, said):
 def test_a_task_in_time_can_be_asked_quickly():
     assert parse("videomme_trci4_quick").options.quick
     with pytest.raises(
-        OptionError, match="'frames' has no cells to leave out, so it cannot be asked with 'quick'; allowed: rci, pcri, rcicurve, trci"
+        OptionError,
+        match="'frames' has no cells to leave out, so it cannot be asked with 'quick'; allowed: rci, pcri, rcicurve, trci",
     ):
         parse("videomme_frames_quick")
 
 
 @pytest.mark.parametrize(
-    ("kind", "grid", "shape", "cells"), [("rci", 3, (3, 3), 9), ("occlude", 2, (2, 2), 4), ("trci", 4, (1, 4), 4), ("swap", 2, (2, 2), 4)]
+    ("kind", "grid", "shape", "cells"),
+    [("rci", 3, (3, 3), 9), ("occlude", 2, (2, 2), 4), ("trci", 4, (1, 4), 4), ("swap", 2, (2, 2), 4)],
 )
 def test_a_grid_in_space_is_square_and_one_in_time_is_a_row(kind, grid, shape, cells):
     assert (KINDS[kind].shape(grid), KINDS[kind].cells(grid)) == (shape, cells)
     if kind != "swap":
         spec = WrapSpec("x", kind, (grid,))
-        assert [(view.row, view.col) for view in views_of(spec)[1:]] == [(row, col) for row in range(shape[0]) for col in range(shape[1])]
+        assert [(view.row, view.col) for view in views_of(spec)[1:]] == [
+            (row, col) for row in range(shape[0]) for col in range(shape[1])
+        ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,9 @@ def test_name_and_spec_are_inverse(base, kind, n):
     assert dataclasses.replace(spec, name="").name == (f"{base}_{kind}" if short else name)
 
 
-@pytest.mark.parametrize("name", ["x_trci", "x_trci4", "x_trci6", "x_trci4_quick", "x_trci_quick", "x_rci", "x_rci3_quick"])
+@pytest.mark.parametrize(
+    "name", ["x_trci", "x_trci4", "x_trci6", "x_trci4_quick", "x_trci_quick", "x_rci", "x_rci3_quick"]
+)
 def test_members_of_a_group_are_asked_under_the_suffix_that_was_typed(name):
     assert parse(name).of("y").name == name.replace("x", "y")
 
@@ -154,11 +164,23 @@ def test_members_of_a_group_take_the_suffix():
 
 def test_members_of_a_task_file_carry_its_own_name():
     """Its options may differ: under the plain name two tasks would overwrite each other."""
-    assert from_file({"task": "mine", "base": "mmmu", "grids": [3], "min_cell": 28}).of("mmmu_val").name == "mmmu_val_mine"
+    assert (
+        from_file({"task": "mine", "base": "mmmu", "grids": [3], "min_cell": 28}).of("mmmu_val").name == "mmmu_val_mine"
+    )
 
 
 def test_explicit_file():
-    spec = from_file({"task": "my", "class": object, "base": "gqa", "kind": "pcri", "grids": [3, 2], "metric": "exact_match", "min_cell": 28})
+    spec = from_file(
+        {
+            "task": "my",
+            "class": object,
+            "base": "gqa",
+            "kind": "pcri",
+            "grids": [3, 2],
+            "metric": "exact_match",
+            "min_cell": 28,
+        }
+    )
     assert spec == WrapSpec("gqa", "pcri", (2, 3), Options(metric="exact_match", min_cell=28), "my")
     assert from_file({"task": "my", "base": "gqa", "grids": 4}).grids == (4,)
 
@@ -208,7 +230,12 @@ def test_the_json_schema_is_that_of_the_options():
     schema = Options.json_schema()
     assert list(schema["properties"]) == Options.names()
     assert all("description" in option for option in schema["properties"].values())
-    jsonschema.validate(WrapSpec("gqa", "rci", (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})).described()["options"], schema)
+    jsonschema.validate(
+        WrapSpec("gqa", "rci", (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})).described()[
+            "options"
+        ],
+        schema,
+    )
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"min_side": 0}, schema)
 

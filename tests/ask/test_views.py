@@ -69,7 +69,10 @@ def palette_with_alpha() -> Image.Image:
 
 
 IMAGES = {
-    **{mode: lambda mode=mode: noise(mode) for mode in ("RGB", "RGBA", "RGBX", "L", "LA", "CMYK", "YCbCr", "HSV", "LAB", "1", "I", "F", "I;16")},
+    **{
+        mode: lambda mode=mode: noise(mode)
+        for mode in ("RGB", "RGBA", "RGBX", "L", "LA", "CMYK", "YCbCr", "HSV", "LAB", "1", "I", "F", "I;16")
+    },
     "P": palette,
     "P transparent": lambda: palette(transparency=3),
     "P with alpha": palette_with_alpha,
@@ -196,7 +199,14 @@ def test_cells_keep_the_mode(make):
     assert {cut(make(), view).mode for view in cells(3)} == {make().mode}
 
 
-ALL_KINDS = [View("full"), View("cell", 3, 1, 2), View("blank"), View("occlude", 3, 1, 2), View("shuffle", 3), View("lowres", 4)]
+ALL_KINDS = [
+    View("full"),
+    View("cell", 3, 1, 2),
+    View("blank"),
+    View("occlude", 3, 1, 2),
+    View("shuffle", 3),
+    View("lowres", 4),
+]
 
 
 @all_images
@@ -217,7 +227,11 @@ def _overwrite(image: Image.Image) -> None:
     image.info["mark"] = "changed"
 
 
-@pytest.mark.parametrize("view", [View("cell", 2, 1, 1), View("occlude", 2, 1, 1), View("shuffle", 2), View("blank")], ids=lambda view: view.kind)
+@pytest.mark.parametrize(
+    "view",
+    [View("cell", 2, 1, 1), View("occlude", 2, 1, 1), View("shuffle", 2), View("blank")],
+    ids=lambda view: view.kind,
+)
 def test_a_long_narrow_image(view):
     shown = cut(noise("RGB", (20_000, 50)), view, seed="s")
     assert shown.size == ((10_000, 25) if view.kind == "cell" else (20_000, 50))
@@ -419,7 +433,9 @@ def enlarged(small: np.ndarray, size: tuple[int, int], k: int) -> np.ndarray:
     return weights(size[1], small.shape[0]) @ small @ weights(size[0], small.shape[1]).T
 
 
-@pytest.mark.parametrize(("size", "k"), [((12, 8), 2), ((12, 8), 4), ((24, 16), 8), ((64, 64), 64), ((37, 29), 4), ((9, 5), 3)])
+@pytest.mark.parametrize(
+    ("size", "k"), [((12, 8), 2), ((12, 8), 4), ((24, 16), 8), ((64, 64), 64), ((37, 29), 4), ((9, 5), 3)]
+)
 def test_lowres_is_the_mean_of_each_block_enlarged_smoothly(size, k):
     image = noise("F", size)
     pixels = np.asarray(image, float)
@@ -437,16 +453,22 @@ def test_lowres_rounds_bytes_by_half_a_step_twice():
 def test_lowres_keeps_size_and_mode(make):
     image, shown = make(), cut(make(), View("lowres", 4))
     assert shown.size == image.size
-    assert shown.mode == {"P": "RGBA" if image.has_transparency_data else "RGB", "PA": "RGBA", "1": "L"}.get(image.mode, image.mode)
+    assert shown.mode == {"P": "RGBA" if image.has_transparency_data else "RGB", "PA": "RGBA", "1": "L"}.get(
+        image.mode, image.mode
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in IMAGES if name not in ("P", "P transparent", "P with alpha", "PA", "1")])
+@pytest.mark.parametrize(
+    "name", [name for name in IMAGES if name not in ("P", "P transparent", "P with alpha", "PA", "1")]
+)
 @pytest.mark.parametrize("size", [(16, 16), (37, 29)])
 def test_lowres_leaves_one_colour_as_it_is(name, size):
     pixel = noise(name, (1, 1))
     image = pixel.resize(size, Image.Resampling.NEAREST)
     shown = lowres(image, 8)
-    np.testing.assert_allclose(colours(shown).astype(float), colours(image).astype(float), atol=2 if name == "HSV" else 1, rtol=1e-6)
+    np.testing.assert_allclose(
+        colours(shown).astype(float), colours(image).astype(float), atol=2 if name == "HSV" else 1, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("size", [(24, 16), (37, 29)])
@@ -457,7 +479,9 @@ def test_a_model_that_is_shown_no_alpha_sees_means_of_what_it_sees_in_full(name,
     assert image.has_transparency_data
     full, seen = (np.asarray(one.convert("RGB"), float) for one in (image, lowres(image, 4)))
     for band in range(3):
-        np.testing.assert_allclose(seen[..., band], enlarged(block_means(full[..., band], 4), size, 4).clip(0, 255), atol=1.5)
+        np.testing.assert_allclose(
+            seen[..., band], enlarged(block_means(full[..., band], 4), size, 4).clip(0, 255), atol=1.5
+        )
     alpha = image.convert("RGBA").getchannel("A")
     assert lowres(image, 4).convert("RGBA").getchannel("A").tobytes() == lowres(alpha, 4).tobytes()
 
@@ -477,15 +501,22 @@ def test_a_transparent_ground_keeps_its_colour_in_views_that_are_resampled(shown
     """A white ground of alpha 0, as logos and diagrams have it, with nothing on it: white in every view."""
     ground = Image.new("RGBA", (37, 29), (255, 255, 255, 0)).convert(mode)
     assert shown(ground).mode == mode
-    assert shown(ground).convert("RGBA").getcolors() == [(shown(ground).width * shown(ground).height, (255, 255, 255, 0))]
+    assert shown(ground).convert("RGBA").getcolors() == [
+        (shown(ground).width * shown(ground).height, (255, 255, 255, 0))
+    ]
 
 
 def test_views_that_are_resampled_have_pixels_of_their_own_version():
     """Response caches ask these alone again: what is cut, painted or shown in full has the pixels that it had."""
     other = Options(min_cell=28)
-    assert {pixels(parse(name)) for name in ("gqa_rci3", "gqa_occlude3", "gqa_swap3", "gqa_blank", "gqa_regions", "gqa_rotate")} == {PIXELS}
+    assert {
+        pixels(parse(name))
+        for name in ("gqa_rci3", "gqa_occlude3", "gqa_swap3", "gqa_blank", "gqa_regions", "gqa_rotate")
+    } == {PIXELS}
     assert {pixels(parse(name)) for name in ("gqa_lowres", "gqa_lowres16", "gqa_shuffle3")} == {PIXELS_RESAMPLED}
-    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_rci3", "gqa_swap3", "gqa_regions")} == {PIXELS_RESAMPLED}
+    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_rci3", "gqa_swap3", "gqa_regions")} == {
+        PIXELS_RESAMPLED
+    }
     assert {pixels(replace(parse(name), options=other)) for name in ("gqa_occlude3", "gqa_blank")} == {PIXELS}
 
 

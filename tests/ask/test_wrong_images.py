@@ -15,7 +15,9 @@ from tests.sizes import examples
 def ring(kinds, units=None, sources=None, seed=0, keys=None):
     count = len(kinds)
     found = strata([kind if isinstance(kind, tuple) else (kind,) for kind in kinds])
-    return Ring(found, keys or [f"key {i}" for i in range(count)], units or list(range(count)), sources or [None] * count, seed)
+    return Ring(
+        found, keys or [f"key {i}" for i in range(count)], units or list(range(count)), sources or [None] * count, seed
+    )
 
 
 def look(size=(100, 100), prints="a", count=1, usable=True):
@@ -59,7 +61,10 @@ def test_docs_of_large_clusters_are_no_likelier_than_others():
     """100 clusters of 1 and 100 of 9 docs, samples of 100 docs over 300 seeds: 10 % of either kind, within 4 standard errors."""
     units = {i: f"small {i}" for i in range(100)} | {100 + i: f"large {i // 9}" for i in range(900)}
     taken = [sample(units, 100, seed) for seed in range(300)]
-    small, large = (sum(sum((i < 100) == is_small for i in one) for one in taken) / 300 / size for is_small, size in ((True, 100), (False, 900)))
+    small, large = (
+        sum(sum((i < 100) == is_small for i in one) for one in taken) / 300 / size
+        for is_small, size in ((True, 100), (False, 900))
+    )
     error = math.sqrt(0.1 * 0.9 / 100 / 300)
     assert abs(small - large) < 4 * error + 0.01  # the last cluster overshoots by up to 8 docs of 1,000
 

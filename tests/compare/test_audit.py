@@ -42,7 +42,9 @@ def edit(folder, change):
 
 
 def fip(data, values):
-    values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"]["gate"]["fip"] = 7.0
+    values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"]["gate"][
+        "fip"
+    ] = 7.0
     values["patch,none"]["analysis"]["fip"] |= {"low": 6.0, "high": 8.0}
 
 
@@ -96,7 +98,11 @@ def whole(folder, all_docs=60):
     path.write_text(json.dumps(data))
 
 
-EDITS = {"two tasks swapped": swap, "a part as the whole": whole, "and the count of all docs": lambda folder: whole(folder, 20)}
+EDITS = {
+    "two tasks swapped": swap,
+    "a part as the whole": whole,
+    "and the count of all docs": lambda folder: whole(folder, 20),
+}
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -144,7 +150,9 @@ def median(items):
 @pytest.mark.parametrize(("aggregate", "known"), [(percent, True), (total, True), (median, False)])
 def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_path, aggregate, known):
     stream = np.random.default_rng(0)
-    made = [record(i, float(stream.random() < 0.7), {2: (stream.random(4) < 0.4).astype(float).tolist()}) for i in range(77)]
+    made = [
+        record(i, float(stream.random() < 0.7), {2: (stream.random(4) < 0.4).astype(float).tolist()}) for i in range(77)
+    ]
     path = finish(tmp_path, made, aggregate)
     unchecked = audit.check(result_of(path)).unchecked
     assert unchecked == (() if known else ("acc and what is made of it: only its own aggregation can compute it",))
@@ -152,7 +160,9 @@ def test_aggregations_that_round_or_add_are_checked_and_others_are_named(tmp_pat
         data = json.loads(path.read_text())
         values = data["results"]["toy_rci2"]
         more = values["acc,none"] + 1.5
-        values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"]["gate"]["fip"] = more
+        values["acc,none"] = values["patch,none"]["analysis"]["fip"]["value"] = values["patch,none"]["analysis"][
+            "gate"
+        ]["fip"] = more
         values["patch,none"]["analysis"]["fip"]["high"] = more + 1
         path.write_text(json.dumps(data))
         with pytest.raises(RecordError, match="acc"):

@@ -39,10 +39,16 @@ def test_the_cost_of_distraction_by_hand():
 def test_recall_by_hand_micro_and_macro():
     # all: uses 1 of 2 relevant on q0, 0 of 1 on q1: micro 1/3, macro 1/4. relevant: 2 of 2, and 0 of 1: micro 2/3, macro 1/2
     first = records("all", doc("q0", said(True, [1, 3]), relevant=(1, 2)), doc("q1", said(True, [3])))
-    second = records("relevant", doc("q0", said(True, [1, 2]), boxes=2, relevant=(1, 2)), doc("q1", said(True), boxes=1))
+    second = records(
+        "relevant", doc("q0", said(True, [1, 2]), boxes=2, relevant=(1, 2)), doc("q1", said(True), boxes=1)
+    )
     found = contrast("distraction", first, second, draws=200).differences
-    assert (found["magiscore_recall_micro"].first, found["magiscore_recall_micro"].second) == pytest.approx((1 / 3, 2 / 3))
-    assert (found["magiscore_recall_macro"].first, found["magiscore_recall_macro"].second) == pytest.approx((1 / 4, 1 / 2))
+    assert (found["magiscore_recall_micro"].first, found["magiscore_recall_micro"].second) == pytest.approx(
+        (1 / 3, 2 / 3)
+    )
+    assert (found["magiscore_recall_macro"].first, found["magiscore_recall_macro"].second) == pytest.approx(
+        (1 / 4, 1 / 2)
+    )
     # precision would rise by construction: it is no part of a contrast
     assert not any("precision" in name or "f1" in name for name in found)
 
@@ -57,8 +63,16 @@ def test_what_boxes_give_has_no_recall():
 
 def test_items_are_joined_by_id_and_what_is_unjudged_is_left_out():
     # judged in both: q1 (right, wrong) and q2 (wrong, wrong); q0 is unjudged on one side, q3 is only on one side
-    first = records("all", *(doc(f"q{i}", said(True), short=value, full=None) for i, value in enumerate([None, True, False, True])))
-    second = records("relevant", *(doc(f"q{i}", said(True), boxes=1, short=value, full=None) for i, value in [(2, False), (1, False), (0, True)]))
+    first = records(
+        "all", *(doc(f"q{i}", said(True), short=value, full=None) for i, value in enumerate([None, True, False, True]))
+    )
+    second = records(
+        "relevant",
+        *(
+            doc(f"q{i}", said(True), boxes=1, short=value, full=None)
+            for i, value in [(2, False), (1, False), (0, True)]
+        ),
+    )
     found = contrast("distraction", first, second, draws=200)
     assert (found.items, found.only_first, found.only_second) == (3, 1, 0)
     short = found.differences["acc_short"]
@@ -107,8 +121,16 @@ def test_images_are_kept_together():
     # four items on each of 20 images, answered alike: four times the docs, not four times the knowledge
     rng = np.random.default_rng(0)
     bits = rng.random((20, 2)) < (0.4, 0.7)
-    first = records("all", *(doc(f"q{i}-{k}", said(bits[i, 0]), group=f"g{i}") for i, k in itertools.product(range(20), range(4))))
-    second = records("relevant", *(doc(f"q{i}-{k}", said(bits[i, 1]), boxes=1, group=f"g{i}") for i, k in itertools.product(range(20), range(4))))
+    first = records(
+        "all", *(doc(f"q{i}-{k}", said(bits[i, 0]), group=f"g{i}") for i, k in itertools.product(range(20), range(4)))
+    )
+    second = records(
+        "relevant",
+        *(
+            doc(f"q{i}-{k}", said(bits[i, 1]), boxes=1, group=f"g{i}")
+            for i, k in itertools.product(range(20), range(4))
+        ),
+    )
     one = contrast("distraction", first, second, draws=2000).differences["acc_exact"]
     assert one.estimate.clusters == 20
     assert one.differing == int((bits[:, 0] != bits[:, 1]).sum())

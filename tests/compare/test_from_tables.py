@@ -36,14 +36,18 @@ def runs(whole, tmp_path):
 def test_board_and_report_are_those_of_the_logs(runs, tmp_path, monkeypatch):
     """Every file of both, byte for byte; and from Parquet no line of a log is read by the audit."""
     lines = []
-    monkeypatch.setattr(audit, "read_lines", lambda *given, ask=audit.read_lines, **more: lines.append(given) or ask(*given, **more))
+    monkeypatch.setattr(
+        audit, "read_lines", lambda *given, ask=audit.read_lines, **more: lines.append(given) or ask(*given, **more)
+    )
     api.leaderboard([runs], tmp_path / "board_tables")
     assert not lines
     for path in runs.rglob("*.parquet"):
         path.unlink()
     api.leaderboard([runs], tmp_path / "board_logs")
     assert len(lines) == 2
-    made = sorted(path.relative_to(tmp_path / "board_logs") for path in (tmp_path / "board_logs").rglob("*") if path.is_file())
+    made = sorted(
+        path.relative_to(tmp_path / "board_logs") for path in (tmp_path / "board_logs").rglob("*") if path.is_file()
+    )
     assert made
     for name in made:
         one, two = ((tmp_path / folder / name).read_bytes() for folder in ("board_tables", "board_logs"))

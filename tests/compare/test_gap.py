@@ -32,7 +32,12 @@ def test_hand_derived_numbers_are_joined_on_the_doc_id():
     # d = 1, 0, 1, 0 by doc; the dicts are in other orders, and 8 and 9 are only in one run
     full, blind = both({3: 0.0, 0: 1.0, 2: 1.0, 1: 1.0, 9: 1.0}, {0: 0.0, 1: 1.0, 2: 0.0, 3: 0.0, 8: 1.0})
     found = gap(full, side(blind.scores, "blind"), {0, 2}, controls=2000)
-    assert (found.original.docs, found.original.full.value, found.original.blind.value, found.original.gap.value) == (4, 0.75, 0.25, 0.5)
+    assert (found.original.docs, found.original.full.value, found.original.blind.value, found.original.gap.value) == (
+        4,
+        0.75,
+        0.25,
+        0.5,
+    )
     assert found.kept is not None
     assert (found.kept.docs, found.kept.full.value, found.kept.blind.value, found.kept.gap.value) == (2, 1.0, 0.0, 1.0)
     assert found.widened is not None
@@ -54,7 +59,10 @@ def test_unscored_docs_are_left_out_and_counted():
 
 
 def test_where_lower_is_better_a_positive_gap_still_means_that_looking_helps():
-    full, blind = Side("a", "toy", "rci", "wer", {0: 0.25}, higher=False), Side("b", "toy", "blind", "wer", {0: 0.75}, higher=False)
+    full, blind = (
+        Side("a", "toy", "rci", "wer", {0: 0.25}, higher=False),
+        Side("b", "toy", "blind", "wer", {0: 0.75}, higher=False),
+    )
     row = gap(full, blind).original
     assert (row.full.value, row.blind.value, row.gap.value) == (0.25, 0.75, 0.5)
 
@@ -96,11 +104,16 @@ def test_leakage_is_paired_by_doc():
     assert found.difference.se == pytest.approx((blind - text).std() / math.sqrt(1500), rel=0.06)
     assert found.difference.low > 0
     assert "it knows answers that its language model does not" in leaked(found)
-    assert leaked(leakage(side(text.tolist(), "blind"), llm(blind.tolist()))).startswith("no multi-modal leakage is shown: 0.000 [0.000, 0.000]")
+    assert leaked(leakage(side(text.tolist(), "blind"), llm(blind.tolist()))).startswith(
+        "no multi-modal leakage is shown: 0.000 [0.000, 0.000]"
+    )
 
 
 def test_where_lower_is_better_leakage_is_turned_round():
-    one, two = Side("a", "toy", "blind", "wer", {0: 0.2}, higher=False), Side("b", "toy", "blind", "wer", {0: 0.7}, higher=False, model="llm")
+    one, two = (
+        Side("a", "toy", "blind", "wer", {0: 0.2}, higher=False),
+        Side("b", "toy", "blind", "wer", {0: 0.7}, higher=False, model="llm"),
+    )
     assert leakage(one, two).value == pytest.approx(0.5)
 
 
@@ -148,7 +161,12 @@ def test_random_subsets_keep_the_counts_of_every_group():
     groups = {i: "a" if i < 10 else "b" for i in range(40)}
     found = gap(*both([1.0] * 40, [0.0] * 10 + [1.0] * 30, groups=groups), {0, 1, 2, 39}, controls=50)
     assert found.controls is not None
-    assert (found.controls.low, found.controls.mean, found.controls.high, found.controls.groups) == (0.75, 0.75, 0.75, 2)
+    assert (found.controls.low, found.controls.mean, found.controls.high, found.controls.groups) == (
+        0.75,
+        0.75,
+        0.75,
+        2,
+    )
     assert found.p == 1
 
 
@@ -204,14 +222,18 @@ def test_pruning_at_random_is_hardly_ever_called_a_widening():
 def test_results_do_not_change_with_the_order_of_docs_and_are_plain_json():
     full, blind, kept = pruned_world(np.random.default_rng(3))
     one = gap(full, blind, kept, controls=30)
-    back = [Side(s.task, s.base, s.kind, s.metric, dict(reversed(s.scores.items())), groups=s.groups) for s in (full, blind)]
+    back = [
+        Side(s.task, s.base, s.kind, s.metric, dict(reversed(s.scores.items())), groups=s.groups) for s in (full, blind)
+    ]
     assert one == gap(*back, sorted(kept), controls=30)
     told = json.loads(json.dumps(one.to_json(), allow_nan=False))
     assert told["original"]["gap"]["value"] == one.original.gap.value
 
 
 def test_verdicts():
-    assert gap(*both([1.0] * 20, [0.0] * 20)).verdict == "looking helps: the gap is +1.000 [+0.663, +1.000]"  # 20 of 20: 2 · 0.025^(1/20) − 1
+    assert (
+        gap(*both([1.0] * 20, [0.0] * 20)).verdict == "looking helps: the gap is +1.000 [+0.663, +1.000]"
+    )  # 20 of 20: 2 · 0.025^(1/20) − 1
     assert gap(*both([0.0] * 20, [1.0] * 20)).verdict.startswith("looking hurts")
     assert gap(*both([1.0, 0.0] * 10, [0.0, 1.0] * 10)).verdict.startswith("no gap is shown")
     assert (
@@ -221,7 +243,9 @@ def test_verdicts():
     full, blind, kept = pruned_world(np.random.default_rng(0))
     assert gap(full, blind, kept).verdict.startswith("pruning widened the gap: +0.")
     other = gap(full, blind, set(range(200)) - kept).verdict
-    assert other.startswith("no widening is shown (random subsets have gaps as wide, and the gap is narrower than before)")
+    assert other.startswith(
+        "no widening is shown (random subsets have gaps as wide, and the gap is narrower than before)"
+    )
 
 
 def test_the_table():
@@ -231,7 +255,14 @@ def test_the_table():
     assert table[0] == ["docs", "n", "full", "blind", "gap", "interval"]
     assert table[1][:5] == ["original", "40", "1.000", "0.500", "0.500"]
     assert table[2] == ["pruned", "20", "1.000", "0.000", "1.000", "[0.663, 1.000]"]
-    assert table[3] == ["random (20)", "20", "1.000", "0.000", "1.000", "[1.000, 1.000]"]  # between subsets, not between samples
+    assert table[3] == [
+        "random (20)",
+        "20",
+        "1.000",
+        "0.000",
+        "1.000",
+        "[1.000, 1.000]",
+    ]  # between subsets, not between samples
     assert len(rows(gap(*both([1.0], [0.0])))) == 2
     assert rows(gap(*both([1.0], [0.0])))[1][5] == "N/A"
 
@@ -248,17 +279,34 @@ def test_warnings_of_a_subset():
 
 def test_two_models_are_said():
     full, blind = side([1.0], model="big"), side([0.0], "blind", model="small")
-    assert gap(full, blind).warnings == ("the full run is of the model big, the blind run of small: the gap is also one between models",)
+    assert gap(full, blind).warnings == (
+        "the full run is of the model big, the blind run of small: the gap is also one between models",
+    )
     assert gap(full, side([0.0], "tst", model="tst_rf")).warnings == ()
 
 
 @pytest.mark.parametrize(
     ("full", "blind", "kept", "says"),
     [
-        (Side("x", "gqa", "plain", "acc", {0: 1.0}), side([1.0], "blind"), None, "is of gqa (x), the blind run of toy (toy_blind)"),
-        (Side("toy", "toy", "plain", "f1", {0: 1.0}), side([1.0], "blind"), None, "metric is f1, the blind run's acc; name one that both have"),
+        (
+            Side("x", "gqa", "plain", "acc", {0: 1.0}),
+            side([1.0], "blind"),
+            None,
+            "is of gqa (x), the blind run of toy (toy_blind)",
+        ),
+        (
+            Side("toy", "toy", "plain", "f1", {0: 1.0}),
+            side([1.0], "blind"),
+            None,
+            "metric is f1, the blind run's acc; name one that both have",
+        ),
         (Side("toy", "toy", "plain", "acc", {0: 1.0}, higher=False), side([1.0], "blind"), None, "not the same metric"),
-        (side({1: 1.0, 4: 1.0}), side({7: 1.0}, "blind"), None, "no doc is scored in both the full and the blind run (doc ids 1 to 4 and 7 to 7)"),
+        (
+            side({1: 1.0, 4: 1.0}),
+            side({7: 1.0}, "blind"),
+            None,
+            "no doc is scored in both the full and the blind run (doc ids 1 to 4 and 7 to 7)",
+        ),
         (side([1.0]), side([None], "blind"), None, "all are unscored in one of them"),
         (side([1.0]), side([1.0], "blind"), {5}, "none of the 1 doc ids of the subset"),
     ],
@@ -275,16 +323,37 @@ def test_what_cannot_be_compared_is_one_line(full, blind, kept, says):
 
 def native(scores, metric="acc", **other):
     """Lines of a native log: doc id -> value of the metric, and more metrics that are the same for all docs."""
-    return [{"doc_id": i, "target": "x", "doc_hash": "h", "token_counts": 3, metric: value, **other} for i, value in scores.items()]
+    return [
+        {"doc_id": i, "target": "x", "doc_hash": "h", "token_counts": 3, metric: value, **other}
+        for i, value in scores.items()
+    ]
 
 
 def patched(task, kind, scores, *, base="toy", fields=None, answer=None, metrics=None):
     """Lines of a wrapped task's log, with one view; ``metrics`` are more metrics that are the same for all docs."""
     lines = []
     for i, value in scores.items():
-        view = {"kind": "blind" if kind in ("blind", "tst") else "full", "scores": {"acc": value, **(metrics or {})}, "items": {"acc": value}}
-        patch = {"schema": 2, "task": task, "base": base, "kind": kind, "grids": [], "doc_id": i, "image_sizes": [], "views": [view]}
-        patch |= {"best": {}, "excluded": {}, "fields": fields(i) if fields else {}, "answer": answer(i) if answer else {}}
+        view = {
+            "kind": "blind" if kind in ("blind", "tst") else "full",
+            "scores": {"acc": value, **(metrics or {})},
+            "items": {"acc": value},
+        }
+        patch = {
+            "schema": 2,
+            "task": task,
+            "base": base,
+            "kind": kind,
+            "grids": [],
+            "doc_id": i,
+            "image_sizes": [],
+            "views": [view],
+        }
+        patch |= {
+            "best": {},
+            "excluded": {},
+            "fields": fields(i) if fields else {},
+            "answer": answer(i) if answer else {},
+        }
         lines.append({"doc_id": i, "patch": patch})
     return lines
 
@@ -301,16 +370,33 @@ def write(folder, tasks, date=DATE, **more):
 
 
 def plain_toy(scores, task="toy", **values):
-    return {task: ("plain", task, {"acc,none": float(np.mean(list(scores.values()))), "acc_stderr,none": 0.1, **values}, native(scores))}
+    return {
+        task: (
+            "plain",
+            task,
+            {"acc,none": float(np.mean(list(scores.values()))), "acc_stderr,none": 0.1, **values},
+            native(scores),
+        )
+    }
 
 
 def blind_toy(scores, task="toy_blind", kind="blind", base="toy", **about):
-    return {task: (kind, base, {"acc,none": float(np.mean(list(scores.values())))}, patched(task, kind, scores, base=base, **about))}
+    return {
+        task: (
+            kind,
+            base,
+            {"acc,none": float(np.mean(list(scores.values())))},
+            patched(task, kind, scores, base=base, **about),
+        )
+    }
 
 
 def test_a_plain_full_run_and_a_blind_run(tmp_path):
     write(tmp_path / "full" / "model", plain_toy({2: 0.0, 0: 1.0, 1: 1.0}), config={"model": "m", "model_args": "a=1"})
-    about = {"fields": lambda i: {"group": i // 2, "category": "c"}, "answer": lambda i: {"format": "mc", "label": "mc4"}}
+    about = {
+        "fields": lambda i: {"group": i // 2, "category": "c"},
+        "answer": lambda i: {"format": "mc", "label": "mc4"},
+    }
     write(tmp_path / "blind", blind_toy({0: 0.0, 1: 1.0, 2: 0.0}, **about))
     full, blind = read_side(tmp_path / "full", "full"), read_side(tmp_path / "blind", "blind")
     assert full == Side("toy", "toy", "plain", "acc", {2: 0.0, 0: 1.0, 1: 1.0}, model="m a=1")
@@ -366,13 +452,19 @@ def test_an_aggregation_that_is_no_mean_is_said(tmp_path, told, said):
 def test_a_plain_task_with_several_metrics(tmp_path):
     values = {"acc,none": 0.5, "f1,none": 0.2, "submission,none": None}
     lines = native({0: 1.0, 1: 0.0}, f1=0.2, submission={"id": 1})
-    write(tmp_path / "full", {"toy": ("plain", "toy", values, lines)}, higher_is_better={"toy": {"f1": False, "acc": None}})
+    write(
+        tmp_path / "full",
+        {"toy": ("plain", "toy", values, lines)},
+        higher_is_better={"toy": {"f1": False, "acc": None}},
+    )
     with pytest.raises(RecordError, match="toy: several metrics in the log; choose one with --metric: acc, f1"):
         read_side(tmp_path / "full", "full")
     assert not (found := read_side(tmp_path / "full", "full", metric="f1")).higher
     assert dict(found.scores) == {0: 0.2, 1: 0.2}
     write(tmp_path / "blind", blind_toy({0: 0.0, 1: 1.0}))
-    assert [one.metric for one in read_pair(tmp_path / "full", tmp_path / "blind")] == ["acc", "acc"], "the blind run's primary metric"
+    assert [one.metric for one in read_pair(tmp_path / "full", tmp_path / "blind")] == ["acc", "acc"], (
+        "the blind run's primary metric"
+    )
 
 
 def test_the_score_key_of_the_wrapped_task_also_reads_the_plain_one(tmp_path):
@@ -392,7 +484,13 @@ def test_of_several_tasks_those_of_one_benchmark_are_a_pair(tmp_path):
 
 def test_of_several_runs_each_side_is_the_newest_that_fits(tmp_path):
     """The newest blind run, and the newest run with images of its benchmark: neither is the newest of all."""
-    runs = (plain_toy({0: 1.0}), plain_toy({0: 0.0}), blind_toy({0: 0.5}), blind_toy({0: 0.0}), plain_toy({0: 1.0}, "other"))
+    runs = (
+        plain_toy({0: 1.0}),
+        plain_toy({0: 0.0}),
+        blind_toy({0: 0.5}),
+        blind_toy({0: 0.0}),
+        plain_toy({0: 1.0}, "other"),
+    )
     for day, tasks in enumerate(runs, start=1):
         write(tmp_path, tasks, date=f"2026-02-0{day}")
     one, other = read_pair(tmp_path, tmp_path)
@@ -424,15 +522,35 @@ def test_one_run_can_hold_both_sides_and_a_wrapped_full_side_is_preferred(tmp_pa
 @pytest.mark.parametrize(
     ("tasks", "options", "says"),
     [
-        (blind_toy({0: 1.0}), {}, "no full side in this run (toy_blind); ask for a task such as gqa, or gqa_rci3, with --log_samples"),
+        (
+            blind_toy({0: 1.0}),
+            {},
+            "no full side in this run (toy_blind); ask for a task such as gqa, or gqa_rci3, with --log_samples",
+        ),
         (plain_toy({0: 1.0}), {"task": "gqa"}, "no task 'gqa' for the full side; allowed: toy"),
-        (plain_toy({0: 1.0}), {"metric": "f1"}, "toy: no metric 'f1' with a number for each doc in the log; allowed: acc"),
-        ({"toy": ("plain", "toy", {"acc,none": 1.0}, None)}, {}, "no sample log of toy beside it; run with --log_samples"),
+        (
+            plain_toy({0: 1.0}),
+            {"metric": "f1"},
+            "toy: no metric 'f1' with a number for each doc in the log; allowed: acc",
+        ),
+        (
+            {"toy": ("plain", "toy", {"acc,none": 1.0}, None)},
+            {},
+            "no sample log of toy beside it; run with --log_samples",
+        ),
         ({"toy": ("plain", "toy", {"acc,none": 1.0}, [])}, {}, "no docs in this sample log"),
-        ({"toy": ("plain", "toy", {"acc,none": 1.0}, [{"id": 1}])}, {}, "line 1: no doc_id; this is not a sample log of lmms-eval"),
+        (
+            {"toy": ("plain", "toy", {"acc,none": 1.0}, [{"id": 1}])},
+            {},
+            "line 1: no doc_id; this is not a sample log of lmms-eval",
+        ),
         ({"toy": ("plain", "toy", {"acc,none": 1.0}, native({0: "text"}))}, {}, "no metric has a number for each doc"),
         (blind_toy({0: 1.0}, "toy_rci2", "rci"), {"metric": "f1"}, "toy_rci2: no metric 'f1' in the log; allowed: acc"),
-        ({**plain_toy({0: 1.0}), **plain_toy({0: 1.0}, "two")}, {}, "2 tasks for the full side (toy, two); choose one with --task"),
+        (
+            {**plain_toy({0: 1.0}), **plain_toy({0: 1.0}, "two")},
+            {},
+            "2 tasks for the full side (toy, two); choose one with --task",
+        ),
     ],
 )
 def test_bad_runs_are_one_line(tmp_path, tasks, options, says):
@@ -446,7 +564,8 @@ def test_bad_runs_are_one_line(tmp_path, tasks, options, says):
 def test_a_run_without_a_blind_side(tmp_path):
     write(tmp_path, plain_toy({0: 1.0}))
     with pytest.raises(
-        RecordError, match=r"no blind side in this run .toy.; ask for a blind task, such as gqa_blind or gqa_tst5, with --log_samples"
+        RecordError,
+        match=r"no blind side in this run .toy.; ask for a blind task, such as gqa_blind or gqa_tst5, with --log_samples",
     ):
         read_side(tmp_path, "blind")
 
@@ -454,7 +573,9 @@ def test_a_run_without_a_blind_side(tmp_path):
 def test_two_runs_of_different_benchmarks_list_what_there_is(tmp_path):
     write(tmp_path / "full", plain_toy({0: 1.0}, "gqa"))
     write(tmp_path / "blind", blind_toy({0: 1.0}))
-    with pytest.raises(RecordError, match="no two tasks of one benchmark: the full run has gqa, the blind run toy_blind"):
+    with pytest.raises(
+        RecordError, match="no two tasks of one benchmark: the full run has gqa, the blind run toy_blind"
+    ):
         read_pair(tmp_path / "full", tmp_path / "blind")
     with pytest.raises(RecordError, match="no pair of tasks of 'toy': the full run has gqa, the blind run toy_blind"):
         read_pair(tmp_path / "full", tmp_path / "blind", task="toy")
@@ -483,7 +604,9 @@ def test_a_cut_log_is_refused(tmp_path):
 @pytest.fixture
 def pruning(tmp_path):
     kept = [{"key": "a1", "doc_id": 4}, {"key": "b2", "doc_id": 7}]
-    (tmp_path / "pruned.json").write_text(json.dumps({"schema": 1, "base": "toy", "kept": kept, "removed": [{"key": "c3", "doc_id": 5}]}))
+    (tmp_path / "pruned.json").write_text(
+        json.dumps({"schema": 1, "base": "toy", "kept": kept, "removed": [{"key": "c3", "doc_id": 5}]})
+    )
     (tmp_path / "kept_ids.txt").write_text("a1\nb2\n")
     return tmp_path
 
@@ -505,13 +628,21 @@ def test_a_subset_from_plain_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("ids.txt", "3\na1b2\n", "ids.txt, line 2: 'a1b2' is no doc id; write one whole number a line, or give the folder of the pruning"),
+        (
+            "ids.txt",
+            "3\na1b2\n",
+            "ids.txt, line 2: 'a1b2' is no doc id; write one whole number a line, or give the folder of the pruning",
+        ),
         ("kept_ids.txt", "a1\n", "kept_ids.txt, line 1: 'a1' is no doc id"),
         ("ids.txt", "-1\n", "line 1: '-1' is no doc id"),
         ("ids.txt", "\n", "ids.txt: no doc ids"),
         ("pruned.json", '{"schema": 2, "kept": []}', "of schema 2; this version of lmms-patch reads schema 1"),
         ("pruned.json", '{"schema": 1, "kept": []}', "no kept docs"),
-        ("pruned.json", '{"schema": 1, "kept": [{"key": "a"}]}', "not a whole pruned.json of lmms-patch prune (kept[0].doc_id is missing)"),
+        (
+            "pruned.json",
+            '{"schema": 1, "kept": [{"key": "a"}]}',
+            "not a whole pruned.json of lmms-patch prune (kept[0].doc_id is missing)",
+        ),
         ("pruned.json", "[1, 2]", "not a whole pruned.json"),
         ("pruned.json", '{"schema": 1', "not a whole pruned.json"),
         ("other.txt", None, "other.txt: cannot be read (FileNotFoundError)"),

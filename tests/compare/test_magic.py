@@ -71,7 +71,10 @@ def test_every_number_by_hand(tmp_path):
     assert found.lower == ("regions_exhaustive", "regions_unused", "regions_invented")
     test = found.tests["acc_exact"]
     assert (test.only_first, test.only_second, test.p) == (1, 2, 1.0)
-    assert (found.tests["regions_unused"].only_first, found.tests["regions_unused"].only_second) == (0, 2)  # better is: not unused
+    assert (found.tests["regions_unused"].only_first, found.tests["regions_unused"].only_second) == (
+        0,
+        2,
+    )  # better is: not unused
     assert not found.identical
 
 
@@ -82,7 +85,11 @@ def drawn(seed, n=120):
     for k in range(n):
         relevant = tuple(1 + np.flatnonzero(np.random.default_rng(k).random(4) < 0.5))
         used = tuple(1 + np.flatnonzero(stream.random(4) < 0.5))
-        out.append(magic_doc(f"d{k:03}", used, relevant, 4, right=bool(stream.random() < 0.5 + 0.2 * seed), group=f"image {k % 40}"))
+        out.append(
+            magic_doc(
+                f"d{k:03}", used, relevant, 4, right=bool(stream.random() < 0.5 + 0.2 * seed), group=f"image {k % 40}"
+            )
+        )
     return out
 
 
@@ -112,10 +119,15 @@ def test_docs_without_a_verdict_are_left_out_on_both_sides_and_told(tmp_path):
     """A judged 1, 0, none, 1; B 1, 1, 1, none: over the first two docs 1/2 and 1."""
 
     def judged(used, verdicts):
-        return [{**one, "short": short, "full": short} for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)]
+        return [
+            {**one, "short": short, "full": short}
+            for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)
+        ]
 
     told = {"judge": "j"}
-    found = pair(tmp_path, judged(A, (True, False, None, True)), judged(B, (True, True, True, None)), one=told, other=told)
+    found = pair(
+        tmp_path, judged(A, (True, False, None, True)), judged(B, (True, True, True, None)), one=told, other=told
+    )
     one = found.differences["acc_short"]
     assert (one.first, one.second, one.estimate.n) == (0.5, 1.0, 2)
     assert "acc_short: 2 of 4 docs are left out: without a verdict in one of the runs" in found.warnings
@@ -173,7 +185,9 @@ def test_bounds_are_over_docs_that_have_a_gold_answer():
     """Of three docs one has no gold answer, and one no verdict in the second run: right, it is 2/2 in both; wrong, 1/2."""
     none = {"model": "j", "short": {"error": "no gold answer to compare with"}}
     pairs = [(record_of(k, True), record_of(k, second)) for k, second in enumerate((True, None))]
-    lacking = Record(**{key: value for key, value in magic_doc("d2", short=None, judge=none).items() if key != "text"}, variant="all")
+    lacking = Record(
+        **{key: value for key, value in magic_doc("d2", short=None, judge=none).items() if key != "text"}, variant="all"
+    )
     low, high = magic.bounds("acc_short", [*pairs, (lacking, lacking)], [False] * 3, draws=20, level=0.95, seed=0)
     assert (low.estimate.value, high.estimate.value, low.estimate.n) == (-0.5, 0.0, 2)
 
@@ -182,7 +196,10 @@ def test_what_the_unjudged_could_change_is_told(tmp_path):
     """A judged 1, 0, none, 1; B 1, 1, 1, none. Over four docs: A 2/4 to 3/4, B 3/4 to 4/4, so 0 to +1/2. One response would have one verdict."""
 
     def judged(used, verdicts, text):
-        return [{**one, "short": short, "full": short, "text": text} for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)]
+        return [
+            {**one, "short": short, "full": short, "text": text}
+            for one, short in zip(four(used, (1, 1, 1, 1)), verdicts, strict=True)
+        ]
 
     told = {"judge": "j"}
     sides = judged(A, (True, False, None, True), "a"), judged(B, (True, True, True, None), "b")
@@ -199,7 +216,10 @@ def test_what_the_unjudged_could_change_is_told(tmp_path):
 @pytest.mark.parametrize(("text", "unchanged"), [("a", True), ("b", False)])
 def test_two_missing_verdicts_are_no_equal_ones_unless_the_responses_are(tmp_path, text, unchanged):
     told = {"judge": "j"}
-    docs = [[{**one, "short": k < 3 or None, "full": True, "text": said} for k, one in enumerate(four(A, (1, 1, 1, 1)))] for said in ("a", text)]
+    docs = [
+        [{**one, "short": k < 3 or None, "full": True, "text": said} for k, one in enumerate(four(A, (1, 1, 1, 1)))]
+        for said in ("a", text)
+    ]
     found = pair(tmp_path, *docs, one=told, other=told)
     assert ("acc_short" in found.unchanged) == unchanged
     assert "acc_full" in found.unchanged
@@ -261,7 +281,10 @@ def test_the_command_says_who_is_better(tmp_path):
         write_magic(tmp_path / name, {"all": docs(good), "selfheal": heal})
     found = tasks.compare(tmp_path / "a", tmp_path / "b")
     text = show_compare.text(found)
-    assert "B looks more at the boxes that the question needs, and at those only (magiscore_f1_macro): B - A = +0.250" in text
+    assert (
+        "B looks more at the boxes that the question needs, and at those only (magiscore_f1_macro): B - A = +0.250"
+        in text
+    )
     assert "B answers better (acc_synonym)" in text
     assert "acc_exact: right in A only: 0 docs, in B only: 15; McNemar's exact p <0.001" in text
     assert "A and B score the same on each of these docs." in text  # the other task

@@ -167,7 +167,9 @@ def test_docs_of_another_metric_are_not_unscored(tmp_path):
 
 def test_only_grids_of_both(tmp_path):
     def docs(grids):
-        return [record(i, float(i % 3 > 0), {n: [0.0] * (n * n - 1) + [float(i % 2)] for n in grids}) for i in range(60)]
+        return [
+            record(i, float(i % 3 > 0), {n: [0.0] * (n * n - 1) + [float(i % 2)] for n in grids}) for i in range(60)
+        ]
 
     found = compare(finish(tmp_path / "a", docs((2, 3))), finish(tmp_path / "b", docs((3,))))
     assert set(found.differences) == {"fip", "score", "mpp3", "rci3", "gap3"}
@@ -182,10 +184,14 @@ def test_clusters_widen_the_interval(tmp_path):
 
     def docs(seed, cluster):
         right = np.repeat(np.random.default_rng(seed).random(60) < 0.6, 4)
-        return [record(i, float(right[i]), {2: [1.0, 0.0, 0.0, 0.0]}, cluster=i // 4 if cluster else i) for i in range(240)]
+        return [
+            record(i, float(right[i]), {2: [1.0, 0.0, 0.0, 0.0]}, cluster=i // 4 if cluster else i) for i in range(240)
+        ]
 
     def se(cluster):
-        paths = [finish(tmp_path / f"{seed}{cluster}", docs(seed, cluster), options={"cluster": "image"}) for seed in (0, 1)]
+        paths = [
+            finish(tmp_path / f"{seed}{cluster}", docs(seed, cluster), options={"cluster": "image"}) for seed in (0, 1)
+        ]
         found = compare(*paths)
         return found.clusters, found.differences["fip"].estimate.se
 
@@ -208,7 +214,10 @@ def test_other_clusters_in_the_two_runs(tmp_path):
 
 
 def test_percent_is_in_points(tmp_path):
-    paths = [finish(tmp_path / name, scored(docs * 25), lambda items: 100 * mean(items)) for name, docs in (("a", A), ("b", B))]
+    paths = [
+        finish(tmp_path / name, scored(docs * 25), lambda items: 100 * mean(items))
+        for name, docs in (("a", A), ("b", B))
+    ]
     found = compare(*paths)
     assert numbers(found)["fip"] == (75.0, 100.0, 25.0)
     assert numbers(found)["gap2"] == (0.0, 50.0, 50.0)
@@ -264,7 +273,16 @@ def mme_docs(right):
     out = []
     for i, score in enumerate(right):
         about = {"pair": i // 2, "category": f"c{i // 2 % 2}"}
-        out.append(record(i, score, {2: [score] * 4}, items=lambda s, about=about: {**about, "score": s}, cluster=i // 2, category=about["category"]))
+        out.append(
+            record(
+                i,
+                score,
+                {2: [score] * 4},
+                items=lambda s, about=about: {**about, "score": s},
+                cluster=i // 2,
+                category=about["category"],
+            )
+        )
     return out
 
 
@@ -277,7 +295,11 @@ def test_mme_keeps_pairs_and_categories(tmp_path):
     paths = [finish(tmp_path / str(k), mme_docs(right), mme, options=MME_OPTIONS) for k, right in enumerate(sides)]
     found = compare(*paths)
     by_hand = [mme([r["views"][0]["items"]["acc"] for r in mme_docs(right)]) for right in sides]
-    assert numbers(found)["fip"] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]), pytest.approx(by_hand[1] - by_hand[0]))
+    assert numbers(found)["fip"] == (
+        pytest.approx(by_hand[0]),
+        pytest.approx(by_hand[1]),
+        pytest.approx(by_hand[1] - by_hand[0]),
+    )
     assert found.clusters == 60
     assert found.differences["fip"].estimate.low > 0
 
@@ -310,7 +332,8 @@ def test_a_broken_pair_leaves_whole(tmp_path, how):
     assert found.docs == (120 if how == "cell" else 118)
     assert found.unscored == (1 if how == "unscored" else 0)
     assert any(
-        ("grid 2: 2 docs are left out" if how == "cell" else "1 docs are left out: not all docs of their cluster") in w for w in found.warnings
+        ("grid 2: 2 docs are left out" if how == "cell" else "1 docs are left out: not all docs of their cluster") in w
+        for w in found.warnings
     )
 
 
@@ -322,18 +345,30 @@ def test_other_categories_are_refused(tmp_path):
         for view in one["views"]:
             view["items"]["acc"]["category"] = one["fields"]["category"]
     with pytest.raises(RecordError, match="put docs in other categories"):
-        compare(finish(tmp_path / "a", mme_docs(right), mme, options=MME_OPTIONS), finish(tmp_path / "b", other, mme, options=MME_OPTIONS))
+        compare(
+            finish(tmp_path / "a", mme_docs(right), mme, options=MME_OPTIONS),
+            finish(tmp_path / "b", other, mme, options=MME_OPTIONS),
+        )
 
 
 def test_an_aggregation_that_only_the_run_knows(tmp_path):
     """The square of the mean is no sum: the runs' own numbers, and their standard errors as if of two samples."""
-    one, two = (finish(tmp_path / name, scored(docs * 25), lambda items: mean(items) ** 2) for name, docs in (("a", A), ("b", B)))
+    one, two = (
+        finish(tmp_path / name, scored(docs * 25), lambda items: mean(items) ** 2)
+        for name, docs in (("a", A), ("b", B))
+    )
     found = compare(one, two)
     assert numbers(found)["fip"] == (0.5625, 1.0, 0.4375)
-    assert found.differences["fip"].estimate.low is None  # B is right everywhere: no draw differs, and an unseen doc cannot be scored
+    assert (
+        found.differences["fip"].estimate.low is None
+    )  # B is right everywhere: no draw differs, and an unseen doc cannot be scored
     assert "nothing says how sure" in found.differences["fip"].estimate.reason
     assert found.differences["rci2"].estimate.reason == "unpaired"
-    assert found.differences["rci2"].estimate.low < found.differences["rci2"].estimate.value < found.differences["rci2"].estimate.high
+    assert (
+        found.differences["rci2"].estimate.low
+        < found.differences["rci2"].estimate.value
+        < found.differences["rci2"].estimate.high
+    )
     assert any("can only be computed in the run" in line for line in found.warnings)
     with pytest.raises(RecordError, match="other docs"):
         compare(one, finish(tmp_path / "c", scored(B * 24), lambda items: mean(items) ** 2))
@@ -341,7 +376,9 @@ def test_an_aggregation_that_only_the_run_knows(tmp_path):
 
 def test_a_metric_that_is_better_when_lower(tmp_path):
     """No index; McNemar's "right" is the lower score: A is right where it has 0."""
-    sides = [[record(i, float(full), {2: [float(best)] * 4}) for i, (full, best) in enumerate(docs * 25)] for docs in (A, B)]
+    sides = [
+        [record(i, float(full), {2: [float(best)] * 4}) for i, (full, best) in enumerate(docs * 25)] for docs in (A, B)
+    ]
     one, two = (finish(tmp_path / str(k), side, higher=False) for k, side in enumerate(sides))
     found = compare(one, two)
     assert not found.higher
@@ -358,7 +395,11 @@ def test_a_metric_without_a_natural_zero(tmp_path):
     found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second)).differences
     assert (found["rci2"].estimate.value, found["rci2"].first, found["rci2"].second) == (None, None, None)
     assert "no natural zero" in found["rci2"].estimate.reason
-    assert (found["fip"].estimate.value, found["mpp2"].estimate.value, found["gap2"].estimate.value) == (0.25, -0.25, 0.5)
+    assert (found["fip"].estimate.value, found["mpp2"].estimate.value, found["gap2"].estimate.value) == (
+        0.25,
+        -0.25,
+        0.5,
+    )
 
 
 # --- what has not changed -------------------------------------------------------------------------
@@ -377,8 +418,14 @@ def rescored(records, doc, place, score):
     [
         (lambda records: records, {"fip", "score", "acc", "mpp2", "rci2", "gap2"}),
         (lambda records: rescored(records, 2, 0, 1.0), {"mpp2"}),  # the full image of a doc
-        (lambda records: rescored(records, 0, 1, 0.5), {"fip", "score", "acc"}),  # a cell, though not the best: MPP is the same number
-        (lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0), {"mpp2"}),  # one doc up, one down: FIP is the same number
+        (
+            lambda records: rescored(records, 0, 1, 0.5),
+            {"fip", "score", "acc"},
+        ),  # a cell, though not the best: MPP is the same number
+        (
+            lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0),
+            {"mpp2"},
+        ),  # one doc up, one down: FIP is the same number
         (lambda records: records[:-4], set()),  # other docs, of the same kinds
     ],
 )
@@ -402,9 +449,15 @@ def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
 
     def f1(found):
         both = sum(one["prediction"] == one["ground_truth"] == "yes" for one in found)
-        return 2 * both / (sum(one["prediction"] == "yes" for one in found) + sum(one["ground_truth"] == "yes" for one in found))
+        return (
+            2
+            * both
+            / (sum(one["prediction"] == "yes" for one in found) + sum(one["ground_truth"] == "yes" for one in found))
+        )
 
-    paths = [finish(tmp_path / str(turned), items(turned), f1, options={"aggregation": {"acc": "f1"}}) for turned in (-1, 0)]
+    paths = [
+        finish(tmp_path / str(turned), items(turned), f1, options={"aggregation": {"acc": "f1"}}) for turned in (-1, 0)
+    ]
     assert "fip" in compare(paths[0], paths[0]).unchanged
     assert "fip" not in compare(*paths).unchanged
 
@@ -441,7 +494,9 @@ def test_the_gate_is_asked_again_of_the_docs_that_are_compared(tmp_path):
     golds = ["ABCD"[i % 4] for i in range(400)]
 
     def docs(ids, right):
-        about = {i: {"answer": ("mc", 4, golds[i]), "baselines": guesses(golds[i], list("ABCD"), stratum="A")} for i in ids}
+        about = {
+            i: {"answer": ("mc", 4, golds[i]), "baselines": guesses(golds[i], list("ABCD"), stratum="A")} for i in ids
+        }
         return [record(i, float(right(i)), {2: [1.0, 0.0, 0.0, 0.0]}, **about[i]) for i in ids]
 
     one = finish(tmp_path / "a", docs(range(400), lambda i: i < 200 or i % 16 in (0, 5, 10, 15)))
@@ -467,14 +522,20 @@ def tst_run(folder, rights, sources=None):
 
 def test_text_only_by_hand(tmp_path):
     """40 docs, A right on 20, B on 30 at the first seed; of these at the second seed only odd ones: means (20 + 10) / 80 and (30 + 15) / 80."""
-    one, two = tst_run(tmp_path / "a", [i < 20 for i in range(40)]), tst_run(tmp_path / "b", [i < 30 for i in range(40)])
+    one, two = (
+        tst_run(tmp_path / "a", [i < 20 for i in range(40)]),
+        tst_run(tmp_path / "b", [i < 30 for i in range(40)]),
+    )
     found = compare(one, two)
     assert numbers(found) == {"tst": (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))}
     assert (found.mcnemar, found.clusters) == (None, None)
 
 
 def test_text_only_keeps_sources_together(tmp_path):
-    paths = [tst_run(tmp_path / str(k), [i % 40 < 10 * (k + 1) for i in range(160)], lambda i: f"scene {i // 4}") for k in (0, 1)]
+    paths = [
+        tst_run(tmp_path / str(k), [i % 40 < 10 * (k + 1) for i in range(160)], lambda i: f"scene {i // 4}")
+        for k in (0, 1)
+    ]
     found = compare(*paths)
     assert found.clusters == 40
 
@@ -486,8 +547,12 @@ def test_other_golds_are_refused(tmp_path):
     def docs(golds):
         return [record(i, 1.0, {2: [1.0] * 4}, answer=("mc", 4, gold)) for i, gold in enumerate(golds)]
 
-    one, two = (finish(tmp_path / name, docs(golds)) for name, golds in (("a", "ABCD" * 10), ("b", "ABCD" * 9 + "ABCA")))
-    with pytest.raises(RecordError, match="doc 39 has the gold 'D' in the first run and 'A' in the second: the benchmark has changed"):
+    one, two = (
+        finish(tmp_path / name, docs(golds)) for name, golds in (("a", "ABCD" * 10), ("b", "ABCD" * 9 + "ABCA"))
+    )
+    with pytest.raises(
+        RecordError, match="doc 39 has the gold 'D' in the first run and 'A' in the second: the benchmark has changed"
+    ):
         compare(one, two)
 
 
@@ -507,10 +572,22 @@ def test_other_things_are_refused(tmp_path, more, word):
 
 
 def test_other_settings_are_told_in_words(tmp_path):
-    one = finish(tmp_path / "a", scored(A * 25), made={"prompts": "0" * 16, "lmms_eval": "0.7.2"}, about={"config": {"model": "m", "limit": 100}})
-    two = finish(tmp_path / "b", scored(B * 25), made={"prompts": "1" * 16, "lmms_eval": "0.7.3"}, options={"delta": 0.02})
+    one = finish(
+        tmp_path / "a",
+        scored(A * 25),
+        made={"prompts": "0" * 16, "lmms_eval": "0.7.2"},
+        about={"config": {"model": "m", "limit": 100}},
+    )
+    two = finish(
+        tmp_path / "b", scored(B * 25), made={"prompts": "1" * 16, "lmms_eval": "0.7.3"}, options={"delta": 0.02}
+    )
     found = compare(one, two)
-    assert set(found.settings) == {"limit (100 and all)", "prompts", "lmms-eval version (0.7.2 and 0.7.3)", "statistics (option delta)"}
+    assert set(found.settings) == {
+        "limit (100 and all)",
+        "prompts",
+        "lmms-eval version (0.7.2 and 0.7.3)",
+        "statistics (option delta)",
+    }
 
 
 def log_of(path):
@@ -520,14 +597,19 @@ def log_of(path):
 def test_the_log_of_another_run_is_refused(tmp_path):
     one, two = (finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B)))
     log_of(two).write_text(log_of(one).read_text())
-    with pytest.raises(RecordError, match=r"the sample log gives acc 0\.75, but the run reported 1; the log is of another run"):
+    with pytest.raises(
+        RecordError, match=r"the sample log gives acc 0\.75, but the run reported 1; the log is of another run"
+    ):
         compare(one, two)
     log_of(two).write_text(log_of(one).read_text().replace('"base": "toy"', '"base": "toys"'))
     with pytest.raises(RecordError, match="records of toys, but toy_rci2 asks toy"):
         compare(one, two)
 
 
-@pytest.mark.parametrize(("damage", "said"), [("gone", "no sample log"), ("short", "50 docs, but the run scored 100"), ("cut", "cut or not JSON")])
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [("gone", "no sample log"), ("short", "50 docs, but the run scored 100"), ("cut", "cut or not JSON")],
+)
 def test_a_damaged_log_is_refused(tmp_path, damage, said):
     path = finish(tmp_path, scored(A * 25))
     log = log_of(path)
@@ -549,7 +631,10 @@ def test_no_doc_is_scored(tmp_path):
 def test_numbers_are_those_of_the_runs(tmp_path):
     """Where the docs are all the same, each side is what its run reports."""
     for name, seed in (("a", 0), ("b", 0)):
-        write_run(tmp_path / name, {"toy_rci2": mc_run(n=200, know_full=0.7 if name == "a" else 0.9, seed=seed, per_cluster=2)})
+        write_run(
+            tmp_path / name,
+            {"toy_rci2": mc_run(n=200, know_full=0.7 if name == "a" else 0.9, seed=seed, per_cluster=2)},
+        )
     found = compare(tmp_path / "a", tmp_path / "b")
     for k, side in enumerate("ab"):
         own = result(tmp_path / side).metrics
@@ -578,7 +663,10 @@ def test_cells_that_are_not_the_run_s_are_refused(tmp_path, which):
     """Full images as reported, best cells not: 0.5 of the docs have a right cell."""
     sides = [finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", A))]
     changed(sides[which], all_cells_right)
-    with pytest.raises(RecordError, match=r"the sample log gives acc_mpp2 1, but the run reported 0\.75; the log is of another run, or was changed"):
+    with pytest.raises(
+        RecordError,
+        match=r"the sample log gives acc_mpp2 1, but the run reported 0\.75; the log is of another run, or was changed",
+    ):
         compare(*sides)
 
 
@@ -586,7 +674,9 @@ def test_docs_that_a_changed_log_leaves_out_are_refused(tmp_path):
     """Leaving out docs that are wrong either way keeps FIP of all docs, and moves FIP of the docs of the grid."""
     sides = [finish(tmp_path / name, scored([(1, 1), (0, 0), (1, 1), (1, 1)] * 25)) for name in "ab"]
     changed(sides[1], lambda record: record["excluded"].update({"2": "small"}) if record["doc_id"] % 4 == 1 else None)
-    with pytest.raises(RecordError, match=r"the sample log gives acc over the docs of grid 2 1, but the run reported 0\.75"):
+    with pytest.raises(
+        RecordError, match=r"the sample log gives acc over the docs of grid 2 1, but the run reported 0\.75"
+    ):
         compare(*sides)
 
 

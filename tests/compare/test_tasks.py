@@ -27,7 +27,9 @@ SCHEMA = schemas.load("compare")
 def docs(right, *, grids=(2,), n=200, seed=0, cells=0.0, **more):
     """Docs that are right with some probability, the same easy ones for every run of one seed; of the cells the first is right."""
     easy = np.random.default_rng(seed).random(n)
-    return [record(i, float(easy[i] < right), {g: [1.0] + [cells] * (g * g - 1) for g in grids}, **more) for i in range(n)]
+    return [
+        record(i, float(easy[i] < right), {g: [1.0] + [cells] * (g * g - 1) for g in grids}, **more) for i in range(n)
+    ]
 
 
 def shown_of(found):
@@ -49,7 +51,11 @@ def write_two(folder, shares=((0.5, 0.7), (0.5, 0.52), (0.5, 0.6)), **more):
     for k, share in enumerate(shares):
         for side, right in zip("ab", share, strict=True):
             finish(
-                folder / side, docs(right, seed=k + 100 * (side == "b" and k == 1), **more), name=f"t{k}", date=f"2026-01-0{k + 1}", about=model(side)
+                folder / side,
+                docs(right, seed=k + 100 * (side == "b" and k == 1), **more),
+                name=f"t{k}",
+                date=f"2026-01-0{k + 1}",
+                about=model(side),
             )
     return folder / "a", folder / "b"
 
@@ -97,7 +103,9 @@ def test_what_is_said(tmp_path):
     text = shown_of(found)
     assert "B is better on the full image (fip): B - A = +0." in text
     assert "No difference is shown on the full image (fip): B - A = " in text
-    assert re.search(r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text)  # 2.8 · √(0.5 / 200) = 0.14, Holm more
+    assert re.search(
+        r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text
+    )  # 2.8 · √(0.5 / 200) = 0.14, Holm more
     assert "t0_rci2, acc: 200 docs; primary: fip" in text
     assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 9." in text
     assert "A: a (" in text
@@ -175,13 +183,18 @@ def test_settings_are_told(tmp_path):
     finish(tmp_path / "a", docs(0.5), made={"lmms_eval": "0.7.2"})
     finish(tmp_path / "b", docs(0.6), made={"lmms_eval": "0.7.3"})
     text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
-    assert "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
+    assert (
+        "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
+    )
 
 
 def indices(tmp_path, *right, best):
     """Two runs of 400 docs with an exact index of 1 − best / right each."""
     for side, share in zip("ab", right, strict=True):
-        made = [record(i, float(i < 400 * share), {2: [float(i % 2 == 0 or i < 400 * (2 * best - 1)), 0.0, 0.0, 0.0]}) for i in range(400)]
+        made = [
+            record(i, float(i < 400 * share), {2: [float(i % 2 == 0 or i < 400 * (2 * best - 1)), 0.0, 0.0, 0.0]})
+            for i in range(400)
+        ]
         finish(tmp_path / side, made)
     return shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
 
@@ -190,10 +203,22 @@ def indices(tmp_path, *right, best):
     ("right", "best", "said"),
     [
         ((0.90, 0.60), 0.54, "A needs more of the image (rci2): B - A = -0.300"),  # 0.40 and 0.10
-        ((0.60, 0.54), 0.80, "One cell beats the full image in both, by more in B (rci2): B - A = -0.148"),  # −0.333 and −0.481
+        (
+            (0.60, 0.54),
+            0.80,
+            "One cell beats the full image in both, by more in B (rci2): B - A = -0.148",
+        ),  # −0.333 and −0.481
         ((0.54, 0.60), 0.80, "One cell beats the full image in both, by more in A (rci2): B - A = +0.148"),
-        ((0.60, 0.90), 0.75, "B needs more of the image; in A one cell beats the full image (rci2): B - A = +0.417"),  # −0.25 and +0.167
-        ((0.60, 0.59), 0.80, "No difference is shown in how far one cell beats the full image (rci2)"),  # −0.333 and −0.356
+        (
+            (0.60, 0.90),
+            0.75,
+            "B needs more of the image; in A one cell beats the full image (rci2): B - A = +0.417",
+        ),  # −0.25 and +0.167
+        (
+            (0.60, 0.59),
+            0.80,
+            "No difference is shown in how far one cell beats the full image (rci2)",
+        ),  # −0.333 and −0.356
     ],
 )
 def test_what_is_said_of_two_indices_goes_by_their_signs(tmp_path, right, best, said):
@@ -249,7 +274,10 @@ def test_a_wildcard(tmp_path):
 
 def test_two_models_in_a_folder(tmp_path):
     write_two(tmp_path)
-    with pytest.raises(RecordError, match=r"2 models in this folder; give the folder or the file of one \(a: .*_results.json; b: .*_results.json\)"):
+    with pytest.raises(
+        RecordError,
+        match=r"2 models in this folder; give the folder or the file of one \(a: .*_results.json; b: .*_results.json\)",
+    ):
         compare(tmp_path, tmp_path / "b")
 
 
@@ -263,7 +291,9 @@ def test_nothing_in_common(tmp_path):
 def test_a_task_that_cannot_be_compared_says_how_to_leave_it_out(tmp_path):
     one, two = write_two(tmp_path)
     finish(two, docs(0.5, seed=1), name="t1", date="2026-02-01", about=model("b"), options={"min_side": 4})
-    with pytest.raises(RecordError, match=r"t1_rci2 and t1_rci2 cannot be compared: other views; other tasks can be chosen with --task"):
+    with pytest.raises(
+        RecordError, match=r"t1_rci2 and t1_rci2 cannot be compared: other views; other tasks can be chosen with --task"
+    ):
         compare(one, two, draws=FEW)
 
 
@@ -279,7 +309,9 @@ def test_options_out_of_range(tmp_path, wrong):
 def test_the_sheet_has_every_number(tmp_path):
     found = compare(*write_two(tmp_path), draws=FEW)
     rows = list(csv.DictReader(io.StringIO(show_compare.sheet(found).to_csv())))
-    assert [(row["task"], row["number"]) for row in rows] == [(task.second, number.name) for task in found.tasks for number in task.numbers]
+    assert [(row["task"], row["number"]) for row in rows] == [
+        (task.second, number.name) for task in found.tasks for number in task.numbers
+    ]
     fip = by_name(found.tasks[0])["fip"].difference
     assert float(rows[0]["difference_low"]) == fip.estimate.low
     assert float(rows[0]["p_holm"]) == by_name(found.tasks[0])["fip"].p_holm
@@ -291,9 +323,16 @@ def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_pat
     """Three tasks with a 2x2 grid, one of them with 3x3 too: 3 times fip; 3 · 3 + 3 others."""
     for side, right in (("a", 0.5), ("b", 0.6)):
         for k in range(3):
-            finish(tmp_path / side, docs(right, grids=(2, 3) if k == 0 else (2,), seed=k), name=f"t{k}", date=f"2026-01-0{k + 1}")
+            finish(
+                tmp_path / side,
+                docs(right, grids=(2, 3) if k == 0 else (2,), seed=k),
+                name=f"t{k}",
+                date=f"2026-01-0{k + 1}",
+            )
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 12." in shown_of(found)
+    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 12." in shown_of(
+        found
+    )
 
 
 def test_tasks_without_a_p_value_are_not_counted(tmp_path):
@@ -314,7 +353,9 @@ def of_model(name, args="", adapter="hf"):
     return {"model_name": name, "config": {"model": adapter, "model_args": args}}
 
 
-@pytest.mark.parametrize(("one", "two"), [(("m", "size=1"), ("m", "size=2")), (("m", "", "hf"), ("m", "", "vllm")), (("m\x00",), ("m\x01",))])
+@pytest.mark.parametrize(
+    ("one", "two"), [(("m", "size=1"), ("m", "size=2")), (("m", "", "hf"), ("m", "", "vllm")), (("m\x00",), ("m\x01",))]
+)
 def test_models_of_one_name_are_told_apart(tmp_path, one, two):
     for side, about in (("a", one), ("b", two)):
         finish(tmp_path / side, docs(0.5), name="t0", about=of_model(*about))
@@ -337,7 +378,9 @@ def planted(folder, model, null=True, kind="rci"):
     """A run whose answers are drawn apart from the golds, which all runs share."""
 
     def say(stream, gold):
-        own, wrong = model(np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold)
+        own, wrong = model(
+            np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold
+        )
         return own, wrong if null else None
 
     path = write_run(folder, {f"toy_{kind}3": world_run(say, n=size(500, 1000), grid=3, kind=kind)})
@@ -356,7 +399,11 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
     found = compare(*guesser_and_knower)
     text = shown_of(found)
     assert "rci3, contradicted" in text
-    (said,) = [line for line in text.splitlines() if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")]
+    (said,) = [
+        line
+        for line in text.splitlines()
+        if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")
+    ]
     assert re.search(
         r"The index of A is contradicted: not luck-corrected -0\.\d+ \(\w+.*\), luck-corrected .* \(strong global\): the first is mostly luck\.$",
         said,
@@ -373,7 +420,10 @@ def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measur
     first, second = guesser_and_knower
     (task,) = compare(first, second).tasks
     number = by_name(task)["rci3_adj"].difference
-    own = [json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"] for folder in (first, second)]
+    own = [
+        json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"]
+        for folder in (first, second)
+    ]
     assert [number.first, number.second] == own
     assert any("compared as if on other docs" in line for line in task.compared.warnings)
     before = planted(tmp_path / "before", one_cell_knows, null=False)
@@ -382,7 +432,10 @@ def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measur
 
 
 def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
-    first, second = planted(tmp_path / "a", guesses_on_cells, kind="pcri"), planted(tmp_path / "b", one_cell_knows, kind="pcri")
+    first, second = (
+        planted(tmp_path / "a", guesses_on_cells, kind="pcri"),
+        planted(tmp_path / "b", one_cell_knows, kind="pcri"),
+    )
     assert "one cell beats the full image (pcri3)" in shown_of(compare(first, second))
     assert plain_name("pcri3_adj") == "rci3_adj"
     assert plain_name("rci3") == "rci3"
@@ -411,7 +464,9 @@ def test_what_one_run_does_not_record_is_told(tmp_path):
     del data["system_instruction_sha"], data["n-shot"]
     second.write_text(json.dumps(data))
     found = compare(first, second, draws=FEW)
-    assert "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].compared.warnings
+    assert (
+        "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].compared.warnings
+    )
     assert "not recorded in both runs" in show_compare.text(found)
 
 
@@ -419,7 +474,9 @@ def test_other_images_of_the_docs_that_both_asked_are_told_where_one_asked_more(
     spec, records, made = mc_run(n=60)
     first = write_run(tmp_path / "a", {"toy_rci2": (spec, records, made)})
     second = write_run(tmp_path / "b", {"toy_rci2": (spec, records[:50], made)})
-    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.settings if line.startswith("images")]
+    assert not [
+        line for line in compare(first, second, draws=FEW).tasks[0].compared.settings if line.startswith("images")
+    ]
     _with_images(second, lambda doc_id, images: "f" * 16 if doc_id % 10 == 0 else images)
     assert "images (of 5 of the docs)" in compare(first, second, draws=FEW).tasks[0].compared.settings
 
@@ -430,4 +487,8 @@ def test_a_copy_is_known_to_be_the_same_run(tmp_path):
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
     again = write_run(tmp_path / "again", {"toy_rci2": mc_run(n=60)})
     again.write_text(json.dumps({**json.loads(again.read_text()), "model_name": "m"}))
-    assert [compare(first, other, draws=FEW).same_run for other in (first, tmp_path / "copy", again)] == [True, True, False]
+    assert [compare(first, other, draws=FEW).same_run for other in (first, tmp_path / "copy", again)] == [
+        True,
+        True,
+        False,
+    ]

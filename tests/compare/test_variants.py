@@ -20,7 +20,11 @@ def variants(all_right=10, relevant_right=15, none_right=5, **more):
     def docs(right, **how):
         return [doc(f"q{i}", DOG if i < right else CAT, **how, **more) for i in range(N)]
 
-    return {"all": docs(all_right), "relevant": docs(relevant_right, boxes=1), "none": docs(none_right, boxes=0, relevant=())}
+    return {
+        "all": docs(all_right),
+        "relevant": docs(relevant_right, boxes=1),
+        "none": docs(none_right, boxes=0, relevant=()),
+    }
 
 
 def test_three_variants_of_one_run(tmp_path):
@@ -49,11 +53,17 @@ def test_what_the_unjudged_could_change_of_a_contrast_is_told(tmp_path):
     """All boxes: 10 of 20 right, all judged. Relevant ones: 15 right of the first 16, and 4 without a verdict: +5/20 to +9/20."""
 
     def judged(right, known, **how):
-        return [doc(f"q{i}", DOG, short=i < right if i < known else None, judge={"model": "j", "short": {}}, **how) for i in range(N)]
+        return [
+            doc(f"q{i}", DOG, short=i < right if i < known else None, judge={"model": "j", "short": {}}, **how)
+            for i in range(N)
+        ]
 
     write_magic_run(tmp_path, {"all": judged(10, 20), "relevant": judged(15, 16, boxes=1)})
     (one,) = gather([tmp_path], draws=200).contrasts
-    assert [end.estimate.value for end in one.found.bounds["acc_short"]] == [pytest.approx(5 / 20), pytest.approx(9 / 20)]
+    assert [end.estimate.value for end in one.found.bounds["acc_short"]] == [
+        pytest.approx(5 / 20),
+        pytest.approx(9 / 20),
+    ]
     assert "acc_short: the difference is +0.250 to +0.450 with the unjudged" in one.minds
     assert "mind: acc_short: the difference is" in magic.contrast_table(one)
 
@@ -76,7 +86,9 @@ def test_other_data_under_the_same_name_is_not_compared(tmp_path):
 
 
 def test_other_judges_are_compared_by_words_alone(tmp_path):
-    path = write_magic_run(tmp_path, {name: docs for name, docs in variants(short=True, full=True).items() if name != "none"})
+    path = write_magic_run(
+        tmp_path, {name: docs for name, docs in variants(short=True, full=True).items() if name != "none"}
+    )
     data = json.loads(path.read_text())
     data["results"]["toy"]["magic,none"]["magic"]["judge"] = "other"
     path.write_text(json.dumps(data))
@@ -144,7 +156,9 @@ def test_other_questions_or_boxes_under_the_same_ids_are_not_compared(tmp_path):
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = gather([tmp_path], draws=200)
     assert [one.found.name for one in found.contrasts] == ["boxes"]
-    assert "toy_relevant is not compared with toy: item q3 has another question, answer, image or boxes" in found.notes[0]
+    assert (
+        "toy_relevant is not compared with toy: item q3 has another question, answer, image or boxes" in found.notes[0]
+    )
 
 
 @pytest.mark.parametrize(

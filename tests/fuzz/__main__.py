@@ -24,7 +24,11 @@ def one(seed: int, number: int, harness: bool, keep: bool) -> int:
             "utf-8", "backslashreplace"
         ).decode()
     )
-    print(f"status {done.status}, {done.seconds:.2f} s: {done.kind}: {done.said}".encode("utf-8", "backslashreplace").decode())
+    print(
+        f"status {done.status}, {done.seconds:.2f} s: {done.kind}: {done.said}".encode(
+            "utf-8", "backslashreplace"
+        ).decode()
+    )
     print(done.place, done.trace.encode("utf-8", "backslashreplace").decode(), sep="\n")
     print(f"its files: {folder / 'room'}" if keep else "")
     return int(done.kind != "ok")
@@ -42,11 +46,15 @@ def main() -> int:
     if given.case is not None:
         return one(given.seed, given.case, given.harness, True)
     found = []
-    for done in pool.results(range(given.first, given.first + given.cases), given.seed, jobs=given.jobs, harness=given.harness):
+    for done in pool.results(
+        range(given.first, given.first + given.cases), given.seed, jobs=given.jobs, harness=given.harness
+    ):
         found.append(done)
         if done.kind != "ok":
             print(
-                f"case {done.number} ({done.scenario}): {done.kind}: {done.place} {done.said}"[:300].encode("utf-8", "backslashreplace").decode(),
+                f"case {done.number} ({done.scenario}): {done.kind}: {done.place} {done.said}"[:300]
+                .encode("utf-8", "backslashreplace")
+                .decode(),
                 file=sys.stderr,
                 flush=True,
             )

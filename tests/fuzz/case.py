@@ -105,7 +105,11 @@ def _prepare(stream: Random, call: Call, stock: Path) -> str:
     if call.inputs and draw < 0.9:
         for path in dict.fromkeys(stream.choices(call.inputs, k=1 if stream.random() < 0.8 else 3)):
             if path.is_file() and not path.is_symlink():
-                same = [one for one in sorted(stock.rglob(f"*{path.suffix}")) if one.name.endswith(path.name.rpartition("_")[2])]
+                same = [
+                    one
+                    for one in sorted(stock.rglob(f"*{path.suffix}"))
+                    if one.name.endswith(path.name.rpartition("_")[2])
+                ]
                 said.append(f"{path.relative_to(call.folder)}: {damage(stream, path, same)}{_agreed(stream, path)}")
     if not call.inputs or draw > 0.82:
         said.append(_odd_option(stream, call))
@@ -117,7 +121,12 @@ def _prepare(stream: Random, call: Call, stock: Path) -> str:
 
 def _agreed(stream: Random, path: Path) -> str:
     """Have a results file name the digest of the broken file beside it, in half of the cases: else the audit would refuse each by its digest."""
-    if not path.name.endswith("_patch.json") or not path.is_file() or not os.access(path, os.R_OK) or stream.random() < 0.5:
+    if (
+        not path.name.endswith("_patch.json")
+        or not path.is_file()
+        or not os.access(path, os.R_OK)
+        or stream.random() < 0.5
+    ):
         return ""
     results = path.with_name(path.name.replace("_patch.json", "_results.json"))
     try:
@@ -132,7 +141,11 @@ def _agreed(stream: Random, path: Path) -> str:
 def _odd_option(stream: Random, call: Call) -> str:
     """One option of the command with an odd value, or one that there is not."""
     named = call.words[:2] if call.words[0] in ("import", "init", "magic") else call.words[:1]
-    params = [one for one in cli.built(*named).params if one.param_type_name == "option" and one.name not in ("help", "with_images")]
+    params = [
+        one
+        for one in cli.built(*named).params
+        if one.param_type_name == "option" and one.name not in ("help", "with_images")
+    ]
     if not params or stream.random() < 0.08:
         call.odd = True
         call.words.append(stream.choice(("--nothing", "-Z", "--", "", "x", "\udcff", "--json", "--help")))
@@ -147,7 +160,14 @@ def _odd_option(stream: Random, call: Call) -> str:
             .encode("utf-8", "surrogateescape" if "\udfff" not in odd and "\ud800" not in odd else "replace")
             .decode("utf-8", "surrogateescape")
         )
-        if param.name in ("output", "json_file", "junit", "summary", "sheet_file", "write"):  # never outside of the case's own folder
+        if param.name in (
+            "output",
+            "json_file",
+            "junit",
+            "summary",
+            "sheet_file",
+            "write",
+        ):  # never outside of the case's own folder
             odd = str(call.folder / "odd" / (odd.replace("/", "_").replace("..", "_") or "x"))
             call.outputs.append(call.folder / "odd")
             call.odd = True
@@ -161,7 +181,11 @@ def _before(stream: Random, output: Path) -> str:
     how = stream.choice(("older", "older", "older", "folder", "link"))
     if how == "older":
         if output.suffix:
-            output.write_text({".json": '{"older": true}', ".jsonl": '{"older": true}\n', ".xml": "<older/>"}.get(output.suffix, "older\n"))
+            output.write_text(
+                {".json": '{"older": true}', ".jsonl": '{"older": true}\n', ".xml": "<older/>"}.get(
+                    output.suffix, "older\n"
+                )
+            )
             return f"{output.name} was there"
         return ""
     if how == "folder":
@@ -180,7 +204,13 @@ def _run(call: Call, scenario: Scenario, done: Done) -> None:
     out, err = _stream("strict"), _stream("backslashreplace")
     peak, start = _peak(), time.process_time()
     unexpected: list[BaseException] = []
-    with _watched(unexpected), _limits(), _environment(call.env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        _watched(unexpected),
+        _limits(),
+        _environment(call.env),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         try:
             done.status = cli.main(call.words)
         except OvertimeError as error:
@@ -198,7 +228,14 @@ def _run(call: Call, scenario: Scenario, done: Done) -> None:
 
 
 def _faults(
-    call: Call, scenario: Scenario, done: Done, unexpected: list[BaseException], before: dict[str, str], printed: str, said: str, grown: int
+    call: Call,
+    scenario: Scenario,
+    done: Done,
+    unexpected: list[BaseException],
+    before: dict[str, str],
+    printed: str,
+    said: str,
+    grown: int,
 ) -> Iterator[tuple[str, str]]:
     """What is wrong, worst first."""
     if unexpected:
@@ -212,7 +249,9 @@ def _faults(
         yield "status", f"{done.status}; the docs have {scenario.statuses}"
     lines = [line for line in said.split("\n")[:-1] if line.startswith("lmms-patch: ")]
     others = [line for line in said.split("\n")[:-1] if not line.startswith("lmms-patch: ")]
-    if done.status == 2 and (len(lines) != 1 or not lines[0].removeprefix("lmms-patch: ").strip() or said.count("\n") != len(others) + 1):
+    if done.status == 2 and (
+        len(lines) != 1 or not lines[0].removeprefix("lmms-patch: ").strip() or said.count("\n") != len(others) + 1
+    ):
         yield "stderr", f"{len(lines)} lines for a mistake: {said[:300]!r}"
     # scikit-learn's own: while one thread of ours is inside it, the process has no warning filters, and it warns another thread of that
     others = [line for line in others if "sklearn/utils/parallel.py" not in line]
@@ -249,7 +288,12 @@ def _files(call: Call, scenario: Scenario, done: Done, before: dict[str, str]) -
         for name in outputs:
             if name not in after and name != "odd":
                 yield "output", f"{name} was not written"
-            elif name in before and after.get(name) == before[name] and before[name].startswith("file") and name.startswith("out"):
+            elif (
+                name in before
+                and after.get(name) == before[name]
+                and before[name].startswith("file")
+                and name.startswith("out")
+            ):
                 yield "output", f"{name} is as it was"
 
 
@@ -316,7 +360,9 @@ def _watched(seen: list[BaseException]) -> Iterator[None]:
         except (PatchError, typer.TyperException, typer.Abort, KeyboardInterrupt, BrokenPipeError):
             raise
         except BaseException as error:
-            if not (isinstance(error, OSError) and error.filename is not None):  # that a path cannot be used is a user's mistake too
+            if not (
+                isinstance(error, OSError) and error.filename is not None
+            ):  # that a path cannot be used is a user's mistake too
                 seen.append(error)
             raise
 

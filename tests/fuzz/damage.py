@@ -28,14 +28,52 @@ class Raw(str):
 
 
 DEEP = 3000  # levels: beyond Python's limit of recursion
-NUMBERS = (0, 1, -1, 2, 3, 9, 10, -5, 0.5, -0.5, 1e-9, 1.5, 99, 1e6, 10**9, 2**31, 2**63, -(2**63), 2**64, 1e300, 5e-324, 10**400, -(10**400), -0.0)
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    9,
+    10,
+    -5,
+    0.5,
+    -0.5,
+    1e-9,
+    1.5,
+    99,
+    1e6,
+    10**9,
+    2**31,
+    2**63,
+    -(2**63),
+    2**64,
+    1e300,
+    5e-324,
+    10**400,
+    -(10**400),
+    -0.0,
+)
 RAW_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e400", "1" + "0" * 5000, "-0", "1E+2", "00", "0x10", "1_000", ".5")
 TEXTS = (
     "", " ", "x", "0", "1", "nan", "None", "null", "true", "a/b", "../../x", "/etc/passwd", "é", "猫" * 5, "x" * 20_000, "a,b", "=1+1", "'", '"', "\\",
     "a\nb", "a\r\nb", "\t", "\0", "\x1b[31mred\x1b[0m", "\u202egnp.exe", "\u2028", "\ud800", "a\udfffb", "\ufeff", "{{ 7*7 }}", "{x}", "%s%n", "%(x)s",
     "<b>x</b>", "::error::x", "*", "[", "toy_*", "(a+)+$", "2026-13-45", "none", "strict", "1e5", "²", "٣", "１",
 )  # fmt: skip
-CONTAINERS = ([], {}, [None], [[]], {"": None}, {"a": 1}, [0] * 1000, ["x"] * 3, [1, "x"], {"1": {"2": 3}}, [[0, 0, 9, 9]], [True])
+CONTAINERS = (
+    [],
+    {},
+    [None],
+    [[]],
+    {"": None},
+    {"a": 1},
+    [0] * 1000,
+    ["x"] * 3,
+    [1, "x"],
+    {"1": {"2": 3}},
+    [[0, 0, 9, 9]],
+    [True],
+)
 KEYS = (
     "failed",
     "error",
@@ -89,7 +127,17 @@ def _near(stream: Random, old: Any) -> Any:
     if isinstance(old, str):
         return stream.choice((old.upper(), old + " ", old[:-1], [old], {"name": old}, old * 2, old + "\n"))
     if isinstance(old, list):
-        return stream.choice((old[:-1], old + old, old[::-1], old + [None], {str(i): one for i, one in enumerate(old)}, [old], tuple(old)[:1]))
+        return stream.choice(
+            (
+                old[:-1],
+                old + old,
+                old[::-1],
+                old + [None],
+                {str(i): one for i, one in enumerate(old)},
+                [old],
+                tuple(old)[:1],
+            )
+        )
     if isinstance(old, dict):
         return stream.choice((list(old), list(old.values()), {}, [old], str(old)[:100]))
     return stream.choice((0, "", []))
@@ -132,7 +180,9 @@ def tree_changed(stream: Random, tree: Tree) -> tuple[Tree, str]:
     if path is None or stream.random() < 0.02:
         return value(stream, tree), "all replaced"
     parent, last = at(tree, path[:-1]), path[-1]
-    how = stream.choice(("replace", "replace", "replace", "replace", "delete", "rename", "insert", "swap", "copy", "twice"))
+    how = stream.choice(
+        ("replace", "replace", "replace", "replace", "delete", "rename", "insert", "swap", "copy", "twice")
+    )
     where = "/".join(map(str, path))[:120]
     if how == "replace":
         parent[last] = value(stream, parent[last])
@@ -224,7 +274,9 @@ def _jsonl(stream: Random, path: Path) -> str:
     if not lines:
         return _bytes(stream, path)
     i = stream.randrange(len(lines))
-    alike = stream.random() < 0.15  # the same change on every line: two thirds of a reader's checks are of what all have in common
+    alike = (
+        stream.random() < 0.15
+    )  # the same change on every line: two thirds of a reader's checks are of what all have in common
     seed = stream.random()
     said = ""
     for place in range(len(lines)) if alike else (i,):
@@ -321,16 +373,29 @@ def _parquet(stream: Random, path: Path) -> str:
 
 
 def _sqlite(stream: Random, path: Path) -> str:
-    new = stream.choice((None, 1, 1.5, "", "x", "[", "[1]", "[true]", b"\xff", "\ud800".encode("utf-8", "surrogatepass")))
+    new = stream.choice(
+        (None, 1, 1.5, "", "x", "[", "[1]", "[true]", b"\xff", "\ud800".encode("utf-8", "surrogatepass"))
+    )
     column = stream.choice(("answers", "reason", "raw", "model", "kind", "key"))
     with sqlite3.connect(path) as db:
         try:
-            db.execute(stream.choice((f"UPDATE verdicts SET {column} = ?", f"UPDATE verdicts SET {column} = ? WHERE rowid = 1")), (new,))
+            db.execute(
+                stream.choice(
+                    (f"UPDATE verdicts SET {column} = ?", f"UPDATE verdicts SET {column} = ? WHERE rowid = 1")
+                ),
+                (new,),
+            )
         except sqlite3.Error:
             db.execute("DROP TABLE verdicts")
         if stream.random() < 0.2:
             db.execute(
-                stream.choice(("DROP TABLE verdicts", "ALTER TABLE verdicts RENAME TO other", f"ALTER TABLE verdicts RENAME COLUMN {column} TO x"))
+                stream.choice(
+                    (
+                        "DROP TABLE verdicts",
+                        "ALTER TABLE verdicts RENAME TO other",
+                        f"ALTER TABLE verdicts RENAME COLUMN {column} TO x",
+                    )
+                )
             )
     db.close()
     return f"{column} = {new!r}"
@@ -352,7 +417,23 @@ def _lines(stream: Random, path: Path) -> str:
     elif how == "join":
         lines[i] = lines[i].rstrip(b"\n")
     elif how == "blank":
-        lines.insert(i, stream.choice((b"\n", b"   \n", b"null\n", b"[]\n", b"{}\n", b"1\n", b'"x"\n', b"{\n", b"\x00\n", b"[" * 100_000 + b"\n")))
+        lines.insert(
+            i,
+            stream.choice(
+                (
+                    b"\n",
+                    b"   \n",
+                    b"null\n",
+                    b"[]\n",
+                    b"{}\n",
+                    b"1\n",
+                    b'"x"\n',
+                    b"{\n",
+                    b"\x00\n",
+                    b"[" * 100_000 + b"\n",
+                )
+            ),
+        )
     elif how == "half":
         lines = lines[: len(lines) // 2]
     elif how == "all twice":
@@ -392,7 +473,9 @@ def _bytes(stream: Random, path: Path) -> str:
         "twice": lambda: data + data,
         "backwards": lambda: data[::-1],
         "gzip": lambda: b"\x1f\x8b\x08\x00" + data,
-        "digit": lambda: data.replace(bytes([d := stream.choice(b"0123456789")]), bytes([stream.choice(b"0123456789")]), 1 + d % 2),
+        "digit": lambda: data.replace(
+            bytes([d := stream.choice(b"0123456789")]), bytes([stream.choice(b"0123456789")]), 1 + d % 2
+        ),
         "quotes": lambda: data.replace(b'"', b"'", 2),
         "spaces": lambda: data.replace(b" ", b"\xc2\xa0", 1),
     }
@@ -403,7 +486,9 @@ def _bytes(stream: Random, path: Path) -> str:
 
 def _place(stream: Random, path: Path) -> str:
     """Something else where the file was."""
-    how = stream.choice(("gone", "folder", "dangling", "loop", "link", "null device", "full folder", "unreadable", "renamed"))
+    how = stream.choice(
+        ("gone", "folder", "dangling", "loop", "link", "null device", "full folder", "unreadable", "renamed")
+    )
     if how == "renamed":
         path.rename(path.with_name(stream.choice(("x", "é", "\udcff", "a\nb", " ", "*", "-x")) + path.name))
         return how

@@ -61,7 +61,9 @@ def small_harness() -> None:
     tasks.TaskManager = Small
 
 
-def results(cases: Sequence[int], seed: int, *, jobs: int = 1, harness: bool = False, made: Path | None = None) -> Iterator[Done]:
+def results(
+    cases: Sequence[int], seed: int, *, jobs: int = 1, harness: bool = False, made: Path | None = None
+) -> Iterator[Done]:
     """What came of some cases, as they end.
 
     Args:
@@ -99,7 +101,15 @@ def _made(folder: Path, harness: bool) -> None:
 
 
 def _start(waiting: selectors.BaseSelector, numbers: list[int], seed: int, folder: Path, i: int, harness: bool) -> None:
-    words = [sys.executable, "-m", "tests.fuzz.pool", str(seed), str(folder / "stock"), str(folder / f"room{i}-{numbers[0]}"), str(int(harness))]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.pool",
+        str(seed),
+        str(folder / "stock"),
+        str(folder / f"room{i}-{numbers[0]}"),
+        str(int(harness)),
+    ]
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
@@ -116,7 +126,9 @@ def _start(waiting: selectors.BaseSelector, numbers: list[int], seed: int, folde
     waiting.register(process.stdout, selectors.EVENT_READ, {"process": process, "left": numbers, "i": i, "now": None})
 
 
-def _heard(waiting: selectors.BaseSelector, key: selectors.SelectorKey, silent: bool, seed: int, folder: Path, harness: bool) -> Iterator[Done]:
+def _heard(
+    waiting: selectors.BaseSelector, key: selectors.SelectorKey, silent: bool, seed: int, folder: Path, harness: bool
+) -> Iterator[Done]:
     """What one worker says; where it died or is silent, its case is named, and another worker goes on."""
     known, process = key.data, key.data["process"]
     line = "" if silent else process.stdout.readline()
@@ -144,14 +156,18 @@ def _heard(waiting: selectors.BaseSelector, key: selectors.SelectorKey, silent: 
 
 def summary(found: Sequence[Done]) -> str:
     """The counts by command and outcome, and what is wrong, each place once with the numbers of its first cases."""
-    lines = [f"{len(found)} cases, {sum(one.kind != 'ok' for one in found)} wrong; {sum(one.seconds for one in found):.0f} s of computing"]
+    lines = [
+        f"{len(found)} cases, {sum(one.kind != 'ok' for one in found)} wrong; {sum(one.seconds for one in found):.0f} s of computing"
+    ]
     width = max((len(one.scenario) for one in found), default=0)
     for name in sorted({one.scenario for one in found}):
         own = [one for one in found if one.scenario == name]
         statuses = Counter(str(one.status) for one in own)
         kinds = Counter(one.kind for one in own)
         slowest = max(one.seconds for one in own)
-        lines.append(f"  {name:<{width}}  {len(own):>6}  status {dict(sorted(statuses.items()))}  {dict(kinds)}  slowest {slowest:.1f} s")
+        lines.append(
+            f"  {name:<{width}}  {len(own):>6}  status {dict(sorted(statuses.items()))}  {dict(kinds)}  slowest {slowest:.1f} s"
+        )
     groups: dict[tuple[str, ...], list[Done]] = {}
     for one in found:
         if one.kind != "ok":
@@ -159,7 +175,9 @@ def summary(found: Sequence[Done]) -> str:
             groups.setdefault((one.kind, what), []).append(one)
     for (kind, what), own in sorted(groups.items(), key=lambda pair: -len(pair[1])):
         numbers = ", ".join(str(one.number) for one in own[:4])
-        lines.append(f"{len(own):>5} {kind}: {what}  [{', '.join(sorted({one.scenario for one in own}))}; cases {numbers}]")
+        lines.append(
+            f"{len(own):>5} {kind}: {what}  [{', '.join(sorted({one.scenario for one in own}))}; cases {numbers}]"
+        )
     return "\n".join(lines)
 
 

@@ -119,7 +119,10 @@ def analyze(stream: Random, stock: Path, folder: Path) -> Call:
         *_maybe(stream, ["--cluster", stream.choice(("cluster", "none", "image", "category"))], 0.15),
         *_maybe(stream, ["--category", "a"], 0.1),
     ]
-    words += [*_maybe(stream, ["--chance", stream.choice(("0.25", "majority"))], 0.1), *_maybe(stream, ["--level", "0.9"], 0.1)]
+    words += [
+        *_maybe(stream, ["--chance", stream.choice(("0.25", "majority"))], 0.1),
+        *_maybe(stream, ["--level", "0.9"], 0.1),
+    ]
     more_words, outputs = _files(stream, folder, json=".json")
     return Call(folder, [*words, *more_words, "--quiet"], files, outputs)
 
@@ -138,9 +141,17 @@ def compare(stream: Random, stock: Path, folder: Path) -> Call:
             ("many", "many"),
         )
     )
-    (first, a), (second, b) = _run(stream, stock, folder, (one,), "first"), _run(stream, stock, folder, (other,), "second")
+    (first, a), (second, b) = (
+        _run(stream, stock, folder, (one,), "first"),
+        _run(stream, stock, folder, (other,), "second"),
+    )
     more, outputs = _files(stream, folder, json=".json", sheet=stream.choice((".csv", ".md", ".tex", "2.json")))
-    return Call(folder, ["compare", str(first), str(second), *_maybe(stream, ["--draws", "200"], 0.8), *more, "--quiet"], a + b, outputs)
+    return Call(
+        folder,
+        ["compare", str(first), str(second), *_maybe(stream, ["--draws", "200"], 0.8), *more, "--quiet"],
+        a + b,
+        outputs,
+    )
 
 
 def gap(stream: Random, stock: Path, folder: Path) -> Call:
@@ -190,19 +201,32 @@ def leaderboard(stream: Random, stock: Path, folder: Path) -> Call:
     ]
     if stream.random() < 0.3:
         place, more = _run(stream, stock, folder, RUNS, "run")
-        words, files = [*words[:1], str(place), *words[1:]], [one for one in more if one.name.endswith("_results.json")] + files
+        words, files = (
+            [*words[:1], str(place), *words[1:]],
+            [one for one in more if one.name.endswith("_results.json")] + files,
+        )
     return Call(folder, words, [board / "leaderboard.json"] if stream.random() < 0.4 else files, [board])
 
 
 def report(stream: Random, stock: Path, folder: Path) -> Call:
     place, files = _run(stream, stock, folder, RUNS, "run")
     out = folder / "report"
-    return Call(folder, ["report", str(place), "--output", str(out), "--quiet", *_maybe(stream, ["--examples", "1"])], files, [out])
+    return Call(
+        folder,
+        ["report", str(place), "--output", str(out), "--quiet", *_maybe(stream, ["--examples", "1"])],
+        files,
+        [out],
+    )
 
 
 def published(stream: Random, stock: Path, folder: Path) -> Call:
     table = _copied(stock, folder, f"tables/{stream.choice(('long', 'wide', 'own'))}.csv", "table.csv")
-    return Call(folder, ["report", "--from-csv", str(table), "--output", str(folder / "report"), "--quiet"], [table], [folder / "report"])
+    return Call(
+        folder,
+        ["report", "--from-csv", str(table), "--output", str(folder / "report"), "--quiet"],
+        [table],
+        [folder / "report"],
+    )
 
 
 def check(stream: Random, stock: Path, folder: Path) -> Call:
@@ -212,7 +236,9 @@ def check(stream: Random, stock: Path, folder: Path) -> Call:
     images = sorted((place / "images").iterdir()) if kind == "data" and stream.random() < 0.15 else []
     more, outputs = _files(stream, folder, json=".json")
     named = stream.choice((str(data), str(place)))
-    return Call(folder, ["magic", "check", named, *_maybe(stream, ["--all"]), *more, "--quiet"], images or [data], outputs)
+    return Call(
+        folder, ["magic", "check", named, *_maybe(stream, ["--all"]), *more, "--quiet"], images or [data], outputs
+    )
 
 
 def build(stream: Random, stock: Path, folder: Path) -> Call:
@@ -224,7 +250,16 @@ def build(stream: Random, stock: Path, folder: Path) -> Call:
     inputs = [place / "questions.json", place / "scenes.json"] * 3 + sorted((place / "images").iterdir())
     inputs += sorted((place / "maps").iterdir())[:2] if maps else []
     inputs += [path for path in sorted(out.rglob("*")) if path.is_file()] * 2 if out.exists() else []
-    words = ["magic", "build", str(place / "questions.json"), str(place / "scenes.json"), str(place / "images"), "--output", str(out), "--quiet"]
+    words = [
+        "magic",
+        "build",
+        str(place / "questions.json"),
+        str(place / "scenes.json"),
+        str(place / "images"),
+        "--output",
+        str(out),
+        "--quiet",
+    ]
     words += ["--saliency", str(place / "maps")] if maps else ["--weak"]
     words += ["--contact", stream.choice(("0", "2")), *_maybe(stream, ["--limit", "2"])]
     return Call(folder, words, inputs, [out], [out])
@@ -283,7 +318,9 @@ def tst(stream: Random, stock: Path, folder: Path) -> Call:
             ["--folds", "x"],
         )
     )
-    return Call(folder, ["tst", stream.choice(("mosaic", "x", "")), *odd, "--output", str(folder / "out"), "--quiet"], [])
+    return Call(
+        folder, ["tst", stream.choice(("mosaic", "x", "")), *odd, "--output", str(folder / "out"), "--quiet"], []
+    )
 
 
 def tasks(stream: Random, stock: Path, folder: Path) -> Call:
@@ -323,7 +360,9 @@ def kit(stream: Random, stock: Path, folder: Path) -> Call:
     given, out = _copied(stock, folder, f"kit/{stream.choice(('tsv', 'json', 'xlsx'))}", "kit"), folder / "out"
     words = ["import", "vlmevalkit", str(given), "--output", str(out)]
     words += _maybe(stream, ["--cluster", stream.choice(("cluster", "answer", "x", ""))], 0.1)
-    words += _maybe(stream, ["--crop", stream.choice(("{dataset}_patch_{n}_{row}_{col}", "{dataset}_{cell}", "{x}", ""))], 0.1)
+    words += _maybe(
+        stream, ["--crop", stream.choice(("{dataset}_patch_{n}_{row}_{col}", "{dataset}_{cell}", "{x}", ""))], 0.1
+    )
     words += _maybe(stream, ["--score", stream.choice(("hit", "index", "x", ""))], 0.1)
     words += _maybe(stream, ["--scale", stream.choice(("1", "100", "0", "nan", "-1", "1e300"))], 0.1)
     words += _maybe(stream, ["--chance", stream.choice(("0.25", "2", "nan"))], 0.1)

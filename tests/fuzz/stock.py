@@ -25,11 +25,41 @@ GATES = ("model-regression", "benchmark-release", "model-compliance", "magic")
 
 EVERY_KEY = {
     "schema": 1,
-    "defaults": {"level": 0.9, "inconclusive": "warn", "margin": 0.01, "ignore": ["limit", "prompts"], "primary": "rci2"},
+    "defaults": {
+        "level": 0.9,
+        "inconclusive": "warn",
+        "margin": 0.01,
+        "ignore": ["limit", "prompts"],
+        "primary": "rci2",
+    },
     "rules": [
-        {"name": "floor", "task": ["toy_*", "other"], "model": "*", "metric": "fip", "min": 0.1, "max": 1.5, "margin": 0.02},
-        {"name": "drop", "kind": ["rci", "pcri"], "metric": "rci2", "max_drop": 0.5, "max_rise": 0.5, "correction": "none", "level": 0.95},
-        {"name": "size", "base": "toy", "metric": "rci2", "absolute": True, "max": 3, "interval": False, "inconclusive": "block"},
+        {
+            "name": "floor",
+            "task": ["toy_*", "other"],
+            "model": "*",
+            "metric": "fip",
+            "min": 0.1,
+            "max": 1.5,
+            "margin": 0.02,
+        },
+        {
+            "name": "drop",
+            "kind": ["rci", "pcri"],
+            "metric": "rci2",
+            "max_drop": 0.5,
+            "max_rise": 0.5,
+            "correction": "none",
+            "level": 0.95,
+        },
+        {
+            "name": "size",
+            "base": "toy",
+            "metric": "rci2",
+            "absolute": True,
+            "max": 3,
+            "interval": False,
+            "inconclusive": "block",
+        },
         {"name": "gate", "kind": "rci", "require": ["valid gate"], "max_excluded": 0.5, "min_docs": 2},
         {"name": "text", "kind": "tst", "max_tst_over_chance": 0.9},
     ],
@@ -49,16 +79,36 @@ SAID = "I look at R1. There is a cat in R2. It is big.\n**Answer**: dog"
 
 def make(folder: Path) -> None:
     """Write all of it into a folder."""
-    for part in (_indices, _lean, _plain, _filters, _magic_runs, _beside, _boards, _settings, _data, _labels, _build, _pruned, _kit):
+    for part in (
+        _indices,
+        _lean,
+        _plain,
+        _filters,
+        _magic_runs,
+        _beside,
+        _boards,
+        _settings,
+        _data,
+        _labels,
+        _build,
+        _pruned,
+        _kit,
+    ):
         part(folder)
     write_boxes(folder / "runs" / "regions", 15)
 
 
 def _indices(folder: Path) -> None:
     write_run(folder / "runs" / "mc", {"toy_rci2": mc_run(n=16, answers=1)})
-    many = {"toy_rci2": mc_run(n=12, per_cluster=2), "toy2_pcri3": world_run(guesses_on_cells, n=10, grid=3, base="toy2", kind="pcri")}
+    many = {
+        "toy_rci2": mc_run(n=12, per_cluster=2),
+        "toy2_pcri3": world_run(guesses_on_cells, n=10, grid=3, base="toy2", kind="pcri"),
+    }
     write_run(folder / "runs" / "many", many, groups={"toys_rci2": ["toy_rci2"]})
-    write_run(folder / "runs" / "turned", {"toy_rotate": turned_run(lambda doc, order, gold, stream: doc % 3, n=12, options=3, left_out=(5,))})
+    write_run(
+        folder / "runs" / "turned",
+        {"toy_rotate": turned_run(lambda doc, order, gold, stream: doc % 3, n=12, options=3, left_out=(5,))},
+    )
     write_run(folder / "runs" / "again", {"toy_rci2": mc_run(n=16, answers=2)}, date="2026-02-01T00-00-00.000000")
 
 
@@ -79,7 +129,12 @@ def _lean(folder: Path) -> None:
             for view in record["views"][1:]:
                 view["boxes"] = [[4 * view["col"], 4 * view["row"], 4 * view["col"] + 4, 4 * view["row"] + 4]]
         lean.write(
-            folder / "runs" / name, tasks, model=model, date=f"2026-0{seed}-01T00-00-00.000000", gen_kwargs="", model_args="pretrained=x,api_key=s"
+            folder / "runs" / name,
+            tasks,
+            model=model,
+            date=f"2026-0{seed}-01T00-00-00.000000",
+            gen_kwargs="",
+            model_args="pretrained=x,api_key=s",
         )
 
 
@@ -91,7 +146,9 @@ def _plain(folder: Path) -> None:
     data["configs"]["toy"] = {"task": "toy", "metric_list": [{"metric": "acc"}]}
     data |= {"higher_is_better": {"toy": {"acc": True}}, "n-samples": {"toy": {"original": 20, "effective": 20}}}
     path.write_text(json.dumps(data))
-    lines = [json.dumps({"doc_id": i, "target": "x", "filtered_resps": ["y"], "acc": float(i % 4 != 0)}) for i in range(20)]
+    lines = [
+        json.dumps({"doc_id": i, "target": "x", "filtered_resps": ["y"], "acc": float(i % 4 != 0)}) for i in range(20)
+    ]
     path.with_name(f"{lean.DATE}_samples_toy.jsonl").write_text("\n".join(lines) + "\n")
 
 
@@ -100,7 +157,9 @@ def _filters(folder: Path) -> None:
     path = write_run(folder / "runs" / "filters", {"toy_rci2": mc_run(n=8)})
     data = json.loads(path.read_text())
     values = data["results"]["toy_rci2"]
-    data["results"]["toy_rci2"] = {key.replace(",none", f",{name}"): value for name in ("strict", "loose") for key, value in values.items()}
+    data["results"]["toy_rci2"] = {
+        key.replace(",none", f",{name}"): value for name in ("strict", "loose") for key, value in values.items()
+    }
     path.write_text(json.dumps(data))
     (log,) = path.parent.glob("*.jsonl")
     log.write_text("".join(line + line for line in log.read_text().splitlines(keepends=True)))
@@ -108,7 +167,10 @@ def _filters(folder: Path) -> None:
 
 def _magic_runs(folder: Path) -> None:
     def docs(shift: int, **more: Any) -> list[dict[str, Any]]:
-        return [magic_doc(f"q{i}", used=[1 + (i + shift) % 3], right=i % 3 > shift, text=SAID, group=f"g{i // 2}", **more) for i in range(8)]
+        return [
+            magic_doc(f"q{i}", used=[1 + (i + shift) % 3], right=i % 3 > shift, text=SAID, group=f"g{i // 2}", **more)
+            for i in range(8)
+        ]
 
     nobox = [magic_doc(f"q{i}", relevant=(), boxes=0, right=i % 2 > 0, text=SAID, group=f"g{i // 2}") for i in range(8)]
     healed = [magic_doc(f"q{i}/1", text=SAID, healed=bool(i % 2)) for i in range(6)]
@@ -125,7 +187,10 @@ def _beside(folder: Path) -> None:
         place = shutil.copytree(folder / "runs" / of, folder / "runs" / name)
         (path,) = place.glob("*_results.json")
         data = json.loads(path.read_text())
-        objects = {task: {key: values.pop(key) for key in list(values) if isinstance(values[key], dict)} for task, values in data["results"].items()}
+        objects = {
+            task: {key: values.pop(key) for key in list(values) if isinstance(values[key], dict)}
+            for task, values in data["results"].items()
+        }
         content, digest = objects_text(objects)
         objects_file(path).write_bytes(content)
         path.write_text(json.dumps({**data, "lmms_patch": {"file": objects_file(path).name, "sha256": digest}}))
@@ -138,7 +203,10 @@ def _boards(folder: Path) -> None:
         boards.blind_task(),
         boards.tst_task(),
     ]
-    documents = [boards.document(f"org/model{i}", tasks, date=f"2026010{i + 1}_000000", args=f"pretrained=a{i},token=hf_x") for i in range(3)]
+    documents = [
+        boards.document(f"org/model{i}", tasks, date=f"2026010{i + 1}_000000", args=f"pretrained=a{i},token=hf_x")
+        for i in range(3)
+    ]
     written = boards.write(folder / "board_runs", *documents)
     assert main(["leaderboard", *map(str, written[:2]), "--output", str(folder / "board"), "--quiet"]) == 0
 
@@ -183,7 +251,9 @@ def _labels(folder: Path) -> None:
     for name, form in (("ann", ".csv"), ("bob", ".csv"), ("cat", ".jsonl")):
         path = place / f"{name}{form}"
         run = str(folder / "runs" / "magic_old")
-        assert main(["magic", "steps", run, "--task", "magic", "--annotator", name, "--output", str(path), "--quiet"]) == 0
+        assert (
+            main(["magic", "steps", run, "--task", "magic", "--annotator", name, "--output", str(path), "--quiet"]) == 0
+        )
         _fill(path, form, name)
 
 
@@ -199,7 +269,10 @@ def _fill(path: Path, form: str, name: str) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows({**row, "correct": str(int(i % (3 if name == "ann" else 2) > 0)), "source": "human"} for i, row in enumerate(rows))
+        writer.writerows(
+            {**row, "correct": str(int(i % (3 if name == "ann" else 2) > 0)), "source": "human"}
+            for i, row in enumerate(rows)
+        )
 
 
 def _build(folder: Path) -> None:
@@ -238,22 +311,48 @@ def make_for_harness(folder: Path) -> None:
 
     small_harness()
     docs = toys.rows(
-        20, question=lambda i: f"Is the {'lamp' if i % 2 else 'sofa'} {i} on?", answer=lambda i: "yes" if i % 2 else "no", kind=lambda i: "ab"[i % 2]
+        20,
+        question=lambda i: f"Is the {'lamp' if i % 2 else 'sofa'} {i} on?",
+        answer=lambda i: "yes" if i % 2 else "no",
+        kind=lambda i: "ab"[i % 2],
     )
     inline = {"version": 0.0, "lmms_patch": {"category": "kind", "null": 0, "cluster": "question"}}
     place = toys.write_task(folder / "tasks", "toy", docs, metadata=inline)
-    (place / "mine.yaml").write_text("class: !function lmms_patch.Wrap\ntask: mine_rci2\nbase: toy\nkind: rci\ngrids: [2]\nmin_side: 4\n")
+    (place / "mine.yaml").write_text(
+        "class: !function lmms_patch.Wrap\ntask: mine_rci2\nbase: toy\nkind: rci\ngrids: [2]\nmin_side: 4\n"
+    )
     (place / "group.yaml").write_text(
-        yaml.safe_dump({"group": "toys", "task": ["toy", "mine_rci2"], "aggregate_metric_list": [{"metric": "exact_match"}]})
+        yaml.safe_dump(
+            {"group": "toys", "task": ["toy", "mine_rci2"], "aggregate_metric_list": [{"metric": "exact_match"}]}
+        )
     )
     (place / "gqa.yaml").write_text((place / "toy.yaml").read_text().replace("task: toy", "task: gqa"))
     stressed = lean.stressed(20)
     stressed[0]["patch,none"]["tst_details"] |= {**TOLD, "categories": {name: dict(PART) for name in "ab"}}
     stressed[0]["patch,none"]["tst_details"]["by_grouping"]["none"] |= {"sd": 0.01, "seeds": 3, "p": 0.1}
-    of_doc = {"diagnostic": "rf", "fold": 0, "answers": ["yes"], "s": 0.5, "s_minus_chance": 0.2, "chance": 0.5, "delta": None, "zero_shot": None}
+    of_doc = {
+        "diagnostic": "rf",
+        "fold": 0,
+        "answers": ["yes"],
+        "s": 0.5,
+        "s_minus_chance": 0.2,
+        "chance": 0.5,
+        "delta": None,
+        "zero_shot": None,
+    }
     for i, record in enumerate(stressed[2]):
         record["answer"]["gold"] = docs[i]["answer"]
         record["tst"] |= {**of_doc, "s": i / 20, "s_minus_chance": i / 20 - 0.5, "baseline": {"none": [0.5]}}
     lean.write(folder / "runs" / "stressed", [stressed])
-    words = ["prune", "toy", "--include-path", str(place), "--output", str(folder / "begun"), "--from", str(folder / "runs" / "stressed"), *PRUNING]
+    words = [
+        "prune",
+        "toy",
+        "--include-path",
+        str(place),
+        "--output",
+        str(folder / "begun"),
+        "--from",
+        str(folder / "runs" / "stressed"),
+        *PRUNING,
+    ]
     assert main(words) == 0

@@ -36,8 +36,18 @@ def test_damaged_files_and_odd_options(true_files):
     found = list(pool.results(range(CASES), 0, made=true_files))
     none_is_wrong(found, CASES)
     statuses = {(one.scenario, one.status) for one in found}
-    assert {("show", 0), ("analyze", 0), ("compare", 0), ("gap", 0), ("gate", 1), ("magic stepsense", 0), ("leaderboard", 0)} <= statuses
-    assert sum(one.status == 2 for one in found) < 0.9 * len(found)  # most calls must get further than to the first check
+    assert {
+        ("show", 0),
+        ("analyze", 0),
+        ("compare", 0),
+        ("gap", 0),
+        ("gate", 1),
+        ("magic stepsense", 0),
+        ("leaderboard", 0),
+    } <= statuses
+    assert sum(one.status == 2 for one in found) < 0.9 * len(
+        found
+    )  # most calls must get further than to the first check
 
 
 # --- does it bite? --------------------------------------------------------------------------------
@@ -81,7 +91,14 @@ def exits(folder):
 
 @pytest.mark.parametrize(
     ("show", "kind"),
-    [(raises, "traceback"), (leaves, "input"), (forgets, "stderr"), (spins, "hang"), (says_two_lines, "stderr"), (exits, "traceback")],
+    [
+        (raises, "traceback"),
+        (leaves, "input"),
+        (forgets, "stderr"),
+        (spins, "hang"),
+        (says_two_lines, "stderr"),
+        (exits, "traceback"),
+    ],
 )
 def test_what_a_case_sees(true_files, tmp_path, monkeypatch, show, kind):
     done = seen(true_files, tmp_path, monkeypatch, show)
@@ -134,7 +151,9 @@ def test_task_files_profiles_and_prunings(true_files, tmp_path):
         found = list(pool.results(range(WITH_HARNESS), 0, harness=True, made=true_files))
     else:
         files, told = shutil.copytree(true_files, tmp_path / "stock"), tmp_path / "told"
-        code = FORKED.format(root=str(ROOT), told=str(told), count=WITH_HARNESS, files=str(files), room=str(tmp_path / "room"))
+        code = FORKED.format(
+            root=str(ROOT), told=str(told), count=WITH_HARNESS, files=str(files), room=str(tmp_path / "room")
+        )
         status, _, said = warm.run(["python"], os.environ, first=code)
         assert status == 0, said[-4000:]
         found = [case.Done(**line) for line in map(json.loads, told.read_text().splitlines()) if "begun" not in line]

@@ -27,6 +27,8 @@ def asked(capsys, tmp_path):
 def many(tmp_path):
     """Two models on two tasks."""
     for k, model in enumerate(("one", "two")):
-        tasks = [lean.task(*lean.scored(300, 0.8, 0.6, j), name=name) for j, name in enumerate(("apple_rci2", "pear_rci2"))]
+        tasks = [
+            lean.task(*lean.scored(300, 0.8, 0.6, j), name=name) for j, name in enumerate(("apple_rci2", "pear_rci2"))
+        ]
         lean.write(tmp_path / "many" / model, tasks, model=model, date=f"2026-01-0{k + 1}")
     return tmp_path / "many"

@@ -33,7 +33,11 @@ class Ended:
 
     def of(self, rule=None, metric=None, task=None):
         wanted = {"rule": rule, "metric": metric, "task": task}
-        found = [one for one in self.json["verdicts"] if all(value is None or one[key] == value for key, value in wanted.items())]
+        found = [
+            one
+            for one in self.json["verdicts"]
+            if all(value is None or one[key] == value for key, value in wanted.items())
+        ]
         assert len(found) == 1, [(one["rule"], one["metric"], one["task"]) for one in self.json["verdicts"]]
         return found[0]
 
@@ -88,9 +92,14 @@ def _agree(status, printed, data, suite):
         assert second.startswith(data["counts"])
         assert len(suite.findall(".//testcase")) == len(data["verdicts"])
     assert int(suite.get("failures")) == len(suite.findall(".//failure")) == sum(call != "pass" for call in calls)
-    assert int(suite.get("skipped")) == len(suite.findall(".//skipped")) == sum(one["warned"] for one in data["verdicts"])
+    assert (
+        int(suite.get("skipped")) == len(suite.findall(".//skipped")) == sum(one["warned"] for one in data["verdicts"])
+    )
     counted = {
-        word: int(n) for n, word in re.findall(r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["counts"].partition("verdict")[2])
+        word: int(n)
+        for n, word in re.findall(
+            r"(\d+) (fail|inconclusive(?: \(only warned of\))?|pass)", data["counts"].partition("verdict")[2]
+        )
     }
     if status != 2:
         assert counted.get("fail", 0) == calls.count("fail")

@@ -99,7 +99,12 @@ def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(a
         (lambda data: data.pop("n-shot"), "few-shot"),
         (lambda data: data.pop("versions"), "benchmark version"),
         (lambda data: data["configs"]["toy_rci2"].pop("dataset_path"), "dataset, revision, split"),
-        (lambda data: [data["results"]["toy_rci2"]["patch,none"]["made"].pop(key) for key in ("image_sizes", "images")], "image sizes, images"),
+        (
+            lambda data: [
+                data["results"]["toy_rci2"]["patch,none"]["made"].pop(key) for key in ("image_sizes", "images")
+            ],
+            "image sizes, images",
+        ),
     ],
 )
 @pytest.mark.parametrize("both", [False, True])
@@ -123,14 +128,17 @@ def test_a_baseline_folder_that_holds_the_run_gives_the_one_before(asked, tmp_pa
     ended = asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out")
     assert (ended.calls, ended.of()["baseline"]) == (["fail"], 0.8)
     assert "holds what is judged, toy_rci2 of 2026-02-01_results.json: left out of the baseline" in ended.out
-    assert asked(tmp_path / "out", DROP, baseline=tmp_path / "out").calls == ["fail"]  # of OUT the newest is judged, too
+    assert asked(tmp_path / "out", DROP, baseline=tmp_path / "out").calls == [
+        "fail"
+    ]  # of OUT the newest is judged, too
 
 
 def test_a_folder_that_holds_only_the_run_and_other_tasks_is_told_apart(asked, tmp_path):
     lean.write(tmp_path / "out" / "new", [lean.task(*lean.planted(400, 0.8, 0.5))])
     lean.write(tmp_path / "out" / "other", [lean.task(*lean.planted(400, 0.8, 0.5), name="pear_rci2")])
     refused(
-        asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out"), "without the run itself the baseline has nothing to set toy_rci2 against"
+        asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out"),
+        "without the run itself the baseline has nothing to set toy_rci2 against",
     )
 
 
@@ -164,7 +172,9 @@ def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked,
     assert compared.high >= 0
 
 
-@pytest.mark.parametrize(("changed", "call"), [([-1] * 12, "fail"), ([-1] * 7 + [1], "inconclusive"), ([-1, 1], "inconclusive")])
+@pytest.mark.parametrize(
+    ("changed", "call"), [([-1] * 12, "fail"), ([-1] * 7 + [1], "inconclusive"), ([-1, 1], "inconclusive")]
+)
 def test_by_cluster_as_the_sign_test_says(asked, tmp_path, changed, call):
     """12 of 12 against: p = 0.0005. 7 of 8: p = 0.070. Docs counted singly, 56 against 8 would be p < 1e-9."""
     new, old = clustered(tmp_path, changed)
@@ -197,13 +207,25 @@ def errors(tmp_path):
 @pytest.mark.parametrize("level", [{}, {"interval": False}])
 def test_a_drop_of_an_error_rate_is_no_limit(asked, errors, metric, level):
     new, old = errors / "new", errors / "old"
-    refused(asked(new, {"metric": metric, "max_drop": 0, **level}, baseline=old), "rule 'rule 0': acc of toy_rci2 is better when lower", "'max_rise'")
-    refused(asked(new, {"metric": metric, "min": 0.1, **level}), "rule 'rule 0': acc of toy_rci2 is better when lower", "'max'")
+    refused(
+        asked(new, {"metric": metric, "max_drop": 0, **level}, baseline=old),
+        "rule 'rule 0': acc of toy_rci2 is better when lower",
+        "'max_rise'",
+    )
+    refused(
+        asked(new, {"metric": metric, "min": 0.1, **level}),
+        "rule 'rule 0': acc of toy_rci2 is better when lower",
+        "'max'",
+    )
 
 
 def test_a_rise_of_an_error_rate_is(asked, errors):
     new, old = errors / "new", errors / "old"
-    rules = [{"metric": "fip", "max_rise": 0}, {"metric": "fip", "max_drop": 0.1, "max_rise": 0.1}, {"metric": "fip", "max": 0.5}]
+    rules = [
+        {"metric": "fip", "max_rise": 0},
+        {"metric": "fip", "max_drop": 0.1, "max_rise": 0.1},
+        {"metric": "fip", "max": 0.5},
+    ]
     assert asked(new, *rules, baseline=old).calls == ["fail"] * 3
     assert asked(old, *rules, baseline=new).calls == ["pass", "fail", "pass"]
     assert asked(new, {"metric": "fip", "min": 0.5, "max": 0.7}).calls == ["pass"]
@@ -221,7 +243,11 @@ def test_a_text_only_error_rate_below_chance_is_not_passed(asked, tmp_path):
     made = lean.stressed(accuracy=0.1, chance=0.75)
     made[0]["patch,none"]["higher_is_better"] = {"acc": False}
     lean.write(tmp_path / "run", [made])
-    refused(asked(tmp_path / "run", {"max_tst_over_chance": 0.05}), "better when lower", "'metric: tst_over_chance' with 'min'")
+    refused(
+        asked(tmp_path / "run", {"max_tst_over_chance": 0.05}),
+        "better when lower",
+        "'metric: tst_over_chance' with 'min'",
+    )
     assert asked(tmp_path / "run", {"metric": "tst_over_chance", "min": -0.05}).calls == ["fail"]
     refused(asked(tmp_path / "run", {"metric": "tst", "max_drop": 0}, baseline=copied(tmp_path / "run")), "'max_rise'")
 
@@ -235,11 +261,20 @@ def test_value_less_baseline_is_the_difference_where_docs_are_left_out(asked, tm
     new_best[:40] = 0
     lean.write(tmp_path / "old", [lean.task(old_full, old_best, out=range(40))])
     lean.write(tmp_path / "new", [lean.task(new_full, new_best)])
-    rules = [{"metric": "rci2", "max_rise": 0}, {**INDEX}, {"metric": "mpp2", "max_drop": 0}, {"metric": "gap2", "max_rise": 0}]
+    rules = [
+        {"metric": "rci2", "max_rise": 0},
+        {**INDEX},
+        {"metric": "mpp2", "max_drop": 0},
+        {"metric": "gap2", "max_rise": 0},
+    ]
     ended = asked(tmp_path / "new", *rules, {"metric": "fip", "max_drop": 0}, baseline=tmp_path / "old")
     index = [1 - best[40:].mean() / full[40:].mean() for full, best in ((old_full, old_best), (new_full, new_best))]
     assert abs(index[1] - (1 - new_best.mean() / new_full.mean())) > 0.01  # over all docs the index is another
-    for rule, expected in (("rule 0", index), ("rule 1", [abs(one) for one in index]), ("rule 2", [old_best[40:].mean(), new_best[40:].mean()])):
+    for rule, expected in (
+        ("rule 0", index),
+        ("rule 1", [abs(one) for one in index]),
+        ("rule 2", [old_best[40:].mean(), new_best[40:].mean()]),
+    ):
         one = ended.of(rule)
         assert (one["baseline"], one["value"]["value"]) == pytest.approx(expected)
         assert one["value"]["low"] is None  # the run's own interval is of other docs
@@ -257,7 +292,9 @@ def test_value_less_baseline_is_the_difference_where_docs_are_not_scored(asked, 
     lean.write(tmp_path / "new", [lean.task(*new, unscored=range(100))])
     ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0}, baseline=tmp_path / "old")
     one = ended.of()
-    assert (one["value"]["value"], one["baseline"]) == pytest.approx((180 / 300, 220 / 300))  # the first 280 and 320 are right
+    assert (one["value"]["value"], one["baseline"]) == pytest.approx(
+        (180 / 300, 220 / 300)
+    )  # the first 280 and 320 are right
     assert (one["difference"]["value"], one["difference"]["n"]) == (pytest.approx(-40 / 300), 300)
     assert "300 of 400 docs are paired" in ended.out
 
@@ -280,9 +317,16 @@ def test_a_log_that_is_doubled_as_a_whole_is_refused_also_where_the_run_counted_
     folder = run.with_name(side)
     (log,), (results,) = folder.glob("*.jsonl"), folder.glob("*_results.json")
     log.write_bytes(log.read_bytes() * 2)
-    for was, now in (('"records": 400', '"records": 800'), ('"effective": 400', '"effective": 800'), ('"original": 400', '"original": 800')):
+    for was, now in (
+        ('"records": 400', '"records": 800'),
+        ('"effective": 400', '"effective": 800'),
+        ('"original": 400', '"original": 800'),
+    ):
         results.write_text(results.read_text().replace(was, now))
-    refused(asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]), "doc 0 has 2 lines, but the task has 1 filter;")
+    refused(
+        asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]),
+        "doc 0 has 2 lines, but the task has 1 filter;",
+    )
     refused(asked(folder, VALID), "doc 0 has 2 lines, but the task has 1 filter;")
 
 
@@ -291,7 +335,9 @@ def test_a_line_for_each_filter_of_a_task(asked, run):
 
     (log,), (results,) = run.glob("*.jsonl"), run.glob("*_results.json")
     data = json.loads(results.read_text())
-    data["results"]["toy_rci2"] |= {key.replace(",none", ",strict"): value for key, value in data["results"]["toy_rci2"].items()}
+    data["results"]["toy_rci2"] |= {
+        key.replace(",none", ",strict"): value for key, value in data["results"]["toy_rci2"].items()
+    }
     results.write_text(json.dumps(data))
     refused(asked(run, VALID), "400 lines, but the run scored 800")
     log.write_bytes(b"".join(line * 2 for line in log.read_bytes().splitlines(keepends=True)))

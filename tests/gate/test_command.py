@@ -25,7 +25,11 @@ def test_hostile_names_stay_text_everywhere(asked, run, tmp_path):
     data["model_name"] = HOSTILE
     path.write_text(json.dumps(data))
     summary = tmp_path / "summary.md"
-    ended = asked(run, {"name": "r " + HOSTILE[:12], "metric": "fip", "min": 0.99}, more=("--annotations", "--summary", str(summary)))
+    ended = asked(
+        run,
+        {"name": "r " + HOSTILE[:12], "metric": "fip", "min": 0.99},
+        more=("--annotations", "--summary", str(summary)),
+    )
     assert ended.status == 1
     for text in (ended.out, summary.read_text()):
         assert not any(character in text for character in "\x1b\x00\r\u202e")
@@ -48,7 +52,9 @@ def test_junit_counts(asked, run):
     assert ended.status == 1
     assert (ended.junit.get("tests"), ended.junit.get("failures"), ended.junit.get("skipped")) == ("4", "2", "1")
     assert [one.get("type") for one in ended.junit.findall(".//failure")] == ["fail", "inconclusive"]
-    assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [f"rule {i}" for i in (2, 1, 3, 0)]  # the worst first
+    assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [
+        f"rule {i}" for i in (2, 1, 3, 0)
+    ]  # the worst first
 
 
 def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
@@ -57,7 +63,9 @@ def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     ended = asked(run, {"metric": "fip", "min": 0.9}, {"metric": "fip", "min": 0.8, "inconclusive": "warn"})
-    assert ended.out.splitlines()[-1].startswith("::error title=lmms-patch gate%3A failed::fail: rule 0 (toy_rci2); warned: rule 1 (toy_rci2)")
+    assert ended.out.splitlines()[-1].startswith(
+        "::error title=lmms-patch gate%3A failed::fail: rule 0 (toy_rci2); warned: rule 1 (toy_rci2)"
+    )
     assert summary.read_text().startswith("before\n### :x: FAIL toy: ")
     quiet = asked(run, {"metric": "fip", "min": 0.9}, more=("--no-annotations",))
     assert "::error" not in quiet.out
@@ -130,7 +138,9 @@ sys.exit(main(sys.argv[1:]))
 
 def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
     full, best = lean.scored(2000, 0.8, 0.7, 0)
-    lean.write(tmp_path / "run", [lean.task(full, best, name="toy_pcri2", looks=True), lean.stressed(n=2000, accuracy=0.25)])
+    lean.write(
+        tmp_path / "run", [lean.task(full, best, name="toy_pcri2", looks=True), lean.stressed(n=2000, accuracy=0.25)]
+    )
     assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", copied(tmp_path / "run")).status == 0
     assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
     ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")
@@ -159,7 +169,15 @@ def test_junit_is_valid_for_whatever_bytes(tmp_path):
 def passed_before(run, tmp_path):
     """The outputs of a gate that passed, and the arguments that write them."""
     files = [tmp_path / "g.json", tmp_path / "g.xml"]
-    argv = ["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(files[0]), f"--junit={files[1]}"]
+    argv = [
+        "gate",
+        str(run),
+        "--config",
+        str(rules_file(tmp_path, VALID)),
+        "--json",
+        str(files[0]),
+        f"--junit={files[1]}",
+    ]
     assert main(argv) == 0
     assert all("passed" in files[0].read_text() for _ in files)
     return argv, files
@@ -177,7 +195,9 @@ def passed_before(run, tmp_path):
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(run, tmp_path, capsys, monkeypatch, error, status):
+def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(
+    run, tmp_path, capsys, monkeypatch, error, status
+):
     argv, files = passed_before(run, tmp_path)
     capsys.readouterr()
 
@@ -205,7 +225,9 @@ def test_nor_does_one_whose_command_line_cannot_be_read(run, tmp_path, wrong):
 def test_nor_does_one_that_is_killed(run, tmp_path, monkeypatch):
     argv, files = passed_before(run, tmp_path)
     there = []
-    monkeypatch.setattr("lmms_patch.gate.judge.judge", lambda *args: there.extend(file.exists() for file in files) or 1 / 0)
+    monkeypatch.setattr(
+        "lmms_patch.gate.judge.judge", lambda *args: there.extend(file.exists() for file in files) or 1 / 0
+    )
     assert main(argv) == 2
     assert there == [False, False]  # while it judges: whatever kills it then
 
@@ -213,7 +235,9 @@ def test_nor_does_one_that_is_killed(run, tmp_path, monkeypatch):
 def test_other_files_are_left_alone_until_there_is_a_verdict(run, tmp_path):
     precious = tmp_path / "notes.json"
     precious.write_text('{"schema": 1}')
-    assert main(["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(precious), "--wrong"]) == 2
+    assert (
+        main(["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(precious), "--wrong"]) == 2
+    )
     assert precious.read_text() == '{"schema": 1}'
 
 
@@ -221,14 +245,17 @@ def test_other_files_are_left_alone_until_there_is_a_verdict(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("where", "wanted"), each([">&-", "> /dev/full 2> /dev/full", *size([], ["> /dev/full", ">&- 2>&-"])], [(0.1, 0), (0.99, 1)])
+    ("where", "wanted"),
+    each([">&-", "> /dev/full 2> /dev/full", *size([], ["> /dev/full", ">&- 2>&-"])], [(0.1, 0), (0.99, 1)]),
 )
 def test_a_stdout_that_cannot_be_written_does_not_change_the_verdict(run, tmp_path, where, wanted):
     least, status = wanted
     if "/dev/full" in where and not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     config = rules_file(tmp_path, {"metric": "fip", "min": least})
-    line = f"'{sys.executable}' -m lmms_patch.app.cli gate '{run}' --config '{config}' --json '{tmp_path}/g.json' {where}"
+    line = (
+        f"'{sys.executable}' -m lmms_patch.app.cli gate '{run}' --config '{config}' --json '{tmp_path}/g.json' {where}"
+    )
     assert subprocess.run(["bash", "-c", line], capture_output=True).returncode == status
     assert json.loads((tmp_path / "g.json").read_text())["status"] == status
 

@@ -61,7 +61,9 @@ def test_a_damaged_log_is_refused(asked, run, tmp_path, side, damage, said):
         lambda data: data.replace(b'"kind": "rci"', b'"kind": ["rci"]'),
         lambda data: data.replace(b'"fip": {', b'"fop": {'),
         lambda data: data.replace(b'"floors"', b'"floor_"'),
-        lambda data: data.replace(b'"n_docs": 400', b'"n_docs": "x"').replace(b'"grids": {"2"', b'"grids": {"2": 3, "4"'),
+        lambda data: data.replace(b'"n_docs": 400', b'"n_docs": "x"').replace(
+            b'"grids": {"2"', b'"grids": {"2": 3, "4"'
+        ),
         lambda data: data.replace(b'"records": 400', b'"records": 0'),
         lambda data: data.replace(b'"options": {', b'"options": [], "was": {'),
     ],
@@ -76,9 +78,15 @@ def test_a_damaged_results_file_is_refused(asked, run, tmp_path, side, damage):
 def test_an_empty_run_or_none(asked, tmp_path):
     (tmp_path / "empty").mkdir()
     refused(asked(tmp_path / "empty", VALID), "no *_results.json here")
-    (tmp_path / "empty" / "2026_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1}}, "configs": {"gqa": {}}}))
+    (tmp_path / "empty" / "2026_results.json").write_text(
+        json.dumps({"results": {"gqa": {"acc,none": 1}}, "configs": {"gqa": {}}})
+    )
     refused(asked(tmp_path / "empty", VALID), "has no wrapped task to judge")
-    lean.write(tmp_path / "run", [lean.task(*lean.scored(50, 0.5, 0.5, 0))], change=lambda data: data["results"]["toy_rci2"].pop("patch,none"))
+    lean.write(
+        tmp_path / "run",
+        [lean.task(*lean.scored(50, 0.5, 0.5, 0))],
+        change=lambda data: data["results"]["toy_rci2"].pop("patch,none"),
+    )
     refused(asked(tmp_path / "run", {"metric": "fip", "min": 0}), "nothing was scored in toy_rci2")
 
 

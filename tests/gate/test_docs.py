@@ -67,7 +67,9 @@ assert len(WORKFLOWS) == 2
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 def test_the_workflow_uses_the_action_as_it_is(workflow):
-    (step,) = [step for step in workflow["jobs"]["gate"]["steps"] if step.get("uses", "").startswith("OWNER/lmms-patch")]
+    (step,) = [
+        step for step in workflow["jobs"]["gate"]["steps"] if step.get("uses", "").startswith("OWNER/lmms-patch")
+    ]
     assert set(step["with"]) <= set(ACTION["inputs"])
     assert {name for name, one in ACTION["inputs"].items() if one.get("required")} <= set(step["with"])
 
@@ -78,7 +80,8 @@ def test_each_job_and_artifact_that_the_workflow_needs_is_in_it(workflow):
     jobs = workflow["jobs"].values()
     assert {job["needs"] for job in jobs if "needs" in job} <= set(workflow["jobs"])
     artifacts = {
-        way: [step["with"] for job in jobs for step in job["steps"] if f"/{way}-artifact@" in step.get("uses", "")] for way in ("upload", "download")
+        way: [step["with"] for job in jobs for step in job["steps"] if f"/{way}-artifact@" in step.get("uses", "")]
+        for way in ("upload", "download")
     }
     assert all(one in artifacts["upload"] for one in artifacts["download"])
 
@@ -91,7 +94,9 @@ def test_rules_and_baseline_of_the_workflow_are_those_of_the_base_branch(workflo
     checkouts = {step["with"]["path"]: step["with"] for step in steps if step["uses"].startswith("actions/checkout")}
     strangers = workflow[True] == ["pull_request_target"]  # YAML reads the key "on" as true
     base = checkouts.pop("base")
-    assert base.get("ref") == (None if strangers else "${{ github.event.pull_request.base.sha }}")  # None: what started the workflow, the base
+    assert base.get("ref") == (
+        None if strangers else "${{ github.event.pull_request.base.sha }}"
+    )  # None: what started the workflow, the base
     assert set(checkouts) == ({"pr"} if strangers else set())
     assert all(one["persist-credentials"] is False for one in (base, *checkouts.values()))
     given = next(step["with"] for step in steps if step["uses"].startswith("OWNER/lmms-patch"))
@@ -118,7 +123,12 @@ def run_step(name, folder, inputs):
     (step,) = [step for step in ACTION["runs"]["steps"] if step["name"] == name]
     assert set(inputs) == set(step["env"])
     env = {**os.environ, **inputs, "RUNNER_TEMP": str(folder.parent / "temp dir"), "GITHUB_WORKSPACE": str(folder)}
-    env |= {"GITHUB_OUTPUT": str(folder.parent / "output"), "PYTHONPATH": ".", "PYTHONSTARTUP": "sitecustomize.py", "PYTHONWARNINGS": "ignore"}
+    env |= {
+        "GITHUB_OUTPUT": str(folder.parent / "output"),
+        "PYTHONPATH": ".",
+        "PYTHONSTARTUP": "sitecustomize.py",
+        "PYTHONWARNINGS": "ignore",
+    }
     (folder.parent / "output").unlink(missing_ok=True)
     (folder.parent / "step.sh").write_text(step["run"])
     command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "../step.sh"]
@@ -169,20 +179,33 @@ def checkout(tmp_path_factory):
     for name, full in (("new", 0.63), ("last", 0.8)):
         lean.write(folder / "out" / name, [lean.task(*lean.planted(400, full, 0.5))])
     (top / "temp dir").mkdir()
-    for name in ("venv", "pip", "sitecustomize", "usercustomize", "numpy", "yaml", "typer", "encodings", "lmms_patch/__init__", "lmms_patch/cli"):
+    for name in (
+        "venv",
+        "pip",
+        "sitecustomize",
+        "usercustomize",
+        "numpy",
+        "yaml",
+        "typer",
+        "encodings",
+        "lmms_patch/__init__",
+        "lmms_patch/cli",
+    ):
         file = folder / f"{name}.py"
         file.parent.mkdir(exist_ok=True)
         file.write_text(HOSTILE.format(mark=str(top / f"pwned-{file.stem}")))
     (folder / "a.pth").write_text(f"import pathlib; pathlib.Path({str(top / 'pwned-pth')!r}).touch()\n")
     (folder / "pip.conf").write_text("[global]\nindex-url = https://example.invalid\n")
     (folder / "pyvenv.cfg").write_text(f"home = {folder}\n")
-    (folder / "model-regression").write_text('{"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": 0.0, "margin": 0.5}]}')
-    (stubs / "pip").mkdir(parents=True)
-    noted = (
-        "import json, os, sys\nwith open({0!r}, 'a') as file:\n    file.write(json.dumps([sys.argv[1:], sys.flags.isolated, os.getcwd()]) + '\\n')\n"
+    (folder / "model-regression").write_text(
+        '{"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": 0.0, "margin": 0.5}]}'
     )
+    (stubs / "pip").mkdir(parents=True)
+    noted = "import json, os, sys\nwith open({0!r}, 'a') as file:\n    file.write(json.dumps([sys.argv[1:], sys.flags.isolated, os.getcwd()]) + '\\n')\n"
     (stubs / "pip" / "__init__.py").touch()
-    (stubs / "refuse.py").write_text(REFUSE.format(installed=[*installed(), "pip", "lmms_patch"], place=sysconfig.get_path("purelib")))
+    (stubs / "refuse.py").write_text(
+        REFUSE.format(installed=[*installed(), "pip", "lmms_patch"], place=sysconfig.get_path("purelib"))
+    )
     (stubs / "pip" / "__main__.py").write_text(noted.format(str(top / "pip.jsonl")))
     python = top / "python"
     python.write_text(
@@ -200,7 +223,14 @@ printf '%s\\n' "{stubs}" "{ROOT}" "{sysconfig.get_path("purelib")}" "import refu
 
 def gate_step(checkout, **inputs):
     """Run the action's second step."""
-    given = {"OUT": "out/new", "CONFIG": "model-regression", "BASELINE": "", "JSON": "gate.json", "JUNIT": "gate.xml", **inputs}
+    given = {
+        "OUT": "out/new",
+        "CONFIG": "model-regression",
+        "BASELINE": "",
+        "JSON": "gate.json",
+        "JUNIT": "gate.xml",
+        **inputs,
+    }
     return run_step("Gate", checkout, {f"GATE_{name}": value for name, value in given.items()})
 
 
@@ -241,7 +271,14 @@ def imported(path):
 def test_the_action_installs_all_that_modules_of_the_gate_import(checkout):
     """What it does not install cannot be imported in its step, or the tests here would not notice that it lacks something."""
     python = checkout.parent / "temp dir" / "lmms-patch" / "venv" / "bin" / "python"
-    arguments = ["gate", checkout / "out" / "new", "--config", "model-regression", "--baseline", checkout / "out" / "last"]
+    arguments = [
+        "gate",
+        checkout / "out" / "new",
+        "--config",
+        "model-regression",
+        "--baseline",
+        checkout / "out" / "last",
+    ]
     done = subprocess.run([python, "-I", "-c", GATE_AND_ITS_MODULES, *arguments], capture_output=True, text=True)
     refused, files = json.loads(done.stdout)
     assert refused == [f"not on the action's line of pip: {name}" for name in ("pytest", "torch", "lmms_eval")]
@@ -264,7 +301,9 @@ def test_pip_is_run_apart_from_the_checkout(checkout):
 def test_a_python_of_the_checkout_is_refused(checkout, python, tmp_path):
     (tmp_path / "checkout").mkdir()
     (tmp_path / "temp dir").mkdir()
-    done = run_step("Install lmms-patch", tmp_path / "checkout", {"LMMS_PATCH_SOURCE": "/source", "LMMS_PATCH_PYTHON": python})
+    done = run_step(
+        "Install lmms-patch", tmp_path / "checkout", {"LMMS_PATCH_SOURCE": "/source", "LMMS_PATCH_PYTHON": python}
+    )
     assert done.returncode == 2
     assert done.stdout.startswith("::error title=lmms-patch gate::input python: give a command such as python3")
     assert not list((tmp_path / "temp dir").iterdir())
@@ -273,7 +312,9 @@ def test_a_python_of_the_checkout_is_refused(checkout, python, tmp_path):
 @pytest.mark.parametrize(("least", "status"), [(0.5, 0), (0.63, 3), *size([], [(0.9, 1), ("x", 2)])])
 def test_the_step_of_the_action_ends_as_the_gate_does(checkout, least, status):
     config = "rules $(touch pwned).yaml"
-    (checkout / config).write_text(yaml.safe_dump({"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": least}]}))
+    (checkout / config).write_text(
+        yaml.safe_dump({"schema": 1, "rules": [{"name": "a", "metric": "fip", "min": least}]})
+    )
     done = gate_step(checkout, CONFIG=config)
     assert done.returncode == status, done.stdout + done.stderr
     assert (checkout.parent / "output").read_text() == f"status={status}\n"

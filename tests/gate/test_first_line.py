@@ -76,13 +76,26 @@ COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
             "FAIL gqa: accuracy 0.6900 → 0.6892 (-0.0008, 95 % -0.0009 to -0.0007; allowed -0.0005)",
         ),
         (verdict("fail", **OF_VALUE, least=0.7), "FAIL gqa: accuracy 0.607 (95 % 0.550 to 0.660; at least 0.7)"),
-        (verdict("fail", **OF_VALUE, measure="rci3", least=None, most=-0.3), "FAIL gqa: rci3 0.607 (95 % 0.550 to 0.660; at most -0.3)"),
         (
-            verdict("inconclusive", **OF_VALUE, value=number(0.607), least=0.5, most=0.7, reason="no interval (3 clusters)"),
+            verdict("fail", **OF_VALUE, measure="rci3", least=None, most=-0.3),
+            "FAIL gqa: rci3 0.607 (95 % 0.550 to 0.660; at most -0.3)",
+        ),
+        (
+            verdict(
+                "inconclusive", **OF_VALUE, value=number(0.607), least=0.5, most=0.7, reason="no interval (3 clusters)"
+            ),
             "INCONCLUSIVE gqa: accuracy 0.607 (allowed 0.5 to 0.7): no interval (3 clusters)",
         ),
         (
-            verdict("fail", **OF_VALUE, measure="rci3", value=number(None), least=None, most=0.3, reason="not defined: near chance"),
+            verdict(
+                "fail",
+                **OF_VALUE,
+                measure="rci3",
+                value=number(None),
+                least=None,
+                most=0.3,
+                reason="not defined: near chance",
+            ),
             "FAIL gqa: rci3 not defined: near chance (at most 0.3)",
         ),
         (
@@ -90,9 +103,14 @@ COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
             "FAIL gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02): "
             "12 of 400 docs are lost (3.0%, more than max_lost 1.0%)",
         ),
-        (verdict("fail", **{**COUNT, "least": 1000}, metric="n_docs", value=number(400)), "FAIL gqa: 400 docs (at least 1,000)"),
         (
-            verdict("fail", **COUNT, most=0.05, metric="excluded", value=number(0.125), reason="50 of 400 docs at grid 3"),
+            verdict("fail", **{**COUNT, "least": 1000}, metric="n_docs", value=number(400)),
+            "FAIL gqa: 400 docs (at least 1,000)",
+        ),
+        (
+            verdict(
+                "fail", **COUNT, most=0.05, metric="excluded", value=number(0.125), reason="50 of 400 docs at grid 3"
+            ),
             "FAIL gqa: 12.5 % of the docs left out (at most 5 %): 50 of 400 docs at grid 3",
         ),
         (
@@ -123,13 +141,18 @@ COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
             verdict("fail", **OF_VALUE, value=number(0.00003, 0.00002, 0.00004), least=None, most=0.00001),
             "FAIL gqa: accuracy 0.00003 (95 % 0.00002 to 0.00004; at most 0.00001)",
         ),
-        (verdict("fail", **OF_VALUE, value=number(0.1, 0.05, 0.15), least=0.3 - 0.1), "FAIL gqa: accuracy 0.100 (95 % 0.050 to 0.150; at least 0.2)"),
+        (
+            verdict("fail", **OF_VALUE, value=number(0.1, 0.05, 0.15), least=0.3 - 0.1),
+            "FAIL gqa: accuracy 0.100 (95 % 0.050 to 0.150; at least 0.2)",
+        ),
         (
             verdict("fail", **OF_VALUE, value=number(None), reason="12 of 400 docs are lost", least=0.5),
             "FAIL gqa: accuracy: 12 of 400 docs are lost (at least 0.5)",
         ),
         (
-            verdict("fail", **{**COUNT, "least": 100}, metric="n_docs", value=number(None), reason="the run does not say"),
+            verdict(
+                "fail", **{**COUNT, "least": 100}, metric="n_docs", value=number(None), reason="the run does not say"
+            ),
             "FAIL gqa: number of docs: the run does not say (at least 100)",
         ),
         (verdict("pass", **COUNT, metric="looks", value=number(1)), "PASS gqa: the answers depend on the image"),
@@ -145,7 +168,9 @@ def test_the_first_line(one, said):
 
 
 def test_a_warning_does_not_read_as_if_the_limit_were_kept():
-    made = judged(verdict("inconclusive", warned=True, difference=number(-0.06, -0.13, 0.01)), verdict("pass", base="pope"))
+    made = judged(
+        verdict("inconclusive", warned=True, difference=number(-0.06, -0.13, 0.01)), verdict("pass", base="pope")
+    )
     said = outputs.headline(made)
     assert said == "PASS, but warned of gqa: accuracy 0.690 → 0.607 (-0.060, 95 % -0.130 to +0.010; allowed -0.02)"
 
@@ -179,12 +204,20 @@ def test_of_several_the_worst_comes_first():
 
 
 def test_a_benchmark_is_named_where_that_is_enough_and_a_model_where_there_are_several():
-    made = judged(verdict("fail"), verdict("fail", task="gqa_blind", model="n"), verdict("fail", task="pope_rci3", base="pope"))
-    assert [outputs.fact(one, made).partition(":")[0] for one in made.verdicts] == ["gqa_rci3 of m", "gqa_blind of n", "pope of m"]
+    made = judged(
+        verdict("fail"), verdict("fail", task="gqa_blind", model="n"), verdict("fail", task="pope_rci3", base="pope")
+    )
+    assert [outputs.fact(one, made).partition(":")[0] for one in made.verdicts] == [
+        "gqa_rci3 of m",
+        "gqa_blind of n",
+        "pope of m",
+    ]
 
 
 def test_counts_then_what_failed_then_the_rest_folded():
-    other = verdict("fail", rule="it needs the image", measure="rci3", metric="rci3", limit=">= 0.1", **OF_VALUE, least=0.7)
+    other = verdict(
+        "fail", rule="it needs the image", measure="rci3", metric="rci3", limit=">= 0.1", **OF_VALUE, least=0.7
+    )
     made = judged(verdict("pass", rule="passes"), verdict("fail"), other)
     fact = "gqa: rci3 0.607 (95 % 0.550 to 0.660; at least 0.7)"
     assert outputs.text(made) == (
@@ -205,7 +238,13 @@ def test_wide_characters_fit_the_terminal():
     """Each of these characters takes two cells: counted as one, a line of 60 characters is up to 120 cells wide."""
     name = "这个模型不需要整张图片就能回答一半以上的问题因此它的分数不能说明它看了图"
     held = Judgement(
-        (verdict("fail", base=name, rule=f"规则 {name}"), verdict("pass", rule=name)), (), "rules", "out", f"说明{name}", "", (f"{name}。",)
+        (verdict("fail", base=name, rule=f"规则 {name}"), verdict("pass", rule=name)),
+        (),
+        "rules",
+        "out",
+        f"说明{name}",
+        "",
+        (f"{name}。",),
     )
     shown = outputs.text(held, every=True, width=60)
     assert max(map(cells, shown.splitlines())) <= 60
@@ -218,7 +257,9 @@ def test_plain_text_has_a_hyphen_before_numbers_below_0(worse, asked):
     """In a terminal, the log and the job summary, as in every table there: the findings of the same output have one."""
     ended = asked(worse / "new", DROP, {"metric": "rci2", "min": -1}, baseline=worse / "last")
     assert "(-0.170" in ended.out
-    assert "−" not in ended.out + json.dumps(ended.json, ensure_ascii=False) + ElementTree.tostring(ended.junit, "unicode")
+    assert "−" not in ended.out + json.dumps(ended.json, ensure_ascii=False) + ElementTree.tostring(
+        ended.junit, "unicode"
+    )
     assert "−" not in outputs.summary(judged(verdict("fail")))
 
 
@@ -226,7 +267,10 @@ def test_plain_text_has_a_hyphen_before_numbers_below_0(worse, asked):
 def worse(tmp_path):
     """A run of 400 docs on GQA and POPE, 17 points worse on GQA than the one before."""
     for name, full in (("last", 0.8), ("new", 0.63)):
-        tasks = [lean.task(*lean.planted(400, share, 0.5), name=f"{base}_rci2") for base, share in (("gqa", full), ("pope", 0.8))]
+        tasks = [
+            lean.task(*lean.planted(400, share, 0.5), name=f"{base}_rci2")
+            for base, share in (("gqa", full), ("pope", 0.8))
+        ]
         lean.write(tmp_path / name, tasks)
     return tmp_path
 
@@ -247,7 +291,11 @@ def test_in_github_actions_each_fact_stands_once_on_a_page(asked, worse, tmp_pat
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    rules = [{"name": "score", **DROP}, {"name": "index", "metric": "rci2", "min": 0.5}, {"name": "size", "min_docs": 777}]
+    rules = [
+        {"name": "score", **DROP},
+        {"name": "index", "metric": "rci2", "min": 0.5},
+        {"name": "size", "min_docs": 777},
+    ]
     ended = asked(worse / "new", *rules, baseline=worse / "last")
     written = summary.read_text()
     (annotation,) = [line for line in ended.out.splitlines() if line.startswith("::")]
@@ -292,7 +340,10 @@ def test_of_bad_input_the_log_and_the_summary_say_why_once_each(asked, run, tmp_
 @pytest.mark.parametrize(
     ("kind", "make"),
     [
-        ("blind", "no blind run of toy here; make one: lmms-eval --model hf --tasks toy_blind --output_path out --log_samples"),
+        (
+            "blind",
+            "no blind run of toy here; make one: lmms-eval --model hf --tasks toy_blind --output_path out --log_samples",
+        ),
         ("bl*", "no blind run of toy here; make one: lmms-eval --model hf --tasks toy_blind "),
         ("shuffle", "lmms-eval --model hf --tasks toy_shuffle2 "),
         ("tst", "no tst run of toy here; make one: lmms-eval --model tst_rf --tasks toy_tst "),
@@ -304,9 +355,17 @@ def test_a_kind_that_is_not_there_says_which_command_makes_it(asked, run, kind, 
 
 
 def test_the_command_is_of_the_same_docs_and_model_and_has_no_secret(asked, tmp_path):
-    lean.write(tmp_path / "r", [lean.task(*lean.planted(40, 0.8, 0.6))], model_args="pretrained=org/a model,api_key=sk-abcdefgh12345678", limit=40)
+    lean.write(
+        tmp_path / "r",
+        [lean.task(*lean.planted(40, 0.8, 0.6))],
+        model_args="pretrained=org/a model,api_key=sk-abcdefgh12345678",
+        limit=40,
+    )
     ended = refused(asked(tmp_path / "r", {"kind": "blind", "min_docs": 1}))
-    assert "lmms-eval --model hf --model_args 'pretrained=org/a model,api_key=...' --tasks toy_blind --limit 40 --output_path out" in ended.err
+    assert (
+        "lmms-eval --model hf --model_args 'pretrained=org/a model,api_key=...' --tasks toy_blind --limit 40 --output_path out"
+        in ended.err
+    )
 
 
 def test_a_run_as_it_was_passes_with_its_number(asked, run):

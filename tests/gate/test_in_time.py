@@ -18,7 +18,11 @@ def test_a_benchmark_is_released_where_its_questions_need_the_whole_clip(capsys,
     ended = gate(capsys, tmp_path, tmp_path / "out", "video-release")
     assert ended.status == 1
     segments = {one["task"]: one for one in ended.json["verdicts"] if one["rule"] == "needs more than one segment"}
-    assert {task: one["verdict"] for task, one in segments.items()} == {"order_trci4": "pass", "still_trci4": "fail", "radio_trci4": "fail"}
+    assert {task: one["verdict"] for task, one in segments.items()} == {
+        "order_trci4": "pass",
+        "still_trci4": "fail",
+        "radio_trci4": "fail",
+    }
     assert segments["order_trci4"]["metric"] == "trci4"
     assert segments["order_trci4"]["value"]["value"] == 1.0  # no segment is ever right
     assert segments["still_trci4"]["value"]["value"] == 0.0  # the first segment knows what the clip knows

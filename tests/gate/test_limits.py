@@ -76,7 +76,14 @@ def test_the_margin_picture(low, high, expected):
         (-0.010, 0.010, 0.00, 0.00, 0.02, "pass"),  # both: equivalence
         (-0.030, 0.010, 0.00, 0.00, 0.02, "inconclusive"),
         (0.030, 0.040, 0.00, 0.00, 0.02, "fail"),  # inside the drop, beyond the rise: the worse counts
-        (0.005, 0.020, -0.01, None, 0.00, "inconclusive"),  # a drop of at most −1 point: a rise of at least 1 point is asked
+        (
+            0.005,
+            0.020,
+            -0.01,
+            None,
+            0.00,
+            "inconclusive",
+        ),  # a drop of at most −1 point: a rise of at least 1 point is asked
         (0.000, 0.000, -0.01, None, 0.00, "fail"),
     ],
 )
@@ -87,7 +94,10 @@ def test_the_truth_table_of_differences(low, high, max_drop, max_rise, margin, e
 
 
 def test_a_limit_that_is_missed_within_the_margin_is_said_to_be():
-    assert verdict(estimate(-0.015, -0.019, -0.011), 0.0, None, 0.02) == ("pass", "the limit is missed, but by less than the margin")
+    assert verdict(estimate(-0.015, -0.019, -0.011), 0.0, None, 0.02) == (
+        "pass",
+        "the limit is missed, but by less than the margin",
+    )
     assert verdict(estimate(-0.005, -0.015, 0.005), 0.0, None, 0.02) == ("pass", "")
 
 
@@ -95,7 +105,10 @@ def test_a_limit_that_is_missed_within_the_margin_is_said_to_be():
 def test_a_narrower_interval_never_turns_pass_into_fail(a, b, limit, margin):
     low, high = min(a, b), max(a, b)
     middle = (low + high) / 2
-    calls = {limits.call(low, high, least=limit, margin=margin), limits.call(middle, middle, least=limit, margin=margin)}
+    calls = {
+        limits.call(low, high, least=limit, margin=margin),
+        limits.call(middle, middle, least=limit, margin=margin),
+    }
     assert calls != {"pass", "fail"}
 
 

@@ -34,23 +34,42 @@ def test_all_right_is_not_certain(asked, tmp_path):
     """60 of 60: the low end of Clopper & Pearson at 95 % is 0.025^(1/60) = 0.9404."""
     out = write_magic(tmp_path / "run", {"all": docs(60)}).parent
     found = asked(
-        out, {"metric": "acc_exact", "min": 0.93}, {"metric": "acc_exact", "min": 0.95}, {"metric": "magiscore_precision_micro", "min": 0.9}
+        out,
+        {"metric": "acc_exact", "min": 0.93},
+        {"metric": "acc_exact", "min": 0.95},
+        {"metric": "magiscore_precision_micro", "min": 0.9},
     )
-    assert found.calls == ["pass", "inconclusive", "pass"]  # all boxes right on 60 docs: a ratio of sums ends where the share of docs does
+    assert found.calls == [
+        "pass",
+        "inconclusive",
+        "pass",
+    ]  # all boxes right on 60 docs: a ratio of sums ends where the share of docs does
     assert found.json["verdicts"][2]["value"]["low"] == pytest.approx(0.025 ** (1 / 60), abs=0.01)
     assert found.json["verdicts"][0]["value"]["low"] == pytest.approx(0.025 ** (1 / 60), abs=1e-6)
 
 
 def test_a_drop_is_paired_by_doc(asked, tmp_path):
     """45 right before, 33 of them now: the drop is 12/60, in 12 docs of one sign; micro F1: TP 45 of 60, FP 15 -> 2·45/(2·45+15+15)."""
-    before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 33)))
+    before, after = (
+        write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 33))
+    )
     found = asked(
-        after, {**F1, "max_drop": 0}, {"metric": "magiscore_f1_micro", "max_drop": 0.35}, {"metric": "regions_unused", "max_rise": 0}, baseline=before
+        after,
+        {**F1, "max_drop": 0},
+        {"metric": "magiscore_f1_micro", "max_drop": 0.35},
+        {"metric": "regions_unused", "max_rise": 0},
+        baseline=before,
     )
     drop, micro, unused = found.json["verdicts"]
     assert (drop["verdict"], drop["basis"], drop["difference"]["value"]) == ("fail", "paired", pytest.approx(-0.2))
-    assert (micro["basis"], micro["value"]["value"], micro["baseline"]) == ("paired", pytest.approx(33 / 60), pytest.approx(45 / 60))
-    assert micro["verdict"] == "pass"  # two numbers that are not primary: Clopper & Pearson at 0.975, 12 of 60: at most 0.341
+    assert (micro["basis"], micro["value"]["value"], micro["baseline"]) == (
+        "paired",
+        pytest.approx(33 / 60),
+        pytest.approx(45 / 60),
+    )
+    assert (
+        micro["verdict"] == "pass"
+    )  # two numbers that are not primary: Clopper & Pearson at 0.975, 12 of 60: at most 0.341
     assert (unused["verdict"], unused["difference"]["value"]) == ("pass", 0)  # no doc differs in it
     assert unused["reason"].startswith("no answer changed")
     assert unused["difference"]["low"] < 0 < unused["difference"]["high"]  # of other docs up to a few percent may
@@ -61,10 +80,19 @@ def test_few_docs_that_differ_prove_nothing(asked, tmp_path):
 
     Two numbers that are not primary: each at level 0.975.
     """
-    before, after = (write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 42)))
-    found = asked(after, {"metric": "acc_exact", "max_drop": 0}, {"metric": "regions_exhaustive", "max_rise": 0, "margin": 0.2}, baseline=before)
+    before, after = (
+        write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 42))
+    )
+    found = asked(
+        after,
+        {"metric": "acc_exact", "max_drop": 0},
+        {"metric": "regions_exhaustive", "max_rise": 0, "margin": 0.2},
+        baseline=before,
+    )
     shares = np.random.default_rng(0).dirichlet([57, 3, 1], 100_000)
-    assert found.json["verdicts"][0]["difference"]["high"] == pytest.approx(np.quantile(shares[:, 2] - shares[:, 1], 0.9875), rel=0.05)
+    assert found.json["verdicts"][0]["difference"]["high"] == pytest.approx(
+        np.quantile(shares[:, 2] - shares[:, 1], 0.9875), rel=0.05
+    )
     assert found.calls[0] == "inconclusive"
 
 
@@ -75,20 +103,27 @@ def test_where_lower_is_better_a_drop_alone_is_no_limit(asked, run, tmp_path):
         "max_rise",
     )
     refused(asked(run, {"metric": "regions_unused", "min": 0.1}), "better when lower")
-    out = write_magic(tmp_path / "relevant", {"relevant": docs(30)}).parent  # where only relevant boxes are drawn, all of them are asked for
+    out = write_magic(
+        tmp_path / "relevant", {"relevant": docs(30)}
+    ).parent  # where only relevant boxes are drawn, all of them are asked for
     assert asked(out, {"metric": "regions_exhaustive", "min": 0.0}).status == 0
 
 
 def test_the_direction_is_known_by_name_where_the_file_lost_it(asked, tmp_path):
     out = write_magic(
-        tmp_path / "cut", {"all": docs(30)}, change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("higher_is_better")
+        tmp_path / "cut",
+        {"all": docs(30)},
+        change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("higher_is_better"),
     ).parent
     refused(asked(out, {"metric": "regions_invented", "max_drop": 0}, baseline=copied(out)), "better when lower")
 
 
 def test_names_that_are_nearly_right_and_judged_ones_without_a_judge(asked, run):
     refused(asked(run, {"metric": "magiscore_f1_makro", "min": 0.5}), "did you mean magiscore_f1_macro")
-    refused(asked(run, {"metric": "acc_short", "min": 0.5}), "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)")
+    refused(
+        asked(run, {"metric": "acc_short", "min": 0.5}),
+        "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)",
+    )
     refused(asked(run, {"require": "valid gate"}), "has no chance gate")
 
 
@@ -101,7 +136,11 @@ def test_other_seeds_and_judges_are_not_set_against_each_other(asked, tmp_path):
     rule = {"metric": "acc_short", "max_drop": 0, "margin": 0.2}
     refused(asked(runs["b"], rule, baseline=runs["a"]), "was made otherwise: judge (x ")
     refused(asked(runs["c"], rule, baseline=runs["a"]), "was made otherwise: boxes shown differ")
-    refused(asked(runs["b"], rule, baseline=runs["a"], ignore=["judge"]), "acc_short of toy_magic was judged by x ", "in the baseline and by y ")
+    refused(
+        asked(runs["b"], rule, baseline=runs["a"], ignore=["judge"]),
+        "acc_short of toy_magic was judged by x ",
+        "in the baseline and by y ",
+    )
     assert asked(runs["b"], {**rule, "metric": "acc_exact"}, baseline=runs["a"], ignore=["judge"]).status == 0
 
 
@@ -129,7 +168,10 @@ def test_damaged_files_are_refused(asked, tmp_path):
         "the sample log gives magiscore_precision_micro 0.5082, but the run reported 0.5"
         in broken("other", log(lambda text: text.replace('"used": [2]', '"used": [1, 2]', 1))).err
     )
-    assert "records of the variant none" in broken("variant", log(lambda text: text.replace('"variant": "all"', '"variant": "none"'))).err
+    assert (
+        "records of the variant none"
+        in broken("variant", log(lambda text: text.replace('"variant": "all"', '"variant": "none"'))).err
+    )
     out = write_magic(tmp_path / "lost", {"all": docs(30)}, log=False).parent
     assert asked(out, {**F1, "min": 0.1}).status == 0  # a number needs no log
 
@@ -138,7 +180,9 @@ def test_the_shipped_rules(capsys, tmp_path):
     tasks = {"all": "magic", "selfheal": "magic_selfheal"}
 
     def write(name, good):
-        heal = [magic_doc(f"doc {i:03}/3-3", right=i < good, healed=i < good, short=i < good, full=True) for i in range(60)]
+        heal = [
+            magic_doc(f"doc {i:03}/3-3", right=i < good, healed=i < good, short=i < good, full=True) for i in range(60)
+        ]
         judged = [{**one, "short": one["exact"], "full": True} for one in docs(good)]
         return write_magic(tmp_path / name, {"all": judged, "selfheal": heal}, tasks=tasks, judge="j").parent
 
@@ -152,15 +196,23 @@ def test_the_shipped_rules(capsys, tmp_path):
         "it still looks at the right boxes", "it does not begin to use every box", "the answers do not get worse", "it still corrects itself"
     ]  # fmt: skip
     plain, earlier = (
-        write_magic(tmp_path / name, {"all": docs(n), "selfheal": docs(n)}, tasks=tasks).parent for name, n in (("plain", 50), ("earlier", 49))
+        write_magic(tmp_path / name, {"all": docs(n), "selfheal": docs(n)}, tasks=tasks).parent
+        for name, n in (("plain", 50), ("earlier", 49))
     )
-    assert "'self_heal' matches nothing in magic_selfheal" in (told := gate(capsys, tmp_path, plain, "magic", earlier).err)
+    assert "'self_heal' matches nothing in magic_selfheal" in (
+        told := gate(capsys, tmp_path, plain, "magic", earlier).err
+    )
     assert "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)" in told
 
 
 def half_judged(n=60, judged=30):
     """All docs with a verdict are right; the others were too long for the judge, and wrong: the truth is judged / n."""
-    return [magic_doc(f"doc {i:03}", right=i < judged, short=True if i < judged else None, full=True if i < judged else None) for i in range(n)]
+    return [
+        magic_doc(
+            f"doc {i:03}", right=i < judged, short=True if i < judged else None, full=True if i < judged else None
+        )
+        for i in range(n)
+    ]
 
 
 def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked, tmp_path):
@@ -178,7 +230,10 @@ def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked,
     assert found.calls == ["fail", "pass", "inconclusive", "fail", "fail", "fail"]
     first, upper = found.json["verdicts"][0], found.json["verdicts"][3]
     assert (first["value"]["value"], first["value"]["n"]) == (0.5, 60)
-    assert (first["value"]["low"], first["value"]["high"]) == (pytest.approx(0.3681, abs=0.02), pytest.approx(0.6319, abs=0.02))
+    assert (first["value"]["low"], first["value"]["high"]) == (
+        pytest.approx(0.3681, abs=0.02),
+        pytest.approx(0.6319, abs=0.02),
+    )
     assert "docs without a verdict count as wrong here (0.500; were they right, 1.000)" in first["reason"]
     assert upper["value"]["value"] == 1.0
     assert "count as right here (1.000; were they wrong, 0.500)" in upper["reason"]
@@ -186,7 +241,10 @@ def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked,
 
 def verdicts(right, judged, text, n=60):
     """So many docs, of which the first have a verdict, and the first of these are right; the response of each doc begins with a text."""
-    return [magic_doc(f"doc {i:03}", short=i < right if i < judged else None, full=True, text=f"{text} {i}") for i in range(n)]
+    return [
+        magic_doc(f"doc {i:03}", short=i < right if i < judged else None, full=True, text=f"{text} {i}")
+        for i in range(n)
+    ]
 
 
 def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
@@ -196,12 +254,24 @@ def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
         for name, docs_ in (("before", verdicts(45, 60, "old")), ("after", verdicts(40, 50, "new")))
     )
     rule = {"metric": "acc_short", "margin": 0.0}
-    found = asked(after, {**rule, "max_drop": 0}, {**rule, "max_rise": 0}, {**rule, "max_drop": 0.3, "max_rise": 0.3}, baseline=before)
+    found = asked(
+        after,
+        {**rule, "max_drop": 0},
+        {**rule, "max_rise": 0},
+        {**rule, "max_drop": 0.3, "max_rise": 0.3},
+        baseline=before,
+    )
     drop, rise, both = found.json["verdicts"]
     assert drop["verdict"] != "pass"
-    assert (drop["difference"]["value"], drop["value"]["value"], drop["baseline"]) == (pytest.approx(-5 / 60), pytest.approx(40 / 60), 0.75)
+    assert (drop["difference"]["value"], drop["value"]["value"], drop["baseline"]) == (
+        pytest.approx(-5 / 60),
+        pytest.approx(40 / 60),
+        0.75,
+    )
     assert (drop["difference"]["n"], drop["basis"]) == (60, "paired")
-    assert drop["reason"].startswith("docs without a verdict count as wrong here and as right in the baseline (-0.083; the other way round +0.083)")
+    assert drop["reason"].startswith(
+        "docs without a verdict count as wrong here and as right in the baseline (-0.083; the other way round +0.083)"
+    )
     assert (rise["difference"]["value"], rise["value"]["value"]) == (pytest.approx(5 / 60), pytest.approx(50 / 60))
     assert "count as right here and as wrong in the baseline (+0.083; the other way round -0.083)" in rise["reason"]
     assert both["verdict"] == "pass"  # although a sixth of the docs has no verdict: none of them is lost
@@ -214,8 +284,13 @@ def test_verdicts_that_the_baseline_lacks_count_as_right_there(asked, tmp_path):
             write_magic(tmp_path / f"{name} {log}", {"none": docs_}, judge="j", log=log).parent
             for name, docs_ in (("before", verdicts(30, 30, "old")), ("after", verdicts(45, 60, "new")))
         )
-        found = asked(after, {"metric": "acc_short", "max_drop": 0.1}, {"metric": "acc_short", "max_rise": 0.5}, baseline=before)
-        assert [one["difference"]["value"] for one in found.json["verdicts"]] == [pytest.approx(-0.25), pytest.approx(0.25)]
+        found = asked(
+            after, {"metric": "acc_short", "max_drop": 0.1}, {"metric": "acc_short", "max_rise": 0.5}, baseline=before
+        )
+        assert [one["difference"]["value"] for one in found.json["verdicts"]] == [
+            pytest.approx(-0.25),
+            pytest.approx(0.25),
+        ]
         assert found.json["verdicts"][0]["verdict"] != "pass"
         assert found.json["verdicts"][1]["verdict"] == "pass"
         assert {one["basis"] for one in found.json["verdicts"]} == {"paired" if log else "unpaired"}
@@ -271,7 +346,10 @@ def test_docs_without_a_gold_answer_are_not_unjudged(asked, tmp_path):
     none = {"short": {}, "full": {"error": "no gold answer to compare with"}}
     made = [
         magic_doc(
-            f"doc {i:03}", short=True, full=None if i % 3 == 0 else True, judge={"model": "j", **(none if i % 3 == 0 else {"short": {}, "full": {}})}
+            f"doc {i:03}",
+            short=True,
+            full=None if i % 3 == 0 else True,
+            judge={"model": "j", **(none if i % 3 == 0 else {"short": {}, "full": {}})},
         )
         for i in range(60)
     ]

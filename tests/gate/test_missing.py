@@ -49,7 +49,9 @@ def test_the_status_of_a_judgement(calls, error, status):
     assert found.status == status
     assert f"(exit status {status})" in found.counts
     first = outputs.headline(found)
-    assert first.startswith({PASSED: "PASS", FAILED: "FAIL", INCONCLUSIVE: "INCONCLUSIVE", BAD_INPUT: "BAD INPUT"}[status])
+    assert first.startswith(
+        {PASSED: "PASS", FAILED: "FAIL", INCONCLUSIVE: "INCONCLUSIVE", BAD_INPUT: "BAD INPUT"}[status]
+    )
 
 
 def test_nothing_judged_is_said():
@@ -100,7 +102,11 @@ def test_a_side_over_some_docs_moves_the_runs_interval_and_does_not_show_it():
 
 
 @pytest.mark.parametrize(
-    "stored", [estimate(None, 0.4, 0.6), *(estimate(0.5, low, high) for low, high in itertools.product((None, 0.4), (None, 0.6)))][:-1]
+    "stored",
+    [
+        estimate(None, 0.4, 0.6),
+        *(estimate(0.5, low, high) for low, high in itertools.product((None, 0.4), (None, 0.6))),
+    ][:-1],
 )
 def test_a_side_whose_run_has_no_interval_gets_none(stored):
     for found in _over_pairs(stored, 0.6, 0.0, PAIRED):
@@ -149,7 +155,10 @@ def test_text_only_accuracy_over_chance_at_the_level_of_two_numbers_stays_on_its
     """All or none of 80 docs right, chance 0.25: the scale is -0.25 to 0.75, and at 97.5 % the open end lies 1 - 0.0125^(1/80) inside."""
     for name in ("apple", "pear"):
         lean.write(
-            tmp_path / "run", [lean.stressed(n=80, accuracy=accuracy, name=f"{name}_tst5")], model=name, date=f"2026-01-01T00-00-0{len(name)}.0"
+            tmp_path / "run",
+            [lean.stressed(n=80, accuracy=accuracy, name=f"{name}_tst5")],
+            model=name,
+            date=f"2026-01-01T00-00-0{len(name)}.0",
         )
     found = asked(tmp_path / "run", {"metric": "tst_over_chance", "max": 0.9})
     width = 1 - 0.0125 ** (1 / 80)

@@ -6,7 +6,15 @@ from lmms_patch.errors import OptionError
 from lmms_patch.gate.rules import parse
 from tests.gate.running import copied, gate, refused
 from tests.making import lean
-from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.making.runs import (
+    as_before,
+    guesses_on_cells,
+    misled_by_cells,
+    never_looks,
+    one_cell_knows,
+    world_run,
+    write_run,
+)
 from tests.sizes import size
 
 LOOKS = {"require": "looks"}
@@ -14,7 +22,9 @@ LOOKS = {"require": "looks"}
 
 def ran(folder, model, *, docs=300, null=True, grid=3, kind="rci"):
     """The folder of a finished run of a planted model; without a null, as an earlier version wrote it."""
-    path = write_run(folder, {f"toy_{kind}{grid}": world_run(model if null else unasked(model), n=docs, grid=grid, kind=kind)})
+    path = write_run(
+        folder, {f"toy_{kind}{grid}": world_run(model if null else unasked(model), n=docs, grid=grid, kind=kind)}
+    )
     if not null:
         as_before(path)
     return folder
@@ -51,7 +61,10 @@ def test_a_benchmark_that_is_answered_without_looking_is_not_released(capsys, tm
     lean.write(tmp_path / "out" / "tst", [lean.stressed()])
     ended = gate(capsys, tmp_path, tmp_path / "out", "benchmark-release")
     assert ended.status == 1
-    assert (ended.of(rule="needs the image")["verdict"], ended.of(rule="enough docs", task="toy_rci3")["verdict"]) == ("fail", "pass")
+    assert (ended.of(rule="needs the image")["verdict"], ended.of(rule="enough docs", task="toy_rci3")["verdict"]) == (
+        "fail",
+        "pass",
+    )
 
 
 def test_a_run_without_a_null_does_not_comply_silently(capsys, tmp_path, folders):
@@ -82,7 +95,10 @@ def test_what_can_be_required(require):
 
 @pytest.mark.parametrize("metric", ["rci3_adj", "pcri3_adj", "rci3*", "*_adj"])
 def test_no_rule_rests_on_an_assumed_null(asked, folders, metric):
-    ended = refused(asked(folders["before"], {"metric": metric, "max": 0.3}), "pcri3_adj of toy_pcri3 rests on an assumed null, and no rule may")
+    ended = refused(
+        asked(folders["before"], {"metric": metric, "max": 0.3}),
+        "pcri3_adj of toy_pcri3 rests on an assumed null, and no rule may",
+    )
     assert "run it again with the option 'null'" in ended.err
     assert "or judge pcri3" in ended.err
 
@@ -98,7 +114,9 @@ def test_nor_on_one_of_the_baseline(asked, folders, tmp_path):
     assumed = ran(tmp_path / "old", one_cell_knows, grid=2, null=False)
     rule = {"metric": "rci2_adj", "max_rise": 0.5}
     assert asked(measured, rule, baseline=copied(measured)).status == 0
-    refused(asked(measured, rule, baseline=assumed), "rci2_adj of the baseline rests on an assumed null, and no rule may")
+    refused(
+        asked(measured, rule, baseline=assumed), "rci2_adj of the baseline rests on an assumed null, and no rule may"
+    )
 
 
 def test_a_contradicted_index_does_not_pass(asked, folders):

@@ -26,7 +26,9 @@ def lost(tmp_path, count, docs=400):
     return tmp_path / "new", tmp_path / "old"
 
 
-@pytest.mark.parametrize("rule", [{"metric": "fip", "max_drop": 0.5}, {"metric": "rci2", "max_rise": 5, "inconclusive": "warn"}, VALUE])
+@pytest.mark.parametrize(
+    "rule", [{"metric": "fip", "max_drop": 0.5}, {"metric": "rci2", "max_rise": 5, "inconclusive": "warn"}, VALUE]
+)
 def test_wrong_answers_that_are_turned_into_no_answer_fail(asked, tmp_path, rule):
     new, old = lost(tmp_path, 120)
     ended = asked(new, rule, baseline=old)
@@ -35,7 +37,8 @@ def test_wrong_answers_that_are_turned_into_no_answer_fail(asked, tmp_path, rule
 
 
 @pytest.mark.parametrize(
-    ("count", "more", "call"), [(4, {}, "pass"), (5, {}, "fail"), (5, {"max_lost": 0.0125}, "pass"), (4, {"max_lost": 0}, "fail")]
+    ("count", "more", "call"),
+    [(4, {}, "pass"), (5, {}, "fail"), (5, {"max_lost": 0.0125}, "pass"), (4, {"max_lost": 0}, "fail")],
 )
 def test_how_many_may_be_lost_is_the_rules_to_say(asked, tmp_path, count, more, call):
     """4 of 400 are 1 %."""
@@ -49,7 +52,12 @@ def test_docs_that_the_new_run_leaves_out_of_a_grid_are_lost_to_it(asked, tmp_pa
     full, best = lean.planted(400, 0.7, 0.6)
     lean.write(tmp_path / "old", [lean.task(full, best)])
     lean.write(tmp_path / "new", [lean.task(full, best, out=range(300, 400))])
-    ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0.5}, {"metric": "mpp2", "max_drop": 0.5}, baseline=tmp_path / "old")
+    ended = asked(
+        tmp_path / "new",
+        {"metric": "fip", "max_drop": 0.5},
+        {"metric": "mpp2", "max_drop": 0.5},
+        baseline=tmp_path / "old",
+    )
     assert ended.calls == ["pass", "fail"]
     for name in ("old", "new"):  # both leave them out: too small for the grid
         lean.write(tmp_path / name, [lean.task(full, best, out=range(300, 400))])
@@ -78,7 +86,14 @@ def test_magic_docs_whose_call_failed_are_lost(asked, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [{"metric": "rci*", "max_rise": 5}, {"metric": "rci?", "max": 5}, VALID, {"require": "looks"}, {"max_excluded": 0.5}]
+    "rule",
+    [
+        {"metric": "rci*", "max_rise": 5},
+        {"metric": "rci?", "max": 5},
+        VALID,
+        {"require": "looks"},
+        {"max_excluded": 0.5},
+    ],
 )
 def test_a_grid_that_the_baseline_has_must_be_there(asked, run, tmp_path, rule):
     """The baseline was asked two grids; what the new one leaves out might be the one that fails."""
@@ -131,12 +146,16 @@ def test_text_only_limits_neither(asked, tmp_path):
     refused(asked(tmp_path / "run", {"max_tst_over_chance": 0.5}), "toy_tst5 was run with --limit 400")
 
 
-@pytest.mark.parametrize(("key", "value"), [("max_lost", 1), ("max_lost", -0.1), ("max_lost", "1 %"), ("allow_limit", "yes")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("max_lost", 1), ("max_lost", -0.1), ("max_lost", "1 %"), ("allow_limit", "yes")]
+)
 def test_what_the_new_keys_take(key, value):
     with pytest.raises(OptionError, match=key):
         rules.parse({"schema": 1, "rules": [{"name": "a", **VALUE, key: value}]})
     with pytest.raises(OptionError, match=f"'{key}' says nothing here"):
-        rules.parse({"schema": 1, "rules": [{"name": "a", "min_docs": 3, key: {"max_lost": 0.5, "allow_limit": True}[key]}]})
+        rules.parse(
+            {"schema": 1, "rules": [{"name": "a", "min_docs": 3, key: {"max_lost": 0.5, "allow_limit": True}[key]}]}
+        )
 
 
 # --- missing ranks -----------------------------------------------------------------------------------------

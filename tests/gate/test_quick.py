@@ -20,7 +20,9 @@ def made(tmp_path_factory):
         spec, records, plan = mc_run(n=DOCS, categories=("a",))
         records = failing(records if whole else quick(records, WHOLE, DRAWN), set(lost))
         folder = tmp_path_factory.mktemp("made")
-        write_run(folder, {"toy_rci2": (spec, records, plan)}, **({"date": "2025-01-01T00-00-00.000000"} if whole else {}))
+        write_run(
+            folder, {"toy_rci2": (spec, records, plan)}, **({"date": "2025-01-01T00-00-00.000000"} if whole else {})
+        )
         return folder
 
     return written
@@ -58,7 +60,9 @@ def test_nor_is_it_lost_in_a_comparison_with_a_whole_run(asked, made):
 def test_but_a_doc_without_an_answer_is_on_either_side(asked, made, most, status):
     """4 of 175 in the quick run; in the whole one 8 of 400 docs, 2 %, none of them asked by the quick one."""
     rules = {"metric": "fip", "max_drop": 1, "max_lost": most}
-    ended = asked(made(whole=False, lost=(3, 5, 100, 104)), rules, baseline=made(whole=True, lost=tuple(range(101, 117, 2))))
+    ended = asked(
+        made(whole=False, lost=(3, 5, 100, 104)), rules, baseline=made(whole=True, lost=tuple(range(101, 117, 2)))
+    )
     assert ended.status == status
     if status:
         assert ended.of()["reason"].startswith("4 of 175 docs are lost (2.3%, more than max_lost 2.2%)")

@@ -45,9 +45,30 @@ rules:
     found = parse(yaml.safe_load(text))
     one, two = found.rules
     assert found.ignore == ("limit",)
-    assert (one.name, one.task, one.model, one.base, one.kind, one.metric) == ("one", ("a_*", "b_*"), ("m",), ("b",), ("*rci",), "rci3")
-    assert (one.min, one.max, one.max_drop, one.max_rise, one.absolute, one.interval) == (-1.0, 0.5, 0.1, 0.0, False, False)
-    assert (one.valid_gate, one.looks, one.checked, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (True, False, False, 0.05, 0.1, 10)
+    assert (one.name, one.task, one.model, one.base, one.kind, one.metric) == (
+        "one",
+        ("a_*", "b_*"),
+        ("m",),
+        ("b",),
+        ("*rci",),
+        "rci3",
+    )
+    assert (one.min, one.max, one.max_drop, one.max_rise, one.absolute, one.interval) == (
+        -1.0,
+        0.5,
+        0.1,
+        0.0,
+        False,
+        False,
+    )
+    assert (one.valid_gate, one.looks, one.checked, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (
+        True,
+        False,
+        False,
+        0.05,
+        0.1,
+        10,
+    )
     assert (one.margin, one.level, one.blocks, one.corrected) == (0.02, 0.99, True, True)
     assert (two.level, two.margin, two.blocks, two.corrected, two.interval) == (0.9, 0.01, False, False, True)
     assert parse(file_of(GOOD)).rules == (Rule(name="a", metric="fip", min=0.5),)
@@ -69,7 +90,10 @@ rules:
         ({"schema": 1, "rules": [GOOD], "defaults": [1]}, "defaults: must be keys and values"),
         (file_of(GOOD, min=1), "defaults: unknown option 'min'; did you mean margin?"),
         (file_of(GOOD, ignore=3), "defaults: ignore must be a text or a list"),
-        (file_of(GOOD, primary="rci?"), "primary must be the name of one number such as fip or rci3, no wildcard, not 'rci?'"),
+        (
+            file_of(GOOD, primary="rci?"),
+            "primary must be the name of one number such as fip or rci3, no wildcard, not 'rci?'",
+        ),
         (file_of(GOOD, primary=["fip"]), "primary must be the name of one number"),
         (file_of(GOOD, primary=None), "defaults: primary: says nothing; give it a value, or leave it out"),
         (file_of({**GOOD, "primary": "fip"}), "rule 'a': unknown option 'primary'"),
@@ -154,7 +178,10 @@ def test_a_bare_name_is_a_shipped_file_and_a_wrong_one_says_which_there_are(tmp_
     assert rules.find("model-regression").name == "model-regression.yaml"
     with pytest.raises(OptionError, match="did you mean model-regression"):
         read("model-regresion.yaml")
-    with pytest.raises(OptionError, match="shipped: benchmark-release, magic, model-compliance, model-regression, video-regression, video-release"):
+    with pytest.raises(
+        OptionError,
+        match="shipped: benchmark-release, magic, model-compliance, model-regression, video-regression, video-release",
+    ):
         read("nothing")
 
 

@@ -89,10 +89,15 @@ def test_a_drop_of_five_points_is_caught_as_often_as_the_formula_says():
 def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_five_runs():
     """Docs are hard or easy for both runs, as in practice, which leaves less to the difference than two samples would."""
     margin = rules.parse({"schema": 1, "rules": [{"name": "a", "metric": "fip", "max_drop": 0.01, "margin": 0.01}]})
-    said = [study.verdicts(study.pair("easy and hard", 1000, 0.0, np.random.default_rng([3, run])), margin)["fip"] for run in range(size(10, 20))]
+    said = [
+        study.verdicts(study.pair("easy and hard", 1000, 0.0, np.random.default_rng([3, run])), margin)["fip"]
+        for run in range(size(10, 20))
+    ]
     detectable, runs = float(np.mean([one.detectable for one in said])), size(60, 200)
     caught = [
-        study.verdicts(study.pair("easy and hard", 1000, 0.02 + detectable, np.random.default_rng([4, run])), margin)["fip"].call
+        study.verdicts(study.pair("easy and hard", 1000, 0.02 + detectable, np.random.default_rng([4, run])), margin)[
+            "fip"
+        ].call
         for run in range(runs)
     ]
     assert caught.count("fail") == pytest.approx(0.8 * runs, abs=3 * math.sqrt(runs * 0.8 * 0.2))

@@ -34,7 +34,9 @@ CHECKED = {"name": "checked", "require": "checked"}
 def knows(stream, gold):
     """Knows 80 % on the full image, 60 % on the first cell; a wrong image tells nothing."""
     full = gold if stream.random() < 0.8 else guess(stream)
-    return [full, gold if stream.random() < 0.6 else guess(stream), *(guess(stream) for _ in range(3))], [guess(stream) for _ in range(5)]
+    return [full, gold if stream.random() < 0.6 else guess(stream), *(guess(stream) for _ in range(3))], [
+        guess(stream) for _ in range(5)
+    ]
 
 
 def of_harness(data, docs=DOCS):
@@ -100,7 +102,9 @@ def fip_of_seven_everywhere(data):
 
 def one_more_right(data):
     value = data["results"][TASK]["acc,none"] + 1 / DOCS
-    data["results"][TASK]["acc,none"] = patch(data)["analysis"]["fip"]["value"] = patch(data)["analysis"]["gate"]["fip"] = value
+    data["results"][TASK]["acc,none"] = patch(data)["analysis"]["fip"]["value"] = patch(data)["analysis"]["gate"][
+        "fip"
+    ] = value
 
 
 def interval_around_another(data):
@@ -322,7 +326,10 @@ def test_untouched_runs_are_judged(made, when):
 @pytest.mark.parametrize("change", OF_FILE, ids=lambda change: change.__name__)
 def test_a_results_file_that_was_edited_is_refused(made, tmp_path, when, change):
     shutil.copytree(made / when, tmp_path / "run")
-    without_index = change in (a_grid_gone, a_grid_gone_from_the_numbers)  # else a rule says first that it finds nothing
+    without_index = change in (
+        a_grid_gone,
+        a_grid_gone_from_the_numbers,
+    )  # else a rule says first that it finds nothing
     with pytest.raises(RecordError):
         gate(edited(tmp_path / "run", change), of_rules(*(RULES[:1] if without_index else RULES)))
 
@@ -355,8 +362,16 @@ def test_answers_that_change_places_leave_every_sum_alone_but_not_the_digest(mad
         alike = {}
         for line in lines:
             record = line["patch"]
-            alike.setdefault((tuple(view["scores"]["acc"] for view in record["views"][1:]), record["answer"]["gold"]), []).append(record)
-        pair = next((a, b) for some in alike.values() for a in some for b in some if a["views"][0]["scores"] != b["views"][0]["scores"])
+            alike.setdefault(
+                (tuple(view["scores"]["acc"] for view in record["views"][1:]), record["answer"]["gold"]), []
+            ).append(record)
+        pair = next(
+            (a, b)
+            for some in alike.values()
+            for a in some
+            for b in some
+            if a["views"][0]["scores"] != b["views"][0]["scores"]
+        )
         pair[0]["views"], pair[1]["views"] = pair[1]["views"], pair[0]["views"]
 
     shutil.copytree(made / "now", tmp_path / "run")
@@ -375,7 +390,11 @@ def leaves(found, path=()):
     if isinstance(found, dict):
         return [leaf for key, value in found.items() for leaf in leaves(value, (*path, key))]
     if isinstance(found, list):
-        return [leaf for place in sorted({0, len(found) - 1} & set(range(len(found)))) for leaf in leaves(found[place], (*path, place))]
+        return [
+            leaf
+            for place in sorted({0, len(found) - 1} & set(range(len(found))))
+            for leaf in leaves(found[place], (*path, place))
+        ]
     return [path]
 
 
@@ -424,7 +443,11 @@ def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path
             same.append(".".join(map(str, place)))
     assert set(named) <= {f"results.{TASK}.patch,none.analysis.form"}
     assert refused_places > size(45, 180)
-    assert not [one for one in same if re.search(r"\.(value|low|high|se|n|valid|threshold|fip|mpp|excluded|n_docs|records|floor)$", one)]
+    assert not [
+        one
+        for one in same
+        if re.search(r"\.(value|low|high|se|n|valid|threshold|fip|mpp|excluded|n_docs|records|floor)$", one)
+    ]
 
 
 def test_narrower_intervals_are_refused(made, tmp_path):
@@ -449,7 +472,9 @@ def test_a_log_that_the_run_wrote_and_that_is_gone_is_refused(made, tmp_path):
     next((tmp_path / "run").glob("*.jsonl")).unlink()
     with pytest.raises(RecordError, match="the run wrote a sample log of toy_rci2, which is not there"):
         gate(tmp_path / "run", of_rules(*RULES))
-    found = gate(made / "before", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "run")
+    found = gate(
+        made / "before", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "run"
+    )
     assert any(note.startswith("the baseline of toy_rci2") and "no sample log" in note for note in found.notes)
 
 
@@ -463,7 +488,15 @@ def test_without_a_log_what_the_file_says_of_itself_is_checked_and_the_rest_is_t
     assert {one.rule: one.call for one in found.verdicts}["checked"] == "fail"
     assert any("no sample log" in note for note in found.notes)
     for number, change in enumerate(
-        (fip_of_seven_everywhere, interval_around_another, flat_index, gate_that_fails, a_grid_gone, more_docs, other_index)
+        (
+            fip_of_seven_everywhere,
+            interval_around_another,
+            flat_index,
+            gate_that_fails,
+            a_grid_gone,
+            more_docs,
+            other_index,
+        )
     ):
         shutil.copytree(tmp_path / "run", tmp_path / str(number))
         with pytest.raises(RecordError):
@@ -492,7 +525,9 @@ def number_from_nowhere(data):
 
 
 @pytest.mark.parametrize(
-    "change", [without_counts, without_counts_of_the_task, column_from_nowhere, number_from_nowhere], ids=lambda change: change.__name__
+    "change",
+    [without_counts, without_counts_of_the_task, column_from_nowhere, number_from_nowhere],
+    ids=lambda change: change.__name__,
 )
 def test_what_lacks_its_witness_is_named_and_fails_where_all_must_be_checked(made, tmp_path, change):
     shutil.copytree(made / "now", tmp_path / "run")
@@ -597,7 +632,10 @@ def test_columns_with_standard_errors_are_computed_again(made, tmp_path):
     for name in ("acc_stderr", "acc_stderr_clt", "acc_mpp2_stderr_clt", "rci2_stderr"):
         shutil.copytree(tmp_path / "true", tmp_path / name)
         with pytest.raises(RecordError, match=name):
-            gate(edited(tmp_path / name, lambda data, name=name: data["results"][TASK].update({f"{name},none": 0.0125})), of_rules(CHECKED))
+            gate(
+                edited(tmp_path / name, lambda data, name=name: data["results"][TASK].update({f"{name},none": 0.0125})),
+                of_rules(CHECKED),
+            )
 
     def bootstrapped(data):
         data["configs"][TASK]["metric_list"][0]["aggregation"] = "f1"
@@ -687,7 +725,9 @@ def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exch
             line["patch"]["wrong_image"]["from"] += 1
 
     edited(tmp_path / "run", log=on_a_later_image)
-    with pytest.raises(RecordError, match=f"the records tell of {DOCS + 1} docs or more, but the harness's count is {DOCS}"):
+    with pytest.raises(
+        RecordError, match=f"the records tell of {DOCS + 1} docs or more, but the harness's count is {DOCS}"
+    ):
         notes()
 
     def on_no_other_image(lines):
@@ -700,7 +740,9 @@ def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exch
 
 def test_a_task_under_the_name_of_another_is_refused(tmp_path):
     """Entries, configs and logs of two tasks change places, and no number is forged; the log of each knows its task."""
-    worlds = {name: world_run(knows, DOCS, per_cluster=2, seed=seed, base=name) for seed, name in enumerate(("toy", "tox"))}
+    worlds = {
+        name: world_run(knows, DOCS, per_cluster=2, seed=seed, base=name) for seed, name in enumerate(("toy", "tox"))
+    }
     path = write_run(tmp_path / "run", {f"{name}_rci2": world for name, world in worlds.items()})
     swapped = {"toy_rci2": "tox_rci2", "tox_rci2": "toy_rci2"}
     assert gate(tmp_path / "run", of_rules(RULES[0])).status == 0
@@ -718,7 +760,9 @@ def test_a_task_under_the_name_of_another_is_refused(tmp_path):
         gate(tmp_path / "run", of_rules(RULES[0]))
 
 
-@pytest.mark.parametrize(("numbers", "said"), [(999, "of version 999"), (-1, "made.numbers must be"), ("3", "made.numbers must be")])
+@pytest.mark.parametrize(
+    ("numbers", "said"), [(999, "of version 999"), (-1, "made.numbers must be"), ("3", "made.numbers must be")]
+)
 def test_a_version_that_no_run_of_ours_can_have_is_refused(made, tmp_path, numbers, said):
     def claimed(data):
         patch(data)["made"]["numbers"] = numbers
@@ -744,17 +788,23 @@ def test_a_copy_under_another_date_is_named_where_it_stands_as_the_baseline(made
     again = world_run(knows, DOCS, per_cluster=2, answers=1)
     write_run(tmp_path / "again", {TASK: again})
     edited(tmp_path / "again", of_harness)
-    found = gate(made / "now", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "again")
+    found = gate(
+        made / "now", of_rules({"name": "drop", "metric": "fip", "max_drop": 0.5}), baseline=tmp_path / "again"
+    )
     assert not [note for note in found.notes if "every score is the baseline's" in note]
 
 
 def test_a_rule_on_a_number_of_a_later_version_says_so(made, monkeypatch):
     from lmms_patch.runs import catalogue
 
-    row = catalogue.Number("later{key}", "a number", lambda kind, keys: keys.sets, lambda a, key: catalogue.ABSENT, measured=True)
+    row = catalogue.Number(
+        "later{key}", "a number", lambda kind, keys: keys.sets, lambda a, key: catalogue.ABSENT, measured=True
+    )
     monkeypatch.setattr(catalogue, "NUMBERS", (*catalogue.NUMBERS, row))
     rules = of_rules({"name": "later", "metric": "later*", "min": 0})
-    with pytest.raises(PatchError, match=r"matches nothing in toy_rci2 or the others; .* is of an earlier version of lmms-patch"):
+    with pytest.raises(
+        PatchError, match=r"matches nothing in toy_rci2 or the others; .* is of an earlier version of lmms-patch"
+    ):
         gate(made / "before", rules)
     with pytest.raises(PatchError, match=r"matches nothing in toy_rci2 or the others; there is"):
         gate(made / "now", rules)

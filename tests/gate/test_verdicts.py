@@ -42,12 +42,23 @@ def test_a_limit(asked, run, rule, status, call):
 
 def test_several_checks_of_one_rule_are_a_verdict_each(asked, run):
     ended = asked(run, {"metric": "fip", "min": 0.7, **VALID, "min_docs": 500, "max_excluded": 0.1})
-    assert {one["metric"]: one["verdict"] for one in ended.json["verdicts"]} == {"fip": "pass", "gate": "pass", "excluded": "pass", "n_docs": "fail"}
+    assert {one["metric"]: one["verdict"] for one in ended.json["verdicts"]} == {
+        "fip": "pass",
+        "gate": "pass",
+        "excluded": "pass",
+        "n_docs": "fail",
+    }
 
 
 def test_the_verdict_shows_all_that_it_is_made_of(asked, run, tmp_path):
     one = asked(run, {"name": "n", **DROP}, baseline=copied(run)).of()
-    assert (one["rule"], one["task"], one["model"], one["baseline_model"], one["metric"]) == ("n", "toy_rci2", "m", "m", "fip")
+    assert (one["rule"], one["task"], one["model"], one["baseline_model"], one["metric"]) == (
+        "n",
+        "toy_rci2",
+        "m",
+        "m",
+        "fip",
+    )
     assert one["limit"] == "drop <= 0, margin 0.02"
     assert one["value"]["value"] == one["baseline"]
     assert one["level"] == 0.95
@@ -64,10 +75,17 @@ def unknown_gate(full, best):
 def test_excluded_docs_and_a_gate_that_is_not_valid(asked, tmp_path):
     full, best = lean.scored(400, 0.8, 0.6, 0)
     for gate_of, status in ((True, 0), (False, 1), (None, 1)):
-        lean.write(tmp_path / "run", [lean.task(full, best, gate=gate_of, out=range(21)) if gate_of is not None else unknown_gate(full, best)])
+        lean.write(
+            tmp_path / "run",
+            [lean.task(full, best, gate=gate_of, out=range(21)) if gate_of is not None else unknown_gate(full, best)],
+        )
         assert asked(tmp_path / "run", VALID).status == status
     ended = asked(tmp_path / "run", {"max_excluded": 0.05})
-    assert (ended.calls, ended.of()["value"]["value"], ended.of()["reason"]) == (["fail"], 21 / 400, "21 of 400 docs at grid 2")
+    assert (ended.calls, ended.of()["value"]["value"], ended.of()["reason"]) == (
+        ["fail"],
+        21 / 400,
+        "21 of 400 docs at grid 2",
+    )
     assert asked(tmp_path / "run", {"max_excluded": 0.0525}).status == 0
 
 
@@ -94,10 +112,16 @@ def test_too_few_docs_for_an_interval(asked, tmp_path):
 
 def test_text_only_cross_validation(asked, tmp_path):
     lean.write(tmp_path / "run", [lean.stressed(accuracy=0.35), lean.task(*lean.scored(400, 0.8, 0.6, 0))])
-    ended = asked(tmp_path / "run", {"max_tst_over_chance": 0.2}, {"max_tst_over_chance": 0.0}, {"metric": "tst", "max": 0.5})
+    ended = asked(
+        tmp_path / "run", {"max_tst_over_chance": 0.2}, {"max_tst_over_chance": 0.0}, {"metric": "tst", "max": 0.5}
+    )
     assert ended.calls == ["pass", "fail", "pass"]
     assert "leaves out toy_rci2 of m: is no text-only cross-validation" in ended.out
-    again = asked(tmp_path / "run", {"metric": "tst_over_chance", "max_rise": 0, "margin": 0.02}, baseline=copied(tmp_path / "run"))
+    again = asked(
+        tmp_path / "run",
+        {"metric": "tst_over_chance", "max_rise": 0, "margin": 0.02},
+        baseline=copied(tmp_path / "run"),
+    )
     assert (again.of()["basis"], again.calls) == ("paired", ["pass"])
 
 
@@ -107,7 +131,9 @@ def test_text_only_cross_validation(asked, tmp_path):
 def test_wildcards_pick_tasks_models_and_metrics(asked, many):
     everything = asked(many, {"metric": "*", "min": -1, "interval": False})
     assert {one["task"] for one in everything.json["verdicts"]} == {"apple_rci2", "pear_rci2"}
-    names = [one["metric"] for one in everything.json["verdicts"] if (one["task"], one["model"]) == ("apple_rci2", "one")]
+    names = [
+        one["metric"] for one in everything.json["verdicts"] if (one["task"], one["model"]) == ("apple_rci2", "one")
+    ]
     assert names == ["score", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2"]  # fip and acc are score, so once
     for rule, expected in (
         ({"task": "apple*"}, {("apple_rci2", "one"), ("apple_rci2", "two")}),
@@ -125,9 +151,14 @@ def test_the_level_holds_over_all_that_a_rule_matches(asked, many):
         {"metric": "fip", "min": 0.5, "correction": "none"},
         {"metric": "[fm]*", "min": 0.1, "task": "apple*", "min_docs": 5, "level": 0.9},
     )
-    levels = {rule: {one["level"] for one in ended.json["verdicts"] if one["rule"] == rule} for rule in ("rule 0", "rule 1", "rule 2")}
+    levels = {
+        rule: {one["level"] for one in ended.json["verdicts"] if one["rule"] == rule}
+        for rule in ("rule 0", "rule 1", "rule 2")
+    }
     assert levels == {"rule 0": {1 - 0.05 / 4}, "rule 1": {0.95}, "rule 2": {1 - 0.1 / 4, None}}
-    wide, narrow = (next(one for one in ended.json["verdicts"] if one["rule"] == rule)["value"] for rule in ("rule 0", "rule 1"))
+    wide, narrow = (
+        next(one for one in ended.json["verdicts"] if one["rule"] == rule)["value"] for rule in ("rule 0", "rule 1")
+    )
     assert wide["high"] - wide["value"] == pytest.approx((narrow["high"] - narrow["value"]) * 2.4977 / 1.9600, rel=1e-3)
 
 
@@ -142,7 +173,12 @@ def test_one_number_of_a_comparison_carries_the_claim_and_the_others_are_correct
     """fip by itself; rci2, mpp2 and gap2 together, whichever rule they are from; the limit of a number by itself."""
     ended = asked(run, *DIFFERENCES, {"metric": "fip", "min": 0.5}, baseline=copied(run))
     three = pytest.approx(1 - 0.05 / 3)
-    assert levels(ended) == {("fip", True): 0.95, ("rci2", False): three, ("mpp2", False): three, ("gap2", False): three}
+    assert levels(ended) == {
+        ("fip", True): 0.95,
+        ("rci2", False): three,
+        ("mpp2", False): three,
+        ("gap2", False): three,
+    }
     assert (ended.of("rule 3")["primary"], ended.of("rule 3")["level"]) == (None, 0.95)
     assert {(one["metric"], one["primary"]) for one in ended.json["verdicts"]} >= {("fip", True), ("rci2", False)}
 
@@ -150,17 +186,39 @@ def test_one_number_of_a_comparison_carries_the_claim_and_the_others_are_correct
 def test_the_file_may_name_the_primary_number(asked, run):
     ended = asked(run, *DIFFERENCES, baseline=copied(run), primary="pcri2")  # rci and pcri are one
     three = pytest.approx(1 - 0.05 / 3)
-    assert levels(ended) == {("fip", False): three, ("rci2", True): 0.95, ("mpp2", False): three, ("gap2", False): three}
-    refused(asked(run, *DIFFERENCES, baseline=copied(run), primary="rci3"), "primary 'rci3' is not compared", "compared are fip, rci2, mpp2, gap2")
-    refused(asked(run, VALID, primary="fip"), "primary 'fip' is not compared with the baseline by any rule; no rule has max_drop")
+    assert levels(ended) == {
+        ("fip", False): three,
+        ("rci2", True): 0.95,
+        ("mpp2", False): three,
+        ("gap2", False): three,
+    }
+    refused(
+        asked(run, *DIFFERENCES, baseline=copied(run), primary="rci3"),
+        "primary 'rci3' is not compared",
+        "compared are fip, rci2, mpp2, gap2",
+    )
+    refused(
+        asked(run, VALID, primary="fip"),
+        "primary 'fip' is not compared with the baseline by any rule; no rule has max_drop",
+    )
 
 
 def test_several_comparisons_share_the_level_of_their_primary_numbers(asked, many):
     """Two tasks of two models: four comparisons, with two other numbers each. A rule without correction stands by itself."""
-    rules = [*DIFFERENCES[:2], {"metric": "mpp2", "max_drop": 0, "level": 0.9}, {"metric": "fip", "max_drop": 0.1, "level": 0.9}]
+    rules = [
+        *DIFFERENCES[:2],
+        {"metric": "mpp2", "max_drop": 0, "level": 0.9},
+        {"metric": "fip", "max_drop": 0.1, "level": 0.9},
+    ]
     ended = asked(many, *rules, {"metric": "gap2", "max_drop": 0, "correction": "none"}, baseline=copied(many))
     found = {one["rule"]: one["level"] for one in ended.json["verdicts"]}
-    expected = {"rule 0": 1 - 0.05 / 4, "rule 1": 1 - 0.05 / 8, "rule 2": 1 - 0.1 / 8, "rule 3": 1 - 0.1 / 4, "rule 4": 0.95}
+    expected = {
+        "rule 0": 1 - 0.05 / 4,
+        "rule 1": 1 - 0.05 / 8,
+        "rule 2": 1 - 0.1 / 8,
+        "rule 3": 1 - 0.1 / 4,
+        "rule 4": 0.95,
+    }
     assert found == {name: pytest.approx(level) for name, level in expected.items()}
 
 
@@ -179,7 +237,11 @@ def test_the_newest_result_counts(asked, run):
 def test_the_same_answers_pass_whatever_the_number_of_docs(asked, tmp_path, n, full):
     """Also with 3 docs, which are too few for an interval, and near chance, where the index is not defined in either run."""
     lean.write(tmp_path / "run", [lean.task(*lean.planted(n, full, 0.6))])
-    rules = [DROP, {"metric": "*2*", "absolute": True, "max_rise": 0, "max_drop": 0}, {"metric": "fip", "max_drop": 0, "interval": False}]
+    rules = [
+        DROP,
+        {"metric": "*2*", "absolute": True, "max_rise": 0, "max_drop": 0},
+        {"metric": "fip", "max_drop": 0, "interval": False},
+    ]
     ended = asked(tmp_path / "run", *rules, baseline=copied(tmp_path / "run"))
     assert {one["metric"] for one in ended.json["verdicts"]} == {"fip", "|mpp2|", "|rci2|", "|rci2_adj|", "|gap2|"}
     assert set(ended.calls) == {"pass"}
@@ -201,7 +263,9 @@ def test_equal_numbers_are_not_the_same_answers(asked, tmp_path):
     first = np.arange(40) < 20
     for name, full in (("old", first), ("new", ~first)):
         lean.write(tmp_path / name, [lean.task(full, np.ones(40), gate=True)])
-    ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0}, {"metric": "mpp2", "max_drop": 0}, baseline=tmp_path / "old")
+    ended = asked(
+        tmp_path / "new", {"metric": "fip", "max_drop": 0}, {"metric": "mpp2", "max_drop": 0}, baseline=tmp_path / "old"
+    )
     assert ended.calls == ["inconclusive", "pass"]  # the cells' answers are the same
 
 
@@ -214,7 +278,12 @@ def test_without_logs_nobody_knows_whether_an_answer_changed(asked, run, tmp_pat
 def test_a_drop_and_a_rise(asked, tmp_path):
     for name, full in (("old", 0.8), ("new", 0.6)):
         lean.write(tmp_path / name, [lean.task(*lean.scored(400, full, 0.5, 0))])
-    rules = [DROP, {"metric": "fip", "max_rise": 0}, {"metric": "fip", "max_drop": 0.3}, {"metric": "acc", "max_drop": 0.1, "max_rise": 0.1}]
+    rules = [
+        DROP,
+        {"metric": "fip", "max_rise": 0},
+        {"metric": "fip", "max_drop": 0.3},
+        {"metric": "acc", "max_drop": 0.1, "max_rise": 0.1},
+    ]
     assert asked(tmp_path / "new", *rules, baseline=tmp_path / "old").calls == ["fail", "pass", "pass", "fail"]
     assert asked(tmp_path / "old", *rules, baseline=tmp_path / "new").calls == ["pass", "fail", "pass", "fail"]
 
@@ -231,7 +300,9 @@ def test_without_logs_it_is_unpaired_and_said_so(asked, tmp_path):
 def test_the_index_without_luck_is_unpaired(asked, tmp_path):
     folder = tmp_path / "real"
     write_run(folder, {"toy_rci2": world_run(one_cell_knows, n=150)})
-    ended = asked(folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder))
+    ended = asked(
+        folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder)
+    )
     assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
 
 
@@ -270,7 +341,10 @@ def test_a_baseline_of_other_docs_is_refused_also_where_the_rules_ignore_it(aske
 def test_which_result_is_the_baseline(asked, many, tmp_path):
     other = tmp_path / "other"
     lean.write(other, [lean.task(*lean.scored(300, 0.8, 0.6, 0), name="apple_rci2")], model="third")
-    refused(asked(other, DROP, baseline=many), "apple_rci2 of third could be set against apple_rci2 of one, apple_rci2 of two")
+    refused(
+        asked(other, DROP, baseline=many),
+        "apple_rci2 of third could be set against apple_rci2 of one, apple_rci2 of two",
+    )
     ended = asked(many, {**DROP, "task": "apple*"}, baseline=other)  # the only other one
     assert {one["baseline_model"] for one in ended.json["verdicts"]} == {"third"}
     same = asked(many, DROP, baseline=copied(many))
@@ -287,7 +361,10 @@ def test_a_limit_on_a_difference_needs_a_baseline(asked, run, tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "said"),
-    [("limits", "there is no such setting; did you mean limit?"), ("benchmark", "two results of other benchmark cannot be compared")],
+    [
+        ("limits", "there is no such setting; did you mean limit?"),
+        ("benchmark", "two results of other benchmark cannot be compared"),
+    ],
 )
 def test_what_cannot_be_ignored(asked, run, key, said):
     refused(asked(run, VALID, ignore=[key]), said)

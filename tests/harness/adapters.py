@@ -96,7 +96,16 @@ def threaded(docs, show, doc_id, task, split):
         return list(pool.map(lambda fn, i, t, s: fn(docs[t][s][i]), show, doc_id, task, split))
 
 
-PATTERNS = [per_request, first_of_all, first_function, zip_of_all, own_function_first_docs, docs_before_images, last_one_first, threaded]
+PATTERNS = [
+    per_request,
+    first_of_all,
+    first_function,
+    zip_of_all,
+    own_function_first_docs,
+    docs_before_images,
+    last_one_first,
+    threaded,
+]
 
 
 class Adapter(lmms):
@@ -116,7 +125,9 @@ class Adapter(lmms):
             return [answer for batch in batches for answer in self.answers(batch)]
         key = self._place_of_settings
         collator = Collator(arguments, lambda x: (-len(x[0]), x[0]), group_fn=lambda x: x[key], grouping=True)
-        return collator.get_original([answer for batch in collator.get_batched(n=self.size) for answer in self.answers(batch)])
+        return collator.get_original(
+            [answer for batch in collator.get_batched(n=self.size) for answer in self.answers(batch)]
+        )
 
     def answers(self, batch) -> list[str]:
         columns = list(zip(*batch, strict=True))

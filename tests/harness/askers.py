@@ -81,7 +81,15 @@ class Likelihood(PerRequest):
             if len(self.asked) >= self.lives:
                 raise Killed
             self.asked.append((request.task_name, int(request.args[3]), request.idx))
-            out.append((float(pixels("", request.args[2](self.task_dict[request.args[4]][request.args[5]][request.args[3]]))) / 7, False))
+            out.append(
+                (
+                    float(
+                        pixels("", request.args[2](self.task_dict[request.args[4]][request.args[5]][request.args[3]]))
+                    )
+                    / 7,
+                    False,
+                )
+            )
         return out
 
 
@@ -148,7 +156,9 @@ class Gathering:
 
 def without_kept(found):
     """A run without what it says of the answers that an earlier process gave."""
-    for details in (value for values in found["results"].values() for value in values.values() if isinstance(value, dict)):
+    for details in (
+        value for values in found["results"].values() for value in values.values() if isinstance(value, dict)
+    ):
         details.get("made", {}).pop("kept", None)
     return found
 
@@ -156,9 +166,15 @@ def without_kept(found):
 def written(found, folder, task, model="toy"):
     """Write what a run found as the harness does."""
     folder.mkdir(parents=True)
-    shown = {key: found[key] for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better") if key in found}
+    shown = {
+        key: found[key]
+        for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better")
+        if key in found
+    }
     stamp = "20260101_000000"
-    (folder / f"{stamp}_results.json").write_text(json.dumps({**shown, "date": stamp, "config": {"model": model, "model_args": ""}}, default=str))
+    (folder / f"{stamp}_results.json").write_text(
+        json.dumps({**shown, "date": stamp, "config": {"model": model, "model_args": ""}}, default=str)
+    )
     lines = [json.dumps(one, default=str) for one in found["samples"][task]]
     (folder / f"{stamp}_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
     return folder

@@ -53,7 +53,9 @@ SHAPES = [(40, (160, 120)), (33, (97, 61)), (11, (64, 48)), (8, (81, 60)), (5, (
 FEATURES = {name: datasets.Value("string") for name in ("video", "question", "answer")}
 
 
-def write(folder: Path, name: str, videos: Sequence[Path | str], questions: Sequence[str] | None = None, **config: Any) -> None:
+def write(
+    folder: Path, name: str, videos: Sequence[Path | str], questions: Sequence[str] | None = None, **config: Any
+) -> None:
     """Write a task whose docs show videos; ``config`` replaces parts of it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "utils.py").write_text(UTILS)
@@ -66,7 +68,13 @@ def write_videos(folder: Path, shapes: Sequence[tuple[int, tuple[int, int]]] = S
     """Write a video per shape, with numbered frames, and return their paths. No two are of one shape."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        make(folder / f"{i}.mp4", frames, size, codec="libx264" if size[0] % 2 == size[1] % 2 == 0 else "libx264rgb", g="5")
+        make(
+            folder / f"{i}.mp4",
+            frames,
+            size,
+            codec="libx264" if size[0] % 2 == size[1] % 2 == 0 else "libx264rgb",
+            g="5",
+        )
         for i, (frames, size) in enumerate(shapes)
     ]
 
@@ -79,7 +87,9 @@ def frames_of(path: str | Path, most: int) -> list[np.ndarray]:
 
 def said(frames: Sequence[np.ndarray]) -> str:
     """Return the digests of frames, in their order."""
-    return "video " + " ".join(hashlib.blake2b(np.ascontiguousarray(frame).tobytes(), digest_size=4).hexdigest() for frame in frames)
+    return "video " + " ".join(
+        hashlib.blake2b(np.ascontiguousarray(frame).tobytes(), digest_size=4).hexdigest() for frame in frames
+    )
 
 
 class Watching(Adapter):

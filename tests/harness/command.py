@@ -30,7 +30,14 @@ def lmms_eval(*arguments, status=0, cwd=None, command=None, first="", **extra):
         found, *streams = warm.run(["lmms-eval", *map(str, arguments)], environment(**extra), cwd, first=first)
         printed = "".join(streams)
     else:
-        done = subprocess.run([*map(str, (*command, *arguments))], env=environment(**extra), cwd=cwd, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(
+            [*map(str, (*command, *arguments))],
+            env=environment(**extra),
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
         found, printed = done.returncode, done.stdout + done.stderr
     assert found == status, printed[-4000:]
     return printed

@@ -123,7 +123,9 @@ def mmmu() -> Case:
         rows_of(standin),
         right=["so (A) it is", "B", "C.", "The answer is 8.50", "B", "(C)", "A", "It is $24 million.", "C", "A"],
         wrong=[("none of these" if len(gold) > 1 else "B" if gold == "A" else "A") for gold in golds],
-        asked=[f"{'number' if i == 3 else 'open' if i == 7 else f'mc{3 + i % 2}'} {gold}" for i, gold in enumerate(golds)],
+        asked=[
+            f"{'number' if i == 3 else 'open' if i == 7 else f'mc{3 + i % 2}'} {gold}" for i, gold in enumerate(golds)
+        ],
         floors={"uniform": (5 / 3 + 3 / 4 + 2) / 10, "constant": 0.5, "stratum": 0.2},
         chance=("constant", 0.5),
         never=frozenset({1, 3}),
@@ -154,7 +156,12 @@ def mmstar() -> Case:
         never=frozenset({1, 7}),
         fip=11 / 12,
         mpp=10.5 / 12,
-        others={"coarse perception": 0.5, "fine-grained perception": 1.0, "fine-grained perception_mpp2": 0.25, "math_mpp2": 1.0},
+        others={
+            "coarse perception": 0.5,
+            "fine-grained perception": 1.0,
+            "fine-grained perception_mpp2": 0.25,
+            "math_mpp2": 1.0,
+        },
         form="macro",
         standin=standin,
         base="mmstar",
@@ -169,7 +176,10 @@ def realworldqa() -> Case:
     """
     standin = standins.realworldqa()
     golds = ["A", "B", "C", "Yes", "A", "2", "Downhill", "B", "No", "C"]
-    kinds = ["yesno" if gold in ("Yes", "No") else "number" if gold == "2" else "open" if gold == "Downhill" else "mc3" for gold in golds]
+    kinds = [
+        "yesno" if gold in ("Yes", "No") else "number" if gold == "2" else "open" if gold == "Downhill" else "mc3"
+        for gold in golds
+    ]
     return Case(
         "realworldqa_rci2",
         rows_of(standin),

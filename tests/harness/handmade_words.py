@@ -21,11 +21,23 @@ def amber(folder: Path) -> Case:
     Seven golds of twelve are "no". "No" is the positive label: doc 3 is a "no" that no cell gets, so MPP's recall is 6/7, and its
     precision 1, as a wrong answer is neither word.
     """
-    asked = [("Is there a cloud {} in this image?", "discriminative-hallucination"), ("Is the sky {} sunny?", "discriminative-attribute-state")]
+    asked = [
+        ("Is there a cloud {} in this image?", "discriminative-hallucination"),
+        ("Is the sky {} sunny?", "discriminative-attribute-state"),
+    ]
     asked.append(("Does the man {} touch the car?", "discriminative-relation"))
     golds = ["no", "yes", "yes", "no", "no", "yes", "no", "yes", "yes", "no", "no", "no"]
-    rows = [{"id": i, "image": noise(1800 + i // 3, (60, 40)).convert("RGB"), "question": asked[i % 3][0].format(i)} for i in range(12)]
-    write_amber(folder, [(row, f"AMBER_{i // 3}.png", asked[i % 3][1], gold) for i, (row, gold) in enumerate(zip(rows, golds, strict=True))])
+    rows = [
+        {"id": i, "image": noise(1800 + i // 3, (60, 40)).convert("RGB"), "question": asked[i % 3][0].format(i)}
+        for i in range(12)
+    ]
+    write_amber(
+        folder,
+        [
+            (row, f"AMBER_{i // 3}.png", asked[i % 3][1], gold)
+            for i, (row, gold) in enumerate(zip(rows, golds, strict=True))
+        ],
+    )
     return Case(
         "amber_discriminative_rci2",
         rows,
@@ -38,7 +50,13 @@ def amber(folder: Path) -> Case:
         never=frozenset({2, 3}),
         fip=11 / 12,
         mpp=10 / 12,
-        others={"amber_precision": 1.0, "amber_recall": 1.0, "amber_precision_mpp2": 1.0, "amber_recall_mpp2": 6 / 7, "amber_unclear_mpp2": 2 / 12},
+        others={
+            "amber_precision": 1.0,
+            "amber_recall": 1.0,
+            "amber_precision_mpp2": 1.0,
+            "amber_recall_mpp2": 6 / 7,
+            "amber_unclear_mpp2": 2 / 12,
+        },
         form="mean",
         clusters=4,
         gate=None,
@@ -51,7 +69,9 @@ def write_amber(folder: Path, docs: list[tuple[dict[str, Any], str, str, str]]) 
     (folder / "image").mkdir()
     queries = [{"id": row["id"], "image": name, "query": row["question"]} for row, name, *_ in docs]
     (folder / "data/query/query_discriminative.json").write_text(json.dumps(queries))
-    (folder / "data/annotations.json").write_text(json.dumps([{"id": row["id"], "type": kind, "truth": gold} for row, _, kind, gold in docs]))
+    (folder / "data/annotations.json").write_text(
+        json.dumps([{"id": row["id"], "type": kind, "truth": gold} for row, _, kind, gold in docs])
+    )
     for row, name, *_ in docs:
         row["image"].save(folder / "image" / name)
 
@@ -154,7 +174,13 @@ def pope() -> Case:
         never=frozenset({1, 4}),
         fip=0.9,
         mpp=0.8,
-        others={"pope_precision": 1.0, "pope_recall": 1.0, "pope_f1_score": 1.0, "pope_yes_ratio": 0.5, "pope_recall_mpp2": 1.0},
+        others={
+            "pope_precision": 1.0,
+            "pope_recall": 1.0,
+            "pope_f1_score": 1.0,
+            "pope_yes_ratio": 0.5,
+            "pope_recall_mpp2": 1.0,
+        },
         form="mean",
         clusters=4,
         gate=None,
@@ -305,7 +331,9 @@ def coco() -> Case:
 def cider(rows: Rows, captions: list[str]) -> list[float]:
     golds = {i: [{"caption": text} for text in row["answer"]] for i, row in enumerate(rows)}
     tokens = Words()
-    _, scores = Cider().compute_score(tokens.tokenize(golds), tokens.tokenize({i: [{"caption": text}] for i, text in enumerate(captions)}))
+    _, scores = Cider().compute_score(
+        tokens.tokenize(golds), tokens.tokenize({i: [{"caption": text}] for i, text in enumerate(captions)})
+    )
     return [float(score) for score in scores]
 
 

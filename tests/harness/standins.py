@@ -58,7 +58,10 @@ class StandIn:
             key = (path, name)
             if (*key, change) not in self._made:
                 features = Features(self.features[key])
-                splits = {s: Dataset.from_list([changed(row, change) for row in rows], features) for s, rows in self.data[key].items()}
+                splits = {
+                    s: Dataset.from_list([changed(row, change) for row in rows], features)
+                    for s, rows in self.data[key].items()
+                }
                 self._made[(*key, change)] = splits
             splits = self._made[(*key, change)]
             return DatasetDict(splits) if split is None else splits[split]
@@ -97,7 +100,9 @@ def images(**others: Any) -> dict[str, Any]:
     return {"image": datasets.Image(), **others}
 
 
-def one(task: str, path: str, name: str | None, split: str, features: Mapping[str, Any], rows: Rows, **options: Any) -> StandIn:
+def one(
+    task: str, path: str, name: str | None, split: str, features: Mapping[str, Any], rows: Rows, **options: Any
+) -> StandIn:
     """A stand-in with one data set of one split."""
     assert all(set(row) == set(features) for row in rows), f"{task}: columns differ"
     return StandIn(task, {(path, name): {split: rows}}, {(path, name): features}, **options)
@@ -124,11 +129,21 @@ def gqa() -> StandIn:
         }
         for i, gold in enumerate(golds)
     ]
-    columns = {"id": TEXT, "imageId": TEXT, "question": TEXT, "answer": TEXT, "fullAnswer": TEXT, "isBalanced": Value("bool")}
+    columns = {
+        "id": TEXT,
+        "imageId": TEXT,
+        "question": TEXT,
+        "answer": TEXT,
+        "fullAnswer": TEXT,
+        "isBalanced": Value("bool"),
+    }
     columns["types"] = {"structural": TEXT, "semantic": TEXT, "detailed": TEXT}
     return StandIn(
         "gqa",
-        {(path, questions): {"testdev": docs}, (path, pictures): {"testdev": [{"id": f"n{i}", "image": noise(i)} for i in range(5)]}},
+        {
+            (path, questions): {"testdev": docs},
+            (path, pictures): {"testdev": [{"id": f"n{i}", "image": noise(i)} for i in range(5)]},
+        },
         {(path, questions): columns, (path, pictures): images(id=TEXT)},
         menu=("Yes.", "no", "left", "dog", "a dog", "it is hard to say"),
     )
@@ -146,10 +161,20 @@ def pope() -> StandIn:
             "image": noise(100 + i // 3),
             "category": ["adversarial", "popular", "random"][i % 3],
         }
-        for i, (gold, word) in enumerate(zip(golds, ["cup", "dog", "car", "tie", "bus", "cat", "bed", "cow", "pen", "key"], strict=True))
+        for i, (gold, word) in enumerate(
+            zip(golds, ["cup", "dog", "car", "tie", "bus", "cat", "bed", "cow", "pen", "key"], strict=True)
+        )
     ]
     columns = images(id=TEXT, question_id=TEXT, question=TEXT, answer=TEXT, image_source=TEXT, category=TEXT)
-    return one("pope", "lmms-lab-encoder/POPE", None, "test", columns, rows, menu=("Yes", "No", "no", "yes", "Yes, there is.", "?"))
+    return one(
+        "pope",
+        "lmms-lab-encoder/POPE",
+        None,
+        "test",
+        columns,
+        rows,
+        menu=("Yes", "No", "no", "yes", "Yes, there is.", "?"),
+    )
 
 
 def mme() -> StandIn:
@@ -167,7 +192,15 @@ def mme() -> StandIn:
         for word, gold in (("right", "Yes"), ("wrong", "No"))
     ]
     columns = images(question_id=TEXT, question=TEXT, answer=TEXT, category=TEXT)
-    return one("mme", "lmms-lab-encoder/MME", None, "test", columns, rows, menu=("Yes", "No", "no, it is not", "yes.", "y", "unclear"))
+    return one(
+        "mme",
+        "lmms-lab-encoder/MME",
+        None,
+        "test",
+        columns,
+        rows,
+        menu=("Yes", "No", "no, it is not", "yes.", "y", "unclear"),
+    )
 
 
 def mmstar() -> StandIn:
@@ -192,7 +225,9 @@ def mmstar() -> StandIn:
         for i, (category, inner) in enumerate([*categories.items()] * 3)
     ]
     source = {"image_path": TEXT, "source": TEXT, "split": TEXT}
-    columns = images(index=Value("int64"), question=TEXT, answer=TEXT, category=TEXT, l2_category=TEXT, meta_info=source)
+    columns = images(
+        index=Value("int64"), question=TEXT, answer=TEXT, category=TEXT, l2_category=TEXT, meta_info=source
+    )
     menu = ("A", "B.", "(C)", "The answer is D", "I cannot tell")
     return one("mmstar", "Lin-Chen/MMStar", None, "val", columns, rows, menu=menu, salt=22)
 
@@ -200,10 +235,24 @@ def mmstar() -> StandIn:
 def ai2d() -> StandIn:
     parts = ["lung", "heart", "leaf", "stem", "moon"]
     rows = [
-        {"question": f"What does label {i} show?", "options": parts[: 3 + i % 3], "answer": str(i % 3), "image": noise(400 + i)} for i in range(10)
+        {
+            "question": f"What does label {i} show?",
+            "options": parts[: 3 + i % 3],
+            "answer": str(i % 3),
+            "image": noise(400 + i),
+        }
+        for i in range(10)
     ]
     menu = ("A. lung", "B", "c", "C. leaf", "Lung", "none of these")
-    return one("ai2d", "lmms-lab-encoder/ai2d", None, "test", images(question=TEXT, options=List(TEXT), answer=TEXT), rows, menu=menu)
+    return one(
+        "ai2d",
+        "lmms-lab-encoder/ai2d",
+        None,
+        "test",
+        images(question=TEXT, options=List(TEXT), answer=TEXT),
+        rows,
+        menu=menu,
+    )
 
 
 def scienceqa_img() -> StandIn:
@@ -227,10 +276,21 @@ def scienceqa_img() -> StandIn:
         }
         for i in range(10)
     ]
-    texts = dict.fromkeys(("question", "hint", "task", "grade", "subject", "topic", "category", "skill", "lecture", "solution"), TEXT)
+    texts = dict.fromkeys(
+        ("question", "hint", "task", "grade", "subject", "topic", "category", "skill", "lecture", "solution"), TEXT
+    )
     columns = images(choices=List(TEXT), answer=Value("int8"), **texts)
     menu = ("A", "b", "B. fish", "A bird", "I do not know")
-    return one("scienceqa_img", "lmms-lab-encoder/ScienceQA", "ScienceQA-IMG", "test", columns, rows, menu=menu, excluded=without)
+    return one(
+        "scienceqa_img",
+        "lmms-lab-encoder/ScienceQA",
+        "ScienceQA-IMG",
+        "test",
+        columns,
+        rows,
+        menu=menu,
+        excluded=without,
+    )
 
 
 def realworldqa() -> StandIn:
@@ -248,7 +308,9 @@ def realworldqa() -> StandIn:
     ]
     menu = ("A", "B. Right", "(C)", "Yes.", "downhill", "I see nothing")
     columns = images(question=TEXT, answer=TEXT, image_path=TEXT)
-    return one("realworldqa", "lmms-lab-encoder/RealWorldQA", None, "test", columns, rows, menu=menu, excluded=frozenset({4}))
+    return one(
+        "realworldqa", "lmms-lab-encoder/RealWorldQA", None, "test", columns, rows, menu=menu, excluded=frozenset({4})
+    )
 
 
 CONSENSUS = [
@@ -287,7 +349,9 @@ def textvqa(task: str = "textvqa_val", split: str = "validation") -> StandIn:
         for i, answers in enumerate(CONSENSUS)
     ]
     lists = dict.fromkeys(("question_tokens", "answers", "image_classes", "ocr_tokens"), List(TEXT))
-    columns = images(image_id=TEXT, question_id=WHOLE, question=TEXT, image_width=WHOLE, image_height=WHOLE, set_name=TEXT, **lists)
+    columns = images(
+        image_id=TEXT, question_id=WHOLE, question=TEXT, image_width=WHOLE, image_height=WHOLE, set_name=TEXT, **lists
+    )
     return one(task, "lmms-lab-encoder/textvqa", None, split, columns, rows, menu=VQA_MENU, salt=3)
 
 
@@ -309,17 +373,42 @@ def vizwiz_vqa(task: str = "vizwiz_vqa_val", split: str = "val") -> StandIn:
 def chartqa() -> StandIn:
     golds = ["14", "Yes", "0.57", "58%", "Blue", "14.3", "No", "2010", "0", "Yes"]
     rows = [
-        {"type": "augmented_test" if i % 3 else "human_test", "question": f"What is the value of bar {i}?", "answer": gold, "image": noise(900 + i)}
+        {
+            "type": "augmented_test" if i % 3 else "human_test",
+            "question": f"What is the value of bar {i}?",
+            "answer": gold,
+            "image": noise(900 + i),
+        }
         for i, gold in enumerate(golds)
     ]
     menu = ("14.2", "yes", "0.58", "Blue", "no", "0", "n/a %")
-    return one("chartqa", "lmms-lab-encoder/ChartQA", None, "test", images(type=TEXT, question=TEXT, answer=TEXT), rows, menu=menu, salt=6)
+    return one(
+        "chartqa",
+        "lmms-lab-encoder/ChartQA",
+        None,
+        "test",
+        images(type=TEXT, question=TEXT, answer=TEXT),
+        rows,
+        menu=menu,
+        salt=6,
+    )
 
 
 def mmmu(task: str = "mmmu_val", split: str = "validation") -> StandIn:
     """Several images in a doc, open questions, items without a score; an answer that names no option is a guess."""
     rows = []
-    subjects = ["Accounting", "Art", "Accounting", "Physics", "Art", "History", "Physics", "Accounting", "Energy_and_Power", "Art"]
+    subjects = [
+        "Accounting",
+        "Art",
+        "Accounting",
+        "Physics",
+        "Art",
+        "History",
+        "Physics",
+        "Accounting",
+        "Energy_and_Power",
+        "Art",
+    ]
     for i, subject in enumerate(subjects):
         count, is_open = 1 + i % 3, i % 4 == 3
         shown = " and ".join(f"<image {k}>" for k in range(1, count + 1))
@@ -337,7 +426,17 @@ def mmmu(task: str = "mmmu_val", split: str = "validation") -> StandIn:
                 "subfield": "x",
             }
         )
-    texts = ("id", "question", "options", "explanation", "img_type", "answer", "topic_difficulty", "question_type", "subfield")
+    texts = (
+        "id",
+        "question",
+        "options",
+        "explanation",
+        "img_type",
+        "answer",
+        "topic_difficulty",
+        "question_type",
+        "subfield",
+    )
     columns = {**dict.fromkeys(texts, TEXT), **{f"image_{k}": datasets.Image() for k in range(1, 8)}}
     menu = ("A", "C.", "(B) 8.5", "so (A) $24 million")
     rubbish = ("no idea", "I would rather not say what follows here", "?")
@@ -409,7 +508,10 @@ def seedbench_ppl() -> StandIn:
         }
         for i in range(10)
     ]
-    texts = dict.fromkeys(("answer", "choice_a", "choice_b", "choice_c", "choice_d", "data_id", "data_type", "question_id", "question"), TEXT)
+    texts = dict.fromkeys(
+        ("answer", "choice_a", "choice_b", "choice_c", "choice_d", "data_id", "data_type", "question_id", "question"),
+        TEXT,
+    )
     columns = {**texts, "question_type_id": WHOLE, "image": List(datasets.Image()), "segment": List(WHOLE)}
     return one("seedbench_ppl", "lmms-lab-encoder/SEED-Bench", None, "test", columns, rows)
 
@@ -446,20 +548,27 @@ def coco_cap() -> StandIn:
         "Food on a plate on a table",
         "No.",
     )
-    return one("coco2017_cap_val_lite", "lmms-lab-encoder/LMMs-Eval-Lite", "coco2017_cap_val", "lite", columns, rows, menu=menu)
+    return one(
+        "coco2017_cap_val_lite", "lmms-lab-encoder/LMMs-Eval-Lite", "coco2017_cap_val", "lite", columns, rows, menu=menu
+    )
 
 
 class Words:
     """In place of the Java tokenizer: lower-case words."""
 
     def tokenize(self, captions: Mapping[Any, Sequence[Mapping[str, str]]]) -> dict[Any, list[str]]:
-        return {key: [" ".join(re.findall(r"\w+", entry["caption"].lower())) for entry in entries] for key, entries in captions.items()}
+        return {
+            key: [" ".join(re.findall(r"\w+", entry["caption"].lower())) for entry in entries]
+            for key, entries in captions.items()
+        }
 
 
 class Overlap:
     """In place of the Java METEOR: the share of words that are in a reference."""
 
-    def compute_score(self, gold: Mapping[Any, Sequence[str]], said: Mapping[Any, Sequence[str]]) -> tuple[float, list[float]]:
+    def compute_score(
+        self, gold: Mapping[Any, Sequence[str]], said: Mapping[Any, Sequence[str]]
+    ) -> tuple[float, list[float]]:
         scores = []
         for key, [caption] in said.items():
             known = {word for reference in gold[key] for word in reference.split()}
@@ -475,7 +584,13 @@ class Verdict:
         said = re.search(r"Reference answer: (\w+).*\nPrediction answer:(.*)\nOutput:", json["messages"][0]["content"])
         assert said is not None
         word = said[2][:3].lower().strip()
-        self.verdict = "unclear" if word not in ("yes", "no", "no.") else "correct" if word.startswith(said[1].lower()) else "incorrect"
+        self.verdict = (
+            "unclear"
+            if word not in ("yes", "no", "no.")
+            else "correct"
+            if word.startswith(said[1].lower())
+            else "incorrect"
+        )
 
     def raise_for_status(self) -> None:
         pass
@@ -488,11 +603,26 @@ def ocrbench() -> StandIn:
     """The aggregation adds into a dict of its module, and writes a file."""
     kinds = ["Regular Text Recognition", "Scene Text-centric VQA", "Key Information Extraction"]
     rows = [
-        {"dataset": "IIIT5K", "question": f"What is written on sign {i}?", "question_type": kinds[i % 3], "answer": [gold], "image": noise(700 + i)}
+        {
+            "dataset": "IIIT5K",
+            "question": f"What is written on sign {i}?",
+            "question_type": kinds[i % 3],
+            "answer": [gold],
+            "image": noise(700 + i),
+        }
         for i, gold in enumerate(["open", "stop", "exit", "open", "stop", "taxi", "exit", "open", "stop", "taxi"])
     ]
     columns = images(dataset=TEXT, question=TEXT, question_type=TEXT, answer=List(TEXT))
-    return one("ocrbench", "echo840/OCRBench", None, "test", columns, rows, menu=("open", "STOP", "it says exit", "taxi", "?"), salt=3)
+    return one(
+        "ocrbench",
+        "echo840/OCRBench",
+        None,
+        "test",
+        columns,
+        rows,
+        menu=("open", "STOP", "it says exit", "taxi", "?"),
+        salt=3,
+    )
 
 
 SCORED: dict[str, Callable[[], StandIn]] = {

@@ -35,9 +35,22 @@ def equal_runs(tmp_path_factory):
     """
     out = tmp_path_factory.mktemp("equal")
     common = {"model": "mosaic_vlm", "limit": 5, "log_samples": True}
-    runs = [{**common, "tasks": ",".join(f"mosaic_{family}" for family in FEW), "batch_size": 1, "output_path": str(out / "plain")}]
-    adapter = {"model": "lfm2_5_vl", "model_args": f"pretrained={mosaic_file('model')},device=cpu,dtype=float32"}  # mixes tasks in a batch
-    runs += [{**common, **adapter, "tasks": WRAPPED, "batch_size": batch, "output_path": str(out / f"batch{batch}")} for batch in BATCHES]
+    runs = [
+        {
+            **common,
+            "tasks": ",".join(f"mosaic_{family}" for family in FEW),
+            "batch_size": 1,
+            "output_path": str(out / "plain"),
+        }
+    ]
+    adapter = {
+        "model": "lfm2_5_vl",
+        "model_args": f"pretrained={mosaic_file('model')},device=cpu,dtype=float32",
+    }  # mixes tasks in a batch
+    runs += [
+        {**common, **adapter, "tasks": WRAPPED, "batch_size": batch, "output_path": str(out / f"batch{batch}")}
+        for batch in BATCHES
+    ]
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
     lmms_eval("--config", out / "runs.yaml")
     return out
@@ -47,7 +60,9 @@ def test_full_answers_are_those_of_the_plain_tasks(equal_runs):
     for family in FEW:
         plain = answers(equal_runs / "plain", f"mosaic_{family}")
         wrapped = answers(equal_runs / "batch1", f"mosaic_{family}_rci3")
-        assert {doc: got[0] for doc, got in wrapped.items()} == {doc: got[0] if isinstance(got, list) else got for doc, got in plain.items()}
+        assert {doc: got[0] for doc, got in wrapped.items()} == {
+            doc: got[0] if isinstance(got, list) else got for doc, got in plain.items()
+        }
 
 
 def test_batch_size_changes_no_answer(equal_runs):
@@ -99,7 +114,10 @@ def two_ranks(tmp_path_factory):
     mosaic = {"model": "mosaic_vlm", "batch_size": 2, "tasks": WRAPPED, "limit": 5}
     tst = {"model": "tst_rf", "model_args": "trees=5", "tasks": "toy_tst5", "include_path": str(out / "tasks")}
     video = {"model": "mosaic_reader", "tasks": CLIPS, "limit": DOCS}
-    runs = [{**run, "log_samples": True, "output_path": str(out / name)} for name, run in (("mosaic", mosaic), ("tst", tst), ("video", video))]
+    runs = [
+        {**run, "log_samples": True, "output_path": str(out / name)}
+        for name, run in (("mosaic", mosaic), ("tst", tst), ("video", video))
+    ]
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
     for name in ("notes", "temporary"):
         (out / name).mkdir()
@@ -110,7 +128,9 @@ def two_ranks(tmp_path_factory):
         launcher = (BIN / "torchrun", "--nproc_per_node", "2", "--master_port", "29531", out / "noting.py")
         lmms_eval("--config", out / "runs.yaml", command=launcher, **several)
     else:
-        status, *printed = warm.run(["lmms-eval", "--config", str(out / "runs.yaml")], environment(**several), ranks=2, first=NOTING)
+        status, *printed = warm.run(
+            ["lmms-eval", "--config", str(out / "runs.yaml")], environment(**several), ranks=2, first=NOTING
+        )
         assert status == 0, "".join(printed)[-4000:]
     (out / "one.yaml").write_text(yaml.safe_dump({**runs[1], "output_path": str(out / "one")}))
     lmms_eval("--config", out / "one.yaml")
@@ -123,7 +143,9 @@ def test_two_ranks_equal_one(equal_runs, two_ranks):
     for family in FEW:
         task = f"mosaic_{family}_rci3"
         one, two = (samples(folder, task) for folder in (equal_runs / "batch8", two_ranks / "mosaic"))
-        assert {d: (s["filtered_resps"], s["patch"]) for d, s in one.items()} == {d: (s["filtered_resps"], s["patch"]) for d, s in two.items()}
+        assert {d: (s["filtered_resps"], s["patch"]) for d, s in one.items()} == {
+            d: (s["filtered_resps"], s["patch"]) for d, s in two.items()
+        }
 
 
 def test_two_ranks_cross_validate_as_one_does(two_ranks):
@@ -133,11 +155,16 @@ def test_two_ranks_cross_validate_as_one_does(two_ranks):
     task = "toy_tst5"
     one, two = (samples(two_ranks / name, task) for name in ("one", "tst"))
     assert len(one) == 49
-    assert {d: json.dumps(line["patch"]["tst"]) for d, line in two.items()} == {d: json.dumps(line["patch"]["tst"]) for d, line in one.items()}
+    assert {d: json.dumps(line["patch"]["tst"]) for d, line in two.items()} == {
+        d: json.dumps(line["patch"]["tst"]) for d, line in one.items()
+    }
     assert answers(two_ranks / "tst", task) == answers(two_ranks / "one", task)
     one, two = (details(two_ranks / name, task) for name in ("one", "tst"))
     assert numbers(two) == pytest.approx(numbers(one), abs=1e-12)  # sums in another order
-    assert all(two["tst_details"][key] == one["tst_details"][key] for key in ("importance", "causes", "texts", "settings", "unusable"))
+    assert all(
+        two["tst_details"][key] == one["tst_details"][key]
+        for key in ("importance", "causes", "texts", "settings", "unusable")
+    )
 
 
 def test_two_ranks_give_the_numbers_of_one_on_clips(two_ranks, monkeypatch):
@@ -149,7 +176,9 @@ def test_two_ranks_give_the_numbers_of_one_on_clips(two_ranks, monkeypatch):
     for doc, sample in one.items():
         assert shared[doc]["filtered_resps"] == sample["filtered_resps"]
         assert shared[doc]["patch"] == sample["patch"]
-    numbers = {name: value for name, value in inprocess.metrics(alone, CLIPS).items() if isinstance(value, (int, float))}
+    numbers = {
+        name: value for name, value in inprocess.metrics(alone, CLIPS).items() if isinstance(value, (int, float))
+    }
     assert {"acc", "acc_mpp4"} <= set(numbers)
     assert {name: together[name] for name in numbers} == pytest.approx(numbers)
 
@@ -164,7 +193,11 @@ def test_each_rank_has_a_folder_and_a_half_of_the_disk(two_ranks):
 
 
 def test_no_clip_is_left(two_ranks):
-    assert not [path for path in (two_ranks / "temporary").rglob("*") if path.suffix == ".mp4" or path.name.startswith(".lmms-patch")]
+    assert not [
+        path
+        for path in (two_ranks / "temporary").rglob("*")
+        if path.suffix == ".mp4" or path.name.startswith(".lmms-patch")
+    ]
 
 
 # --- the response cache, and a killed run ---------------------------------------------------------
@@ -189,7 +222,9 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
     status, _, said = warm.run(["lmms-eval", *map(str, command)], plain, kill_at="64/100")
     assert status == -signal.SIGKILL, said[-4000:]
     assert [path.name for path in tmp_path.iterdir()] == ["lmms_patch_journal"]
-    assert "64 of 100 answers are kept from an earlier run of this command" in lmms_eval(*command, LMMS_PATCH_JOURNAL="")
+    assert "64 of 100 answers are kept from an earlier run of this command" in lmms_eval(
+        *command, LMMS_PATCH_JOURNAL=""
+    )
     task = "mosaic_local_rci3"
     assert answers(tmp_path, task) == answers(equal_runs / "batch8", task)
     whole, again = (samples(folder, task) for folder in (equal_runs / "batch8", tmp_path))
@@ -205,16 +240,28 @@ def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):
     """kill -9 after the pilot, and the same command with another batch size: the same views asked, the same numbers, none asked twice."""
     task, quick = (
         "mosaic_local_rci3_quick",
-        {"LMMS_PATCH_PILOT": str(QUICK * 3 // 10), "LMMS_PATCH_PRECISION": "0.3", "LMMS_PATCH_JOURNAL": "", "OMP_NUM_THREADS": "1"},
+        {
+            "LMMS_PATCH_PILOT": str(QUICK * 3 // 10),
+            "LMMS_PATCH_PRECISION": "0.3",
+            "LMMS_PATCH_JOURNAL": "",
+            "OMP_NUM_THREADS": "1",
+        },
     )
     command = ["--model", "mosaic_vlm", "--tasks", task, "--limit", str(QUICK), "--log_samples"]
-    printed = lmms_eval(*command, "--batch_size", "8", "--output_path", tmp_path / "whole", "--verbosity", "INFO", **quick)
-    assert f"{task}: a full pass is {QUICK}0 calls; {QUICK}0 more on wrong images; asked until the 95 % interval of RCI is ± 0.3 or less" in printed
+    printed = lmms_eval(
+        *command, "--batch_size", "8", "--output_path", tmp_path / "whole", "--verbosity", "INFO", **quick
+    )
+    assert (
+        f"{task}: a full pass is {QUICK}0 calls; {QUICK}0 more on wrong images; asked until the 95 % interval of RCI is ± 0.3 or less"
+        in printed
+    )
     assert f"{task} (estimates)" in printed
     killed = ["lmms-eval", *command, "--batch_size", "8", "--output_path", str(tmp_path / "killed")]
     status, _, said = warm.run(killed, environment(**quick), kill_at="RCI3 ")
     assert status == -signal.SIGKILL, said[-4000:]
-    again = lmms_eval(*command, "--batch_size", "4", "--output_path", tmp_path / "killed", "--verbosity", "INFO", **quick)
+    again = lmms_eval(
+        *command, "--batch_size", "4", "--output_path", tmp_path / "killed", "--verbosity", "INFO", **quick
+    )
     assert "answers are kept from an earlier run of this command" in again
     one, two = ({d: s["patch"] for d, s in samples(tmp_path / name, task).items()} for name in ("whole", "killed"))
     assert one == two
@@ -224,7 +271,18 @@ def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):
 
 def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     """kill -9 during inference, the same command again, and once more from the cache: equal to an undisturbed run."""
-    command = ["--model", "mosaic_vlm", "--batch_size", "8", "--tasks", "mosaic_local_rci3", "--limit", "5", "--output_path", tmp_path / "out"]
+    command = [
+        "--model",
+        "mosaic_vlm",
+        "--batch_size",
+        "8",
+        "--tasks",
+        "mosaic_local_rci3",
+        "--limit",
+        "5",
+        "--output_path",
+        tmp_path / "out",
+    ]
     command += ["--log_samples", "--use_cache", tmp_path / "cache"]
     status, _, said = warm.run(["lmms-eval", *map(str, command)], environment(), kill_at="Model Responding")
     assert status == -signal.SIGKILL, said[-4000:]
@@ -240,5 +298,7 @@ def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     assert "100 hits" in printed
     assert " 0 misses" in printed
     again = samples(tmp_path / "out", task)
-    assert {d: (s["filtered_resps"], s["patch"]) for d, s in again.items()} == {d: (s["filtered_resps"], s["patch"]) for d, s in first.items()}
+    assert {d: (s["filtered_resps"], s["patch"]) for d, s in again.items()} == {
+        d: (s["filtered_resps"], s["patch"]) for d, s in first.items()
+    }
     assert metrics(tmp_path / "out", 0) == metrics(tmp_path / "out", -1)

@@ -24,7 +24,9 @@ DOCS = size(4, 12)
 def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     """NLVR (400x100, RGBA) and PuzzleVQA (512 square, multiple choice by letter)."""
     for name in ("nlvr", "puzzlevqa"):
-        rows = [row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")][:DOCS]
+        rows = [
+            row for row in map(json.loads, (SHARED / f"{name}.jsonl").read_text().splitlines()) if row.get("image")
+        ][:DOCS]
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(json.dumps({**row, "image": str(SHARED / row["image"]), "meta": None}) + "\n" for row in rows)
         )
@@ -40,11 +42,15 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
             else "{{question}}\n{% for c in choices %}{{ 'ABCDEFGH'[loop.index0] }}. {{c}}\n{% endfor %}",
             "doc_to_target": "answer",
             "generation_kwargs": {"max_new_tokens": 4, "temperature": 0, "do_sample": False},
-            "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True}],
+            "metric_list": [
+                {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True}
+            ],
             "metadata": {"version": 1.0, "lmms_patch": {"cluster": "group"}},
         }
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(task).replace("DOC_TO_VISUAL", "!function utils.image"))
-    (tmp_path / "utils.py").write_text("from PIL import Image\ndef image(doc):\n    return [Image.open(doc['image'])]\n")
+    (tmp_path / "utils.py").write_text(
+        "from PIL import Image\ndef image(doc):\n    return [Image.open(doc['image'])]\n"
+    )
     out = tmp_path / "out"
     lmms_eval(
         "--model",
@@ -84,7 +90,9 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
     ],
 )
 def test_refusals_before_the_model_is_loaded(tasks, says, command, tmp_path):
-    printed = lmms_eval("--model", "no_such_model", "--tasks", tasks, "--output_path", tmp_path, status=2, command=command)
+    printed = lmms_eval(
+        "--model", "no_such_model", "--tasks", tasks, "--output_path", tmp_path, status=2, command=command
+    )
     refusal = [line for line in printed.splitlines() if line.startswith("lmms-patch: ")]
     assert len(refusal) == 1
     assert says in refusal[0]
@@ -97,14 +105,32 @@ def test_failures_that_only_a_run_shows(tmp_path):
     assert "lmms-patch: mosaic_sum_rci2: --repeats above 1 is not possible" in printed
 
     (tmp_path / "bad.yaml").write_text(
-        "include: BASE\ntask: bad\nprocess_results: !function scorer.score\n".replace("BASE", str(mosaic_file("mosaic_sum.yaml")))
+        "include: BASE\ntask: bad\nprocess_results: !function scorer.score\n".replace(
+            "BASE", str(mosaic_file("mosaic_sum.yaml"))
+        )
     )
-    (tmp_path / "scorer.py").write_text("def score(doc, results):\n    return {'acc': 1 / len(doc['no such column'])}\n")
+    (tmp_path / "scorer.py").write_text(
+        "def score(doc, results):\n    return {'acc': 1 / len(doc['no such column'])}\n"
+    )
     out = tmp_path / "out"
     printed = lmms_eval(
-        "--model", "mosaic_vlm", "--tasks", "bad_rci2", "--include_path", tmp_path, "--limit", 3, "--output_path", out, "--log_samples", status=2
+        "--model",
+        "mosaic_vlm",
+        "--tasks",
+        "bad_rci2",
+        "--include_path",
+        tmp_path,
+        "--limit",
+        3,
+        "--output_path",
+        out,
+        "--log_samples",
+        status=2,
     )
-    assert "lmms-patch: bad_rci2: 3 of 3 docs could not be scored by bad, first doc 0: KeyError: 'no such column'" in printed
+    assert (
+        "lmms-patch: bad_rci2: 3 of 3 docs could not be scored by bad, first doc 0: KeyError: 'no such column'"
+        in printed
+    )
     assert metrics(out)["bad_rci2"]["rci2"] is None
     assert all(len(got) == 10 for got in answers(out, "bad_rci2").values())  # five views, and those of a wrong image
 

@@ -50,9 +50,22 @@ class Asked:
 
 def lmms_eval(folder, url):
     arguments = f"model_version=scripted,base_url={url},api_key=k,max_retries=1,retry_backoff_s=0,num_concurrent=4"
-    command = ["lmms-eval", "--model", "openai", "--model_args", arguments, "--tasks", TASK, "--include_path", folder, "--log_samples"]
+    command = [
+        "lmms-eval",
+        "--model",
+        "openai",
+        "--model_args",
+        arguments,
+        "--tasks",
+        TASK,
+        "--include_path",
+        folder,
+        "--log_samples",
+    ]
     environment = {**os.environ, "NO_PROXY": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
-    status, *printed = warm.run([*map(str, command), "--output_path", str(folder / "out"), "--use_cache", str(folder / "cache")], environment)
+    status, *printed = warm.run(
+        [*map(str, command), "--output_path", str(folder / "out"), "--use_cache", str(folder / "cache")], environment
+    )
     assert status == 0, "".join(printed)[-4000:]
     return "".join(printed)
 
@@ -96,7 +109,9 @@ def test_the_failed_calls_are_counted_and_the_index_is_within_noise(runs):
     assert result.metrics["rci2"] == pytest.approx(1 - mpp / fip)
     undisturbed = details(folder, 1).metrics
     assert undisturbed["rci2_low"] < result.metrics["rci2"] < undisturbed["rci2_high"]
-    assert re.search(rf"{len(failed_docs)} of {DOCS} docs have a failed call .*\[LMMS_EVAL_REQUEST_FAILED after 1 retries\]", printed)
+    assert re.search(
+        rf"{len(failed_docs)} of {DOCS} docs have a failed call .*\[LMMS_EVAL_REQUEST_FAILED after 1 retries\]", printed
+    )
     if lost:
         assert f"exact_match, the harness's own, counts {len(lost)} failed calls as wrong answers" in printed
 
@@ -109,7 +124,9 @@ def test_the_second_run_asks_exactly_the_failed_calls_again(runs):
     for which in (1, 2):
         found = details(folder, which).metrics
         assert (found["n_failed"], found["n_docs"]) == (0, DOCS)
-        assert (found["exact_match"], found["exact_match_mpp2"], found["rci2"]) == pytest.approx((fip, mpp, 1 - mpp / fip))
+        assert (found["exact_match"], found["exact_match_mpp2"], found["rci2"]) == pytest.approx(
+            (fip, mpp, 1 - mpp / fip)
+        )
 
 
 def test_the_files_alone_give_the_same_numbers(runs):

@@ -34,7 +34,9 @@ def test_other_images_of_the_same_size_have_another_digest(recorded, tmp_path):
 
 def test_what_cannot_be_compared_has_no_digest(tmp_path):
     """A task that shows chat models its docs in a way of its own; and one whose second image is broken."""
-    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [doc['image'], 'no-such-file.png']\n\ndef messages(doc):\n    return []\n")
+    (tmp_path / "utils.py").write_text(
+        "def shown(doc):\n    return [doc['image'], 'no-such-file.png']\n\ndef messages(doc):\n    return []\n"
+    )
     write_task(tmp_path, "toy", rows(2), doc_to_visual="!function utils.shown")
     write_task(tmp_path, "own", rows(2), doc_to_messages="!function utils.messages")
     assert [image_of(name, tmp_path)(0)[1] for name in ("toy", "own")] == ["", ""]

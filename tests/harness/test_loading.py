@@ -66,7 +66,10 @@ def test_a_mistake_in_the_code_of_a_task_is_no_matter_of_the_network(tmp_path):
     write_task(tmp_path, "odd", rows(2), process_docs="!function utils.process")
     (tmp_path / "utils.py").write_text("def process(docs):\n    raise ZeroDivisionError('mine')\n")
     said = loading(tmp_path, "odd_rci2")
-    assert said == "odd: its dataset parquet could not be loaded: ZeroDivisionError: mine; type 'lmms-eval --tasks odd ...' to see where"
+    assert (
+        said
+        == "odd: its dataset parquet could not be loaded: ZeroDivisionError: mine; type 'lmms-eval --tasks odd ...' to see where"
+    )
 
 
 PYTHON_TASK = """

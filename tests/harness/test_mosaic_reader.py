@@ -79,7 +79,10 @@ def test_only_the_order_depends_on_the_order(found):
 
 
 def test_frames_add_up_for_a_count_and_a_moment_but_not_for_what_stays(found):
-    curves = {family: [found[family][name] for name in ("middle", "2 frames", "4 frames", "8 frames", "full")] for family in FAMILIES}
+    curves = {
+        family: [found[family][name] for name in ("middle", "2 frames", "4 frames", "8 frames", "full")]
+        for family in FAMILIES
+    }
     for family in ("count", "moment"):
         assert curves[family] == sorted(curves[family])
         assert curves[family][-1] > curves[family][0] + 0.5
@@ -87,7 +90,13 @@ def test_frames_add_up_for_a_count_and_a_moment_but_not_for_what_stays(found):
 
 
 def test_without_a_clip_only_the_text_is_left(found):
-    assert {family: found[family]["no clip"] for family in FAMILIES} == {"moment": 0, "count": 0, "order": 0.5, "still": 0, "text": 1}
+    assert {family: found[family]["no clip"] for family in FAMILIES} == {
+        "moment": 0,
+        "count": 0,
+        "order": 0.5,
+        "still": 0,
+        "text": 1,
+    }
 
 
 # --- the reader on pictures made here -------------------------------------------------------------
@@ -163,7 +172,10 @@ def test_what_is_painted_grey_is_no_digit_and_hides_none(reader):
 
 def test_it_says_so_where_it_sees_nothing(reader):
     for frames in ([], [paper()]):
-        asked = [reader.answer(question, frames) for question in (RED, BLUE, COUNT, ORDER.format(1, 2), "Which colour is the sky?")]
+        asked = [
+            reader.answer(question, frames)
+            for question in (RED, BLUE, COUNT, ORDER.format(1, 2), "Which colour is the sky?")
+        ]
         assert asked == ["unknown", "unknown", "0", "no", "unknown"]
     assert reader.answer("Which digit is written as the word four?", []) == "4"
     assert reader.answer("Which digit is written as the word fjord?", []) == "unknown"
@@ -202,7 +214,14 @@ def test_a_clip_its_frames_and_a_picture_are_read_alike(tmp_path):
     path, images = video(tmp_path / "clip.mp4", frames), [Image.fromarray(frame) for frame in frames]
     images[0].save(tmp_path / "first.png")
     model = MosaicReader()
-    for media, seen in (([path], "2"), (images, "2"), ([str(tmp_path / "first.png")], "1"), (images[:1], "1"), ([], "0"), (frames[2:4], "2")):
+    for media, seen in (
+        ([path], "2"),
+        (images, "2"),
+        ([str(tmp_path / "first.png")], "1"),
+        (images[:1], "1"),
+        ([], "0"),
+        (frames[2:4], "2"),
+    ):
         assert model._reader.answer(COUNT, model._frames(media)) == seen
     with pytest.raises(CannotWrapError, match="paths of videos and images, and images, not a float"):
         model._frames([0.5])
@@ -218,8 +237,14 @@ def test_fewer_frames_are_taken_of_clips_and_of_lists_of_images():
     ("given", "said"),
     [
         ({"max_frames": 8}, "--model_args of mosaic_reader: unknown option 'max_frames'; did you mean max_num_frames?"),
-        ({"max_num_frames": 0}, "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 0"),
-        ({"max_num_frames": "many"}, "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 'many'"),
+        (
+            {"max_num_frames": 0},
+            "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 0",
+        ),
+        (
+            {"max_num_frames": "many"},
+            "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 'many'",
+        ),
     ],
 )
 def test_wrong_arguments_are_one_line(given, said):
@@ -237,16 +262,26 @@ def test_simple_and_chat_requests_are_answered_from_the_clip_alone(tmp_path, tru
         docs.append({"question": row["question"], "video": str(tmp_path / f"{rows[number - 1]['group']}.{number}.mp4")})
 
     def messages(doc):
-        return [{"role": "user", "content": [{"type": "video", "url": doc["video"]}, {"type": "text", "text": doc["question"]}]}]
+        return [
+            {
+                "role": "user",
+                "content": [{"type": "video", "url": doc["video"]}, {"type": "text", "text": doc["question"]}],
+            }
+        ]
 
     asked = {
-        MosaicReader: [(doc["question"], {}, lambda doc: [doc["video"]], number, "clips", "test") for number, doc in enumerate(docs)],
+        MosaicReader: [
+            (doc["question"], {}, lambda doc: [doc["video"]], number, "clips", "test")
+            for number, doc in enumerate(docs)
+        ],
         MosaicReaderChat: [("", messages, {}, number, "clips", "test") for number in range(len(docs))],
     }
     for kind, requests in asked.items():
         model = kind()
         model.task_dict["clips"] = {"test": docs}
-        assert model.generate_until([SimpleNamespace(args=args) for args in requests]) == [row["answer"] for row in rows]
+        assert model.generate_until([SimpleNamespace(args=args) for args in requests]) == [
+            row["answer"] for row in rows
+        ]
 
 
 @pytest.mark.cli
@@ -262,8 +297,12 @@ def test_the_real_command_line(tmp_path, truth, reader):
     for name, most in (("chat", 32), ("simple", 5)):
         for family in FAMILIES:
             rows = truth.rows(family)[:4]
-            expected = [reader.answer(row["question"], frames_of(str(HERE / "clips" / row["video"]), most)) for row in rows]
+            expected = [
+                reader.answer(row["question"], frames_of(str(HERE / "clips" / row["video"]), most)) for row in rows
+            ]
             lines = samples(tmp_path / name, f"mosaic_video_{family}")
             assert [lines[number]["filtered_resps"] for number in range(4)] == expected
-            assert [lines[number]["acc"] for number in range(4)] == [answer == row["answer"] for answer, row in zip(expected, rows, strict=True)]
+            assert [lines[number]["acc"] for number in range(4)] == [
+                answer == row["answer"] for answer, row in zip(expected, rows, strict=True)
+            ]
             assert name == "simple" or all(line["acc"] for line in lines.values())

@@ -17,7 +17,10 @@ HERE = folder("tasks") / "mosaic_video"
 SCRIPTS = ROOT / "scripts" / "mosaic_video"
 FAMILIES = ("moment", "count", "order", "still", "text")
 ROWS = {
-    family: [json.loads(line) for line in (HERE / "data" / f"mosaic_video_{family}.jsonl").read_text(encoding="utf-8").splitlines()]
+    family: [
+        json.loads(line)
+        for line in (HERE / "data" / f"mosaic_video_{family}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     for family in FAMILIES
 }
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -33,9 +36,15 @@ def clip(row):
 
 
 def test_it_is_small_and_nothing_lies_there_unused():
-    files = {path.relative_to(HERE).as_posix(): path.stat().st_size for path in HERE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    files = {
+        path.relative_to(HERE).as_posix(): path.stat().st_size
+        for path in HERE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert sum(files.values()) < 4 * 2**20
-    assert {name for name in files if name.endswith(".mp4")} == {f"clips/{row['video']}" for rows in ROWS.values() for row in rows}
+    assert {name for name in files if name.endswith(".mp4")} == {
+        f"clips/{row['video']}" for rows in ROWS.values() for row in rows
+    }
     tasks = ["mosaic_video", *(f"mosaic_video_{family}" for family in FAMILIES)]
     others = {"README.md", "_default_template_yaml", "utils.py", "scans.npz", *(f"{name}.yaml" for name in tasks)}
     assert {name for name in files if not name.startswith(("clips/", "data/"))} == others
@@ -60,17 +69,23 @@ def test_golds_follow_from_the_digits_of_the_clip():
     for row in ROWS["text"]:
         assert row["question"] == f"Which digit is written as the word {WORDS[int(row['answer'])]}?"
     for row in ROWS["still"]:
-        assert [str(digit["value"]) for digit in row["digits"] if (digit["start"], digit["stop"]) == (0, 64)] == [row["answer"]]
+        assert [str(digit["value"]) for digit in row["digits"] if (digit["start"], digit["stop"]) == (0, 64)] == [
+            row["answer"]
+        ]
 
 
 def test_golds_are_balanced():
     assert Counter(row["answer"] for row in ROWS["count"]) == dict.fromkeys("23456", 16)
     assert Counter(row["answer"] for row in ROWS["order"]) == {"yes": 40, "no": 40}
     assert Counter(row["answer"] for row in ROWS["text"]) == dict.fromkeys("0123456789", 8)
-    quarters = [next(d for d in row["digits"] if str(d["value"]) == row["answer"])["start"] // 16 for row in ROWS["moment"]]
+    quarters = [
+        next(d for d in row["digits"] if str(d["value"]) == row["answer"])["start"] // 16 for row in ROWS["moment"]
+    ]
     assert Counter(quarters) == dict.fromkeys(range(4), 20)
     by_answer = Counter((row["answer"], len(row["digits"])) for row in ROWS["order"])
-    assert by_answer == {(answer, count): 8 for answer in ("yes", "no") for count in range(2, 7)}, "how much appears does not give the order away"
+    assert by_answer == {(answer, count): 8 for answer in ("yes", "no") for count in range(2, 7)}, (
+        "how much appears does not give the order away"
+    )
 
 
 @every_family
@@ -98,7 +113,9 @@ def test_no_quadrant_shows_all(family):
     for row in ROWS[family]:
         quadrants = [(digit["x"] // 80, digit["y"] // 60) for digit in row["digits"]]
         assert quadrants[0] != quadrants[1]
-        assert len({(digit["x"] // 40, digit["y"] // 30) for digit in row["digits"]}) == len(quadrants), "each digit has a place of its own"
+        assert len({(digit["x"] // 40, digit["y"] // 30) for digit in row["digits"]}) == len(quadrants), (
+            "each digit has a place of its own"
+        )
         assert len({digit["value"] for digit in row["digits"]}) == len(quadrants)
 
 
@@ -131,10 +148,16 @@ def printed(digit, frames):
     import cv2
 
     images, middle = load_digits().images, (digit["start"] + digit["stop"]) // 2
-    patch = 255 - frames[middle, digit["y"] - 14 : digit["y"] + 14, digit["x"] - 14 : digit["x"] + 14].max(2).astype(np.float32)
+    patch = 255 - frames[middle, digit["y"] - 14 : digit["y"] + 14, digit["x"] - 14 : digit["x"] + 14].max(2).astype(
+        np.float32
+    )
     best = [
         max(
-            cv2.matchTemplate(patch, cv2.resize(image.astype(np.float32), (side, side), interpolation=cv2.INTER_CUBIC), cv2.TM_CCOEFF_NORMED).max()
+            cv2.matchTemplate(
+                patch,
+                cv2.resize(image.astype(np.float32), (side, side), interpolation=cv2.INTER_CUBIC),
+                cv2.TM_CCOEFF_NORMED,
+            ).max()
             for side in (20, 21, 22)
         )
         for image in images

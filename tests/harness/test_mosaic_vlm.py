@@ -34,14 +34,21 @@ def asked(docs):
 
 
 def messages(doc):
-    return [{"role": "user", "content": [{"type": "image", "url": doc["image"]}, {"type": "text", "text": doc["question"]}]}]
+    return [
+        {"role": "user", "content": [{"type": "image", "url": doc["image"]}, {"type": "text", "text": doc["question"]}]}
+    ]
 
 
 def answers(model, docs):
     model.task_dict = {"mosaic": {"test": docs}}
     settings = {"max_new_tokens": 4, "temperature": 0, "do_sample": False}
     requests = [
-        Instance("generate_until", (doc["question"], messages, settings, at, "mosaic", "test"), 0, {"task": "mosaic", "doc_id": at, "repeats": 1})
+        Instance(
+            "generate_until",
+            (doc["question"], messages, settings, at, "mosaic", "test"),
+            0,
+            {"task": "mosaic", "doc_id": at, "repeats": 1},
+        )
         for at, doc in enumerate(docs)
     ]
     return [answer.text for answer in model.generate_until(requests)]
@@ -55,7 +62,9 @@ def encoder():
 def images(*grids):
     """The patches of images of noise, and their grids."""
     noise = torch.Generator().manual_seed(1)
-    return torch.cat([torch.randn(rows * columns, 1176, generator=noise) for rows, columns in grids]), torch.tensor([[1, *grid] for grid in grids])
+    return torch.cat([torch.randn(rows * columns, 1176, generator=noise) for rows, columns in grids]), torch.tensor(
+        [[1, *grid] for grid in grids]
+    )
 
 
 @torch.no_grad()
@@ -98,7 +107,10 @@ def test_an_image_is_encoded_once_while_it_is_remembered(monkeypatch):
     remembering = vision.Remembering(forward)
     see = torch.no_grad()(remembering)
     for grids in ([(4, 4), (4, 6)], [(4, 4)], [(4, 4), (4, 6), (4, 8)], [(4, 6), (4, 8)], [(4, 4)]):
-        see(torch.cat([torch.full((rows * columns, 1176), columns / 8.0) for rows, columns in grids]), torch.tensor([[1, *grid] for grid in grids]))
+        see(
+            torch.cat([torch.full((rows * columns, 1176), columns / 8.0) for rows, columns in grids]),
+            torch.tensor([[1, *grid] for grid in grids]),
+        )
     assert encoded == [[[1, 4, 4], [1, 4, 6]], [[1, 4, 8]], [[1, 4, 4]]]  # the last one was forgotten for the third
 
 

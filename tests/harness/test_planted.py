@@ -87,10 +87,17 @@ def test_the_floor_is_the_best_uninformed_answer(planted, today):
             alike.remove(gold)  # the doc says nothing of itself
             right += gold == max(sorted(set(alike)), key=alike.count)
         found = today[f"mosaic_{family}_rci"].metrics
-        formats = ["yesno" if gold in ("yes", "no") else "letter" if gold in "ABCD" else "number" if gold.isdigit() else "word" for gold in golds]
-        by_format = [[gold for gold, other in zip(golds, formats, strict=True) if other == kind] for kind in sorted(set(formats))]
+        formats = [
+            "yesno" if gold in ("yes", "no") else "letter" if gold in "ABCD" else "number" if gold.isdigit() else "word"
+            for gold in golds
+        ]
+        by_format = [
+            [gold for gold, other in zip(golds, formats, strict=True) if other == kind] for kind in sorted(set(formats))
+        ]
         majority = sum(max(map(alike.count, alike)) for alike in by_format) / len(golds)
-        assert majority <= found["chance"] == pytest.approx(max(majority, right / len(golds)), abs=0.03)  # ties between golds
+        assert (
+            majority <= found["chance"] == pytest.approx(max(majority, right / len(golds)), abs=0.03)
+        )  # ties between golds
         assert found["ceiling"] == 1.0
 
 
@@ -119,16 +126,25 @@ def test_a_family_that_the_text_answers_is_refused_everywhere(planted, today, tm
 
     assert main(["show", str(planted)]) == 0
     printed = capsys.readouterr().out
-    assert "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images" in " ".join(printed.split())
+    assert "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images" in " ".join(
+        printed.split()
+    )
     assert main(["leaderboard", str(planted), "--output", str(tmp_path / "board"), "--quiet"]) == 0
     board = json.loads(next((tmp_path / "board").rglob("*.json")).read_text())
-    rows = [row for row in _objects(board) if row.get("benchmark") == "mosaic_text" or row.get("task") == "mosaic_text_rci"]
+    rows = [
+        row for row in _objects(board) if row.get("benchmark") == "mosaic_text" or row.get("task") == "mosaic_text_rci"
+    ]
     assert rows
     assert all(row.get("rank") is None and row.get("rank_first") is None for row in rows)
     rules = yaml.safe_load((folder("configs") / "gates" / "model-compliance.yaml").read_text())
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules))
-    assert main(["gate", str(planted), "--config", str(tmp_path / "rules.yaml"), "--json", str(tmp_path / "gate.json")]) == 1
-    verdicts = [one for one in json.loads((tmp_path / "gate.json").read_text())["verdicts"] if one["task"] == "mosaic_text_rci"]
+    assert (
+        main(["gate", str(planted), "--config", str(tmp_path / "rules.yaml"), "--json", str(tmp_path / "gate.json")])
+        == 1
+    )
+    verdicts = [
+        one for one in json.loads((tmp_path / "gate.json").read_text())["verdicts"] if one["task"] == "mosaic_text_rci"
+    ]
     assert "fail" in {one["verdict"] for one in verdicts}
 
 
@@ -170,19 +186,38 @@ def apart(value):
         return [apart(part) for part in value]
     if not isinstance(value, dict):
         return value
-    return {key: apart(part) for key, part in value.items() if key not in ("names", "misread", "candidates", "gold_at", "exchanged")}
+    return {
+        key: apart(part)
+        for key, part in value.items()
+        if key not in ("names", "misread", "candidates", "gold_at", "exchanged")
+    }
 
 
 def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, live):
     """Which wrong image a doc is asked on, its stratum, and which of its answers are others' too depend on the docs of the run; nothing else does."""
-    own = ("image_sizes", "images", "views", "best", "excluded", "fields", "answer", "doc_id", "grids", "kind", "base", "task")
+    own = (
+        "image_sizes",
+        "images",
+        "views",
+        "best",
+        "excluded",
+        "fields",
+        "answer",
+        "doc_id",
+        "grids",
+        "kind",
+        "base",
+        "task",
+    )
     for family in FAMILIES:
         old, new = (samples(run, f"mosaic_{family}_rci") for run in (planted, live))
         assert set(new) == set(range(DOCS))
         for doc, line in new.items():
             before, views = old[doc], 1 + 4 + 9
             assert apart({key: line["patch"][key] for key in own}) == apart({key: before["patch"][key] for key in own})
-            assert [line[key] for key in ("input", "target", "acc", "doc_hash")] == [before[key] for key in ("input", "target", "acc", "doc_hash")]
+            assert [line[key] for key in ("input", "target", "acc", "doc_hash")] == [
+                before[key] for key in ("input", "target", "acc", "doc_hash")
+            ]
             assert line["filtered_resps"][:views] == before["filtered_resps"][:views]
             assert len(line["filtered_resps"]) == views * (1 + ("wrong_image" in line["patch"]))
         blind = f"mosaic_{family}_blind"
@@ -225,19 +260,28 @@ def test_blind_only_the_text_family_survives(planted, live):
 @pytest.mark.parametrize("which", ["stored", "live"])
 def test_numbers_follow_from_the_log(planted, today, live, which):
     """FIP, MPP and RCI recomputed from the answers and golds of the sample log alone."""
-    run, numbers = (planted, {task: result.metrics for task, result in today.items()}) if which == "stored" else (live, metrics(live))
+    run, numbers = (
+        (planted, {task: result.metrics for task, result in today.items()})
+        if which == "stored"
+        else (live, metrics(live))
+    )
     indices = 0
     for family in FAMILIES:
         task = f"mosaic_{family}_rci"
         rows = [
-            (line["target"].lower(), [a.strip().lower().removesuffix(".") for a in line["filtered_resps"]]) for line in samples(run, task).values()
+            (line["target"].lower(), [a.strip().lower().removesuffix(".") for a in line["filtered_resps"]])
+            for line in samples(run, task).values()
         ]
         fip = sum(got[0] == gold for gold, got in rows) / len(rows)
-        mpp3 = sum(gold in got[5:14] for gold, got in rows) / len(rows)  # after the doc's own views: those of a wrong image
+        mpp3 = sum(gold in got[5:14] for gold, got in rows) / len(
+            rows
+        )  # after the doc's own views: those of a wrong image
         found = numbers[task]
         assert found["acc"] == pytest.approx(fip)
         assert found["acc_mpp3"] == pytest.approx(mpp3)
-        assert found["rci3"] == (pytest.approx(1 - mpp3 / fip) if found["gate"] != 0 else None)  # None where few docs leave it open
+        assert found["rci3"] == (
+            pytest.approx(1 - mpp3 / fip) if found["gate"] != 0 else None
+        )  # None where few docs leave it open
         indices += found["gate"] != 0
     assert indices == len(FAMILIES) - 2 if which == "stored" else indices > 0
 
@@ -249,4 +293,7 @@ def test_show_prints_the_table(planted, capsys):
     assert "1.00, cells mislead" in told
     assert "single cells mislead in mosaic_count (" in told
     for family in ("same", "sum"):
-        assert f"mosaic_{family} (luck-corrected RCI_3 +1.00" in told.split("The whole image is needed for ")[1].split("single cells")[0]
+        assert (
+            f"mosaic_{family} (luck-corrected RCI_3 +1.00"
+            in told.split("The whole image is needed for ")[1].split("single cells")[0]
+        )

@@ -20,7 +20,9 @@ def test_the_models_of_the_host_are_imported_without_its_tasks():
         "from lmms_patch.harness import plugin; ours = [n for n in before if n.startswith('lmms_patch')]\n"
         f"print(json.dumps([len(before), sorted(before & set({HEAVY!r})), ours, 'mosaic_vlm' in m.list_available_models()]))"
     )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
     count, heavy, ours, there = json.loads(printed)
     assert heavy == []
     assert count < 350
@@ -37,7 +39,9 @@ def test_the_host_of_these_tests_was_patched_when_its_tasks_came():
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
     """A module in place of ``lmms_eval.tasks``; what is installed is noted as what the module held by then."""
-    (tmp_path / "toy_tasks.py").write_text("import builtins\nclass Manager: pass\nif getattr(builtins, 'toy_fails', False): raise OSError('no')\n")
+    (tmp_path / "toy_tasks.py").write_text(
+        "import builtins\nclass Manager: pass\nif getattr(builtins, 'toy_fails', False): raise OSError('no')\n"
+    )
     installed = []
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(plugin, "_TASKS", "toy_tasks")

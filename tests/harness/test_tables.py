@@ -37,7 +37,9 @@ CLI = Namespace(output_path=None, process_with_media=False, reasoning_tags=None,
 def saved(folder, out, names, **options):
     """Run tasks and save what comes as the command line does."""
     tracker = EvaluationTracker(output_path=str(out))
-    return save(toys.run(PerRequestK(), names, folder, cli_args=CLI, evaluation_tracker=tracker, **options), tracker, out)
+    return save(
+        toys.run(PerRequestK(), names, folder, cli_args=CLI, evaluation_tracker=tracker, **options), tracker, out
+    )
 
 
 def save(found, tracker, out):
@@ -46,7 +48,11 @@ def save(found, tracker, out):
     tracker.save_results_aggregated(results=found, samples=logged, datetime_str="20260101_000000")
     for task in found["configs"]:
         tracker.save_results_samples(task_name=task, samples=logged[task])
-    return {result.task: result for run in find([out]) for result in run.results} if list(out.rglob("*_results.json")) else {}
+    return (
+        {result.task: result for run in find([out]) for result in run.results}
+        if list(out.rglob("*_results.json"))
+        else {}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +74,14 @@ def finished(tasks, tmp_path_factory):
     """A run of plain and wrapped tasks, of one metric and of two: its folder, its wrapped results, and the table that the harness prints."""
     out = tmp_path_factory.mktemp("finished")
     tracker = EvaluationTracker(output_path=str(out))
-    found = toys.run(PerRequestK(), "toy,two,toy_rci,two_rci,toy_blank", tasks, cli_args=CLI, evaluation_tracker=tracker, limit=5)
+    found = toys.run(
+        PerRequestK(), "toy,two,toy_rci,two_rci,toy_blank", tasks, cli_args=CLI, evaluation_tracker=tracker, limit=5
+    )
     cli = {"limit": 5, "output_path": "my runs", "log_samples": True}
-    here = {**found, "results": {name: {**values} for name, values in found["results"].items()}}  # the harness takes names out of these
+    here = {
+        **found,
+        "results": {name: {**values} for name, values in found["results"].items()},
+    }  # the harness takes names out of these
     printed = plugin._last_screen(make_table, {**here, "config": {**found["config"], "resolved_cli_args": cli}})
     saved_as = save(found, tracker, out)
     tracker_of_runs = WandbLogger.__new__(WandbLogger)
@@ -80,7 +91,9 @@ def finished(tasks, tmp_path_factory):
 
 def test_each_wrapped_task_has_one_and_it_is_used(finished, monkeypatch):
     out, results, *_ = finished
-    wrapped = [f"samples_{name}.{kind}" for name in ("toy_blank", "toy_rci", "two_rci") for kind in ("jsonl", "parquet")]
+    wrapped = [
+        f"samples_{name}.{kind}" for name in ("toy_blank", "toy_rci", "two_rci") for kind in ("jsonl", "parquet")
+    ]
     assert names_in(out) == sorted(["patch.json", "results.json", "samples_toy.jsonl", "samples_two.jsonl", *wrapped])
     monkeypatch.setattr(samples, "batches", lambda result: pytest.fail("the log was read"))
     assert samples.table(results["toy_rci"]).num_rows == 5 * 2 * 14  # fourteen views, and fourteen on a wrong image
@@ -104,12 +117,19 @@ def test_below_the_table_stands_what_was_found_and_what_to_type(finished):
     lines = below.strip().splitlines()
     assert lines[0].startswith("- the pipeline works: 5 docs. For ")
     assert sum(line.startswith("- ") for line in lines) >= 2
-    assert lines[-3:] == ["next: lmms-patch show 'my runs'", "      lmms-patch report 'my runs'", "      lmms-patch explore 'my runs'"]
+    assert lines[-3:] == [
+        "next: lmms-patch show 'my runs'",
+        "      lmms-patch report 'my runs'",
+        "      lmms-patch explore 'my runs'",
+    ]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({}, "the same command with --output_path OUT --log_samples: "), ({"output_path": "out"}, "lmms-patch show out; for report and explore run")],
+    [
+        ({}, "the same command with --output_path OUT --log_samples: "),
+        ({"output_path": "out"}, "lmms-patch show out; for report and explore run"),
+    ],
 )
 def test_what_to_type_where_files_are_missing(finished, given, said):
     found = {**finished[3], "config": {**finished[3]["config"], "resolved_cli_args": given}}
@@ -119,7 +139,11 @@ def test_what_to_type_where_files_are_missing(finished, given, said):
 
 
 def test_a_run_of_plain_tasks_ends_as_it_did(finished):
-    found = {**finished[3], "results": {"toy": finished[3]["results"]["toy"]}, "configs": {"toy": finished[3]["configs"]["toy"]}}
+    found = {
+        **finished[3],
+        "results": {"toy": finished[3]["results"]["toy"]},
+        "configs": {"toy": finished[3]["configs"]["toy"]},
+    }
     assert written.for_screen(found) is found
     assert written.ending(found, lambda results: pytest.fail("nothing is ours")) == ""
 
@@ -139,12 +163,18 @@ def test_a_run_that_cannot_write_it_keeps_its_results(tasks, tmp_path, monkeypat
 
     told = []
     monkeypatch.setattr(samples, "write", fails)
-    number = logger.add(lambda message: told.append(message.record["message"]), level="WARNING", filter=lambda record: "Parquet" in record["message"])
+    number = logger.add(
+        lambda message: told.append(message.record["message"]),
+        level="WARNING",
+        filter=lambda record: "Parquet" in record["message"],
+    )
     assert set(saved(tasks, tmp_path, "toy_rci2", limit=3)) == {"toy_rci2"}
     logger.remove(number)
     assert names_in(tmp_path) == ["patch.json", "results.json", "samples_toy_rci2.jsonl"]
     assert len(told) == 1
-    assert told[0].startswith("toy_rci2: the samples are not written as Parquet; every reader takes the sample log instead: ")
+    assert told[0].startswith(
+        "toy_rci2: the samples are not written as Parquet; every reader takes the sample log instead: "
+    )
 
 
 def test_nothing_is_written_where_the_host_writes_nothing(tasks, monkeypatch):
@@ -162,7 +192,11 @@ def test_views_that_a_quick_run_left_out_have_rows(tasks, tmp_path, monkeypatch)
     own = found.filter([not swapped for swapped in found["swapped"].to_pylist()])
     assert own.num_rows == 150 * 10
     assert sum(own["asked"].to_pylist()) == asked["calls"] < asked["of"] == 1500
-    assert all(answer is None for answer, was in zip(own["answer"].to_pylist(), own["asked"].to_pylist(), strict=True) if not was)
+    assert all(
+        answer is None
+        for answer, was in zip(own["answer"].to_pylist(), own["asked"].to_pylist(), strict=True)
+        if not was
+    )
     assert own.filter(own["asked"])["answer"].null_count == 0
     assert found.num_rows == own.num_rows + 20 * 10
     assert found.equals(samples.pa.Table.from_batches(rows.batches(result)))
@@ -181,23 +215,39 @@ def test_a_results_file_has_numbers_alone_with_standard_errors_in_the_columns_of
     for task in ("toy_rci", "two_rci", "toy_blank"):
         values = filed(out)["results"][task]
         own = re.compile(r"alias|(exact_match|anls)_stderr\w*,none")
-        assert {name: value for name, value in values.items() if not isinstance(value, (int, float, type(None))) and not own.fullmatch(name)} == {}
+        assert {
+            name: value
+            for name, value in values.items()
+            if not isinstance(value, (int, float, type(None))) and not own.fullmatch(name)
+        } == {}
     values, grid = filed(out)["results"]["toy_rci"], results["toy_rci"].details["analysis"]["grids"]["3"]
-    for name, estimate in {"exact_match_mpp3": grid["mpp"], "rci3": grid["index"], "rci3_adj": grid["adj"]["estimate"], "gap3": grid["gap"]}.items():
+    for name, estimate in {
+        "exact_match_mpp3": grid["mpp"],
+        "rci3": grid["index"],
+        "rci3_adj": grid["adj"]["estimate"],
+        "gap3": grid["gap"],
+    }.items():
         assert values[f"{name},none"] == estimate["value"]
         assert values.get(f"{name}_stderr,none") == estimate["se"]
         if not name.endswith("mpp3"):
             assert (values[f"{name}_low,none"], values[f"{name}_high,none"]) == (estimate["low"], estimate["high"])
     assert values["n_docs,none"] == 5
     plain = filed(out)["results"]["toy"]  # of a task that is not wrapped nothing changes
-    assert list(plain) == ["alias", *(f"exact_match{end},none" for end in ("", "_stderr", "_stderr_clt", "_stderr_clustered"))]
+    assert list(plain) == [
+        "alias",
+        *(f"exact_match{end},none" for end in ("", "_stderr", "_stderr_clt", "_stderr_clustered")),
+    ]
 
 
 def test_a_standard_error_is_that_of_the_docs(tasks, tmp_path):
     """The gap is a mean of differences of scores, so its standard error is their standard deviation (of n) by the root of n; of B = 1000 draws."""
     tracker = EvaluationTracker(output_path=str(tmp_path))
     found = toys.run(PerRequestK(), "toy_rci2", tasks, cli_args=CLI, evaluation_tracker=tracker)
-    row = next(line for line in make_table({**found, "results": {"toy_rci2": {**found["results"]["toy_rci2"]}}}).splitlines() if "|gap2 " in line)
+    row = next(
+        line
+        for line in make_table({**found, "results": {"toy_rci2": {**found["results"]["toy_rci2"]}}}).splitlines()
+        if "|gap2 " in line
+    )
     result = save(found, tracker, tmp_path)["toy_rci2"]
     scores = [[view.scores["exact_match"] for view in record.views] for record in result.records()]
     gaps = np.array([full - max(cells) for full, *cells in scores])
@@ -211,7 +261,11 @@ def test_each_filter_pipeline_has_its_own_columns_and_object(tmp_path):
     filters = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("b", "a")]
     write_task(tmp_path / "tasks", "toy", toys.rows(60), filter_list=filters)
     tracker = EvaluationTracker(output_path=str(tmp_path / "out"))
-    save(toys.run(PerRequestK(), "toy_rci2", tmp_path / "tasks", cli_args=CLI, evaluation_tracker=tracker), tracker, tmp_path / "out")
+    save(
+        toys.run(PerRequestK(), "toy_rci2", tmp_path / "tasks", cli_args=CLI, evaluation_tracker=tracker),
+        tracker,
+        tmp_path / "out",
+    )
     both = read(results_files(tmp_path / "out")[0]).results
     assert [(result.filter, result.place, result.docs) for result in both] == [("b", 0, 60), ("a", 1, 60)]
     values = filed(tmp_path / "out")["results"]["toy_rci2"]
@@ -257,7 +311,10 @@ def test_a_results_file_alone_says_what_is_missing(finished, tmp_path):
     objects_file(results).unlink()
     with pytest.raises(RecordError) as said:
         read(results)
-    assert str(said.value) == f"{results}: {objects_file(results).name}, which has the intervals of its tasks, is not beside it; copy it there too"
+    assert (
+        str(said.value)
+        == f"{results}: {objects_file(results).name}, which has the intervals of its tasks, is not beside it; copy it there too"
+    )
 
 
 def test_an_object_that_was_changed_is_told_by_the_audit(finished, tmp_path):
@@ -267,7 +324,10 @@ def test_an_object_that_was_changed_is_told_by_the_audit(finished, tmp_path):
     changed = beside.read_bytes().replace(b'"lmms_patch": "', b'"lmms_patch":  "')  # the same numbers in other bytes
     assert changed != beside.read_bytes()
     beside.write_bytes(changed)
-    with pytest.raises(RecordError, match=r"_patch\.json: its SHA-256 is [0-9a-f]{16}\.\.\., but .* says [0-9a-f]{16}\.\.\.; the file was changed"):
+    with pytest.raises(
+        RecordError,
+        match=r"_patch\.json: its SHA-256 is [0-9a-f]{16}\.\.\., but .* says [0-9a-f]{16}\.\.\.; the file was changed",
+    ):
         audit.check(read(results).results[0])
 
 
@@ -303,12 +363,16 @@ def test_no_results_file_lacks_its_objects_wherever_the_run_is_killed(finished, 
     """The run dies while the harness writes the results: their objects are there, whole, and do no harm to whoever reads the folder."""
     tracker = EvaluationTracker(output_path=str(tmp_path))
     tracker.general_config_tracker.model_name_sanitized = "m"
-    monkeypatch.setattr("lmms_eval.loggers.evaluation_tracker.asdict", lambda about: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        "lmms_eval.loggers.evaluation_tracker.asdict", lambda about: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str="20260101_000000")
     assert names_in(tmp_path) == ["patch.json"]
     known = json.loads(next(tmp_path.rglob("*_patch.json")).read_text())["results"]
-    assert {task: objects["patch,none"] for task, objects in known.items()} == {task: result.details for task, result in finished[1].items()}
+    assert {task: objects["patch,none"] for task, objects in known.items()} == {
+        task: result.details for task, result in finished[1].items()
+    }
     with pytest.raises(RecordError, match=r"no \*_results.json here"):
         find([tmp_path])
 
@@ -331,7 +395,10 @@ def test_the_objects_are_pushed_where_the_results_are(finished, tmp_path, fails)
             raise OSError("no network")
 
     tracker = EvaluationTracker(output_path=str(tmp_path), hub_results_org="org")
-    tracker.api, tracker.push_results_to_hub = SimpleNamespace(create_repo=lambda **more: None, upload_file=upload_file), True
+    tracker.api, tracker.push_results_to_hub = (
+        SimpleNamespace(create_repo=lambda **more: None, upload_file=upload_file),
+        True,
+    )
     tracker.general_config_tracker.model_name, tracker.general_config_tracker.model_name_sanitized = "a/m", "a__m"
     tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str="20260101_000000")
     repo = "org/lmms-eval-results-private"
@@ -345,15 +412,22 @@ def test_a_tracker_gets_few_numbers_and_the_findings(finished):
     """As the harness's wandb logger flattens them: a key for each number, and texts into the summary."""
     found, logger_of_runs = finished[3], finished[4]
     texts, numbers = logger_of_runs._sanitize_results_dict()
-    of = {task: {key.partition("/")[2]: value for key, value in numbers.items() if key.startswith(f"{task}/")} for task in found["results"]}
+    of = {
+        task: {key.partition("/")[2]: value for key, value in numbers.items() if key.startswith(f"{task}/")}
+        for task in found["results"]
+    }
     for task in ("toy_rci", "two_rci", "toy_blank"):
         assert 3 <= len(of[task]) <= 20
         assert all(isinstance(value, (int, float)) for value in of[task].values())
         assert texts[f"{task}/findings"].endswith(".")
     values = filed(finished[0])["results"]["toy_rci"]
-    assert of["toy_rci"] == {name: values[f"{name},none"] for name in of["toy_rci"]}  # the names and numbers of the results file
+    assert of["toy_rci"] == {
+        name: values[f"{name},none"] for name in of["toy_rci"]
+    }  # the names and numbers of the results file
     assert {"exact_match", "exact_match_mpp2", "exact_match_mpp3", "chance", "n_docs"} <= set(of["toy_rci"])
-    assert of["toy"] == {name: value for name, value in of["toy"].items() if name.startswith("exact_match")}  # as it was
+    assert of["toy"] == {
+        name: value for name, value in of["toy"].items() if name.startswith("exact_match")
+    }  # as it was
     assert "toy/findings" not in texts
     assert len(found["results"]["toy_rci"]["patch,none"]["made"]) > 2  # the run's own results stay as they are
 

@@ -22,7 +22,14 @@ def plain(value):
     if isinstance(value, yaml.Node):
         inside = [[plain(part) for part in pair] if isinstance(pair, tuple) else plain(pair) for pair in value.value]
         mark = value.start_mark
-        return (type(value), value.tag, value.value if isinstance(value, yaml.ScalarNode) else inside, mark.name, mark.line, mark.column)
+        return (
+            type(value),
+            value.tag,
+            value.value if isinstance(value, yaml.ScalarNode) else inside,
+            mark.name,
+            mark.line,
+            mark.column,
+        )
     if isinstance(value, dict):
         return [(plain(key), plain(inner)) for key, inner in value.items()]  # the order counts
     if isinstance(value, list | tuple):
@@ -75,7 +82,11 @@ def test_what_libyaml_makes_of_a_file_is_what_the_host_makes_of_it(shipped, text
 
 
 def test_constructors_that_somebody_added_count(shipped, monkeypatch):
-    monkeypatch.setattr(yaml.FullLoader, "yaml_constructors", {**yaml.FullLoader.yaml_constructors, "!mine": lambda loader, node: len(node.value)})
+    monkeypatch.setattr(
+        yaml.FullLoader,
+        "yaml_constructors",
+        {**yaml.FullLoader.yaml_constructors, "!mine": lambda loader, node: len(node.value)},
+    )
     (shipped / "task.yaml").write_text("a: !mine four\n")
     assert task_files._read(shipped / "task.yaml") == {"a": 4}
 

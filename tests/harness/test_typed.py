@@ -28,7 +28,14 @@ from tests.making.tst import write_tst
 from tests.places import ROOT
 from tests.sizes import size
 
-PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md"))]
+PAGES = [
+    "README.md",
+    *sorted(
+        f"docs/{page.name}"
+        for page in (ROOT / "docs").glob("*.md")
+        if page.name not in ("architecture.md", "coverage.md")
+    ),
+]
 
 NEEDS_THE_HUB = ("prune gqa", "prune vsi")
 """They end with one line and status 2 where there is no network; ``vsi`` is a reader's own task."""
@@ -49,7 +56,9 @@ OWN_TASKS = ("mine_regions", "mine_hidden", "vsi_pruned", "...")
 def blocks(page):
     """The indented commands of a page, in their order; comments at their end left out."""
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
-    lines = re.findall(r"^ {4,}((?:[A-Z_]+=\S+ |accelerate launch .*?-m )?(?:lmms-patch|lmms-eval|lmms_eval) .*)$", text, re.M)
+    lines = re.findall(
+        r"^ {4,}((?:[A-Z_]+=\S+ |accelerate launch .*?-m )?(?:lmms-patch|lmms-eval|lmms_eval) .*)$", text, re.M
+    )
     return [part.strip() for line in lines for part in re.sub(r"\s+#.*", "", line).split("&&")]
 
 
@@ -97,8 +106,12 @@ def finished(folder, tasks, day):
         for name in tasks or ["toy_rci3"]:
             spec = parse(name)
             kind = "trci" if KINDS[spec.kind].needs_video else "rci"
-            grids = tuple(n for n in spec.grids if kind == "trci" or n <= 3) or (3,)  # answers are made up for so many cells
-            made[f"{spec.base}_{kind}{grids[-1]}"] = world_run(one_cell_knows, n=100, grid=grids[-1], base=spec.base, kind=kind)
+            grids = tuple(n for n in spec.grids if kind == "trci" or n <= 3) or (
+                3,
+            )  # answers are made up for so many cells
+            made[f"{spec.base}_{kind}{grids[-1]}"] = world_run(
+                one_cell_knows, n=100, grid=grids[-1], base=spec.base, kind=kind
+            )
         write_run(folder, made, date=date)
 
 
@@ -173,7 +186,9 @@ def _no_waiting(monkeypatch):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
 def test_every_block_as_typed(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    lines = blocks(page) + (["lmms-patch analyze out"] if "`lmms-patch analyze out`" in (ROOT / page).read_text(encoding="utf-8") else [])
+    lines = blocks(page) + (
+        ["lmms-patch analyze out"] if "`lmms-patch analyze out`" in (ROOT / page).read_text(encoding="utf-8") else []
+    )
     for day, line in enumerate(lines, start=1):
         if not line.startswith("lmms-patch"):
             with pytest.MonkeyPatch.context() as patched:
@@ -203,7 +218,9 @@ def test_every_command_in_the_text_is_there_with_its_options(page):
         is_read(words_of(line))
 
 
-@pytest.mark.parametrize("line", sorted({line for page in PAGES for line in inline(page) if re.match(r"lmms-patch (schema|config)\b", line)}))
+@pytest.mark.parametrize(
+    "line", sorted({line for page in PAGES for line in inline(page) if re.match(r"lmms-patch (schema|config)\b", line)})
+)
 def test_what_is_printed_by_name_is_there(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(words_of(line)) == 0, line
@@ -219,7 +236,8 @@ def test_there_are_blocks_to_type():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("lmms-patch shew out", "no command shew out"), ("lmms-patch show out --celsl", "no options {'--celsl'}")]
+    ("line", "said"),
+    [("lmms-patch shew out", "no command shew out"), ("lmms-patch show out --celsl", "no options {'--celsl'}")],
 )
 def test_a_command_that_is_not_there_is_found_out(line, said):
     with pytest.raises(AssertionError, match=re.escape(said)):

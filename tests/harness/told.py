@@ -39,13 +39,23 @@ def rows_of(standin: StandIn) -> Rows:
 def images_in(value: Any) -> list[Image.Image]:
     if isinstance(value, Mapping):
         value = list(value.values())
-    return [value] if isinstance(value, Image.Image) else [image for inner in value for image in images_in(inner)] if isinstance(value, list) else []
+    return (
+        [value]
+        if isinstance(value, Image.Image)
+        else [image for inner in value for image in images_in(inner)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def cells(image: Image.Image) -> list[Image.Image]:
     width, height = image.size
     columns, lines = (0, width // 2, width), (0, height // 2, height)
-    return [image.crop((columns[c], lines[r], columns[c + 1], lines[r + 1])) for r in (0, 1) for c in (0, 1)] if min(width, height) > 1 else []
+    return (
+        [image.crop((columns[c], lines[r], columns[c + 1], lines[r + 1])) for r in (0, 1) for c in (0, 1)]
+        if min(width, height) > 1
+        else []
+    )
 
 
 class ToldModel(Model):
@@ -62,7 +72,11 @@ class ToldModel(Model):
                     self.known.setdefault((shown.size, shown.tobytes()), []).append((doc, view))
 
     def _answer(self, prompt: str, images: list[Image.Image]) -> str:
-        found = self.known[images[0].size, images[0].tobytes()] if images else [(doc, 0) for doc in range(len(self.questions))]
+        found = (
+            self.known[images[0].size, images[0].tobytes()]
+            if images
+            else [(doc, 0) for doc in range(len(self.questions))]
+        )
         if len(found) > 1:
             found = [(doc, view) for doc, view in found if self.questions[doc] in prompt.lower()]
         [(doc, view)] = found
@@ -112,14 +126,21 @@ class Outcome:
 
 
 def run_told(
-    standin: StandIn | None, task: str, rows: Sequence[dict[str, Any]], says: Says, folder: Path, manager: TaskManager | None = None
+    standin: StandIn | None,
+    task: str,
+    rows: Sequence[dict[str, Any]],
+    says: Says,
+    folder: Path,
+    manager: TaskManager | None = None,
 ) -> Outcome:
     """Run a wrapped task, without wrong images but for a ``manager``'s own; ``standin`` None: the task reads its data itself."""
     spec = parse(task)
     if manager is None and spec is not None:
         tasks = folder / "tasks"
         tasks.mkdir(exist_ok=True)
-        (tasks / "told.yaml").write_text(f"{{task: {task}, class: !function lmms_patch.Wrap, base: {spec.base}, grids: [{spec.grids[0]}], null: 0}}")
+        (tasks / "told.yaml").write_text(
+            f"{{task: {task}, class: !function lmms_patch.Wrap, base: {spec.base}, grids: [{spec.grids[0]}], null: 0}}"
+        )
         manager = TaskManager(verbosity="ERROR", include_path=str(tasks))
     with pytest.MonkeyPatch.context() as patch:
         if standin is not None:
@@ -133,7 +154,11 @@ def run_told(
             bootstrap_iters=0,
             process_docs_parallel=1,
         )
-    found = {key.split(",")[0]: value for key, value in results["results"][task].items() if "," in key and "_stderr" not in key}
+    found = {
+        key.split(",")[0]: value
+        for key, value in results["results"][task].items()
+        if "," in key and "_stderr" not in key
+    }
     return Outcome(found, found.pop("patch"), results["samples"][task])
 
 

@@ -49,7 +49,9 @@ def rows(count: int, task: int = 0, **columns: Callable[[int], Any]) -> list[dic
     return out
 
 
-def write_task(folder: Path, name: str, data: Sequence[dict[str, Any]], features: dict[str, Any] | None = None, **config: Any) -> Path:
+def write_task(
+    folder: Path, name: str, data: Sequence[dict[str, Any]], features: dict[str, Any] | None = None, **config: Any
+) -> Path:
     """Write ``<name>.yaml`` and its parquet into a folder for ``--include_path``.
 
     A config value written as ``"!function utils.f"`` becomes that YAML tag; None removes a default.
@@ -130,7 +132,9 @@ def run(model: lmms, tasks: Sequence[Any] | str, folder: Path | str | None = Non
     """``simple_evaluate`` with tasks of an include folder; all other arguments go to it."""
     names = tasks.split(",") if isinstance(tasks, str) else list(tasks)
     manager = TaskManager(verbosity="ERROR", include_path=str(folder) if folder else None)
-    return simple_evaluate(model=model, tasks=names, task_manager=manager, log_samples=True, bootstrap_iters=0, **kwargs)
+    return simple_evaluate(
+        model=model, tasks=names, task_manager=manager, log_samples=True, bootstrap_iters=0, **kwargs
+    )
 
 
 def metrics(results: dict[str, Any], task: str) -> dict[str, Any]:

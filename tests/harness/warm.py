@@ -98,7 +98,12 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdout", "stderr")]
         pid = Path(folder, "pid")
-        request = {"argv": list(command), "environment": dict(environment), "cwd": str(cwd or Path.cwd()), "streams": [str(path) for path in streams]}
+        request = {
+            "argv": list(command),
+            "environment": dict(environment),
+            "cwd": str(cwd or Path.cwd()),
+            "streams": [str(path) for path in streams],
+        }
         server.requests.write(json.dumps({**request, "pid": str(pid), "ranks": ranks, "first": first}) + "\n")
         server.requests.flush()
         deadline, ended = time.monotonic() + timeout, []
@@ -132,11 +137,17 @@ def _wait_for_another_second(command: Sequence[str]) -> None:
 def _started() -> Server:
     """Return the server; start a process for it, if none was forked by ``prepare``."""
     if not _server:
-        start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.harness import warm; warm.become_server(0, 1)"
+        start = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.harness import warm; warm.become_server(0, 1)"
+        )
         (theirs, requests), (answers, ours) = os.pipe(), os.pipe()
         streams = [(os.POSIX_SPAWN_DUP2, theirs, 0), (os.POSIX_SPAWN_DUP2, ours, 1)]
         pid = os.posix_spawn(
-            sys.executable, [sys.executable, "-c", start], {**os.environ, "PYTHONUNBUFFERED": "1"}, file_actions=streams, setsid=True
+            sys.executable,
+            [sys.executable, "-c", start],
+            {**os.environ, "PYTHONUNBUFFERED": "1"},
+            file_actions=streams,
+            setsid=True,
         )
         _keep(pid, requests, answers, theirs, ours)
     return _server[0]
@@ -144,7 +155,10 @@ def _started() -> Server:
 
 def prepare() -> None:
     """Import the harness, and fork the server from this process: early, before tests have changed anything, so that it is imported once for both."""
-    with contextlib.redirect_stdout(sys.__stdout__), contextlib.redirect_stderr(sys.__stderr__):  # handlers keep what they find at their import
+    with (
+        contextlib.redirect_stdout(sys.__stdout__),
+        contextlib.redirect_stderr(sys.__stderr__),
+    ):  # handlers keep what they find at their import
         _import()
     (theirs, requests), (answers, ours) = os.pipe(), os.pipe()
     if pid := os.fork():
@@ -230,8 +244,13 @@ def become_server(requests: int, answers: int) -> None:
     """Fork for each request that comes on one descriptor, and answer on the other with its exit status."""
     asked, answer = os.fdopen(os.dup(requests)), os.fdopen(os.dup(answers), "w")
     os.dup2(2, 1)  # the answers' stream is for them alone
-    library = next(at for at, path in enumerate(sys.path) if path.endswith(".zip"))  # before it is what this process was given
-    sys.path[:library] = [str(BIN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]  # as the commands have it
+    library = next(
+        at for at, path in enumerate(sys.path) if path.endswith(".zip")
+    )  # before it is what this process was given
+    sys.path[:library] = [
+        str(BIN),
+        *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
+    ]  # as the commands have it
     for line in asked:
         _warm()
         request = json.loads(line)
@@ -259,7 +278,9 @@ def _warm() -> None:
     logger.add(sys.stderr)
     for module in LATER:
         importlib.import_module(module)
-    conversion_mapping.get_checkpoint_conversion_mapping("any")  # compiles patterns for every model that transformers knows, once
+    conversion_mapping.get_checkpoint_conversion_mapping(
+        "any"
+    )  # compiles patterns for every model that transformers knows, once
     gc.freeze()  # garbage collections of forked processes would copy all the memory that they share with this one
     atexit.register(gc.unfreeze)  # C extensions report what is alive at the end as leaks
 
@@ -308,7 +329,9 @@ def _ended(main: Callable[[], Any]) -> int:
     return status
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, launcher: dict[str, str]) -> None:
+def _become(
+    argv: list[str], environment: dict[str, str], cwd: str, streams: list[str], pid: str, launcher: dict[str, str]
+) -> None:
     import torch
 
     Path(pid).write_text(str(os.getpid()))

@@ -58,7 +58,12 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("no question", row(question=None), "question", "null"),
     ("empty question", row(question=""), "question", "empty"),
     ("half a character", row(answer="\ud800"), "answer", "half a character"),
-    ("half a character in a label", row(boxes=[{**row()["boxes"][0], "label": "\ud800"}, row()["boxes"][1]]), "boxes[1].label", "half a character"),
+    (
+        "half a character in a label",
+        row(boxes=[{**row()["boxes"][0], "label": "\ud800"}, row()["boxes"][1]]),
+        "boxes[1].label",
+        "half a character",
+    ),
     ("a control character in the id", row(id="q\x1b[31m1"), "id", "control character"),
     ("a line end in the id", row(id="q\u20281"), "id", "line end"),
     ("an image name longer than file systems take", row(image="a" * 300), "image", "cannot be looked for"),
@@ -100,16 +105,36 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("a step without a mark", row(steps=[{"text": "a"}]), "steps[1].correct", "missing"),
     ("a step marked 1", row(steps=[{"text": "a", "correct": 1}]), "steps[1].correct", "true or false"),
     ("a correct step names R9", row(steps=[{"text": "See R9.", "correct": True}]), "steps[1].text", "R9"),
-    ("a correction names R9", row(steps=[{"text": "x", "correct": False, "correction": "See R9."}]), "steps[1].correction", "R1 to R2"),
+    (
+        "a correction names R9",
+        row(steps=[{"text": "x", "correct": False, "correction": "See R9."}]),
+        "steps[1].correction",
+        "R1 to R2",
+    ),
     ("group a number", row(group=4), "group", "must be a text"),
 ]
 
 WARNINGS: list[tuple[str, Any, str, str]] = [
     ("no adversarial box", row(boxes=[{"box": [1, 1, 9, 9], "relevant": True}], steps=[]), "boxes", "adversarial"),
-    ("the same box twice", row(boxes=[*one_box([1, 1, 9, 9]), {"box": [1, 1, 9, 9], "relevant": True}]), "boxes[3]", "same rectangle as boxes[1]"),
+    (
+        "the same box twice",
+        row(boxes=[*one_box([1, 1, 9, 9]), {"box": [1, 1, 9, 9], "relevant": True}]),
+        "boxes[3]",
+        "same rectangle as boxes[1]",
+    ),
     ("no correction", row(steps=[{"text": "x", "correct": False}]), "steps[1].correction", "missing"),
-    ("a correction too many", row(steps=[{"text": "x", "correct": True, "correction": "y"}]), "steps[1].correction", "not used"),
-    ("a wrong step names R9", row(steps=[{"text": "R9.", "correct": False, "correction": "R1."}]), "steps[1].text", "R9"),
+    (
+        "a correction too many",
+        row(steps=[{"text": "x", "correct": True, "correction": "y"}]),
+        "steps[1].correction",
+        "not used",
+    ),
+    (
+        "a wrong step names R9",
+        row(steps=[{"text": "R9.", "correct": False, "correction": "R1."}]),
+        "steps[1].text",
+        "R9",
+    ),
     ("no full answer", row(full_answer=""), "full_answer", "empty"),
 ]
 
@@ -154,10 +179,17 @@ def test_a_box_of_which_the_drawing_hides_over_a_tenth_is_named(folder: Path) ->
         (0, 0, 10, 10): "19.0 %",  # 10 + 9 of 100
         (0, 0, 20, 20): None,  # 20 + 19 of 400
     }
-    many = [row(at, boxes=[{"box": box, "relevant": True}, {"box": [40, 20, 60, 46], "relevant": False}], steps=[]) for at, box in enumerate(hidden)]
+    many = [
+        row(at, boxes=[{"box": box, "relevant": True}, {"box": [40, 20, 60, 46], "relevant": False}], steps=[])
+        for at, box in enumerate(hidden)
+    ]
     faults = check(put(folder, *many))
-    assert [(fault.line, fault.key, fault.level, fault.kind) for fault in faults] == [(at, "boxes[1]", "warning", "box hidden") for at in (2, 3)]
-    assert [f"hide {share}" in fault.message for share, fault in zip(filter(None, hidden.values()), faults, strict=True)] == [True, True]
+    assert [(fault.line, fault.key, fault.level, fault.kind) for fault in faults] == [
+        (at, "boxes[1]", "warning", "box hidden") for at in (2, 3)
+    ]
+    assert [
+        f"hide {share}" in fault.message for share, fault in zip(filter(None, hidden.values()), faults, strict=True)
+    ] == [True, True]
 
 
 def test_all_faults_of_a_line_are_told_at_once(folder: Path) -> None:
@@ -170,7 +202,13 @@ def test_all_faults_of_a_line_are_told_at_once(folder: Path) -> None:
 
 def test_a_faulty_box_hides_no_fault_of_another(folder: Path) -> None:
     same = {"box": [30, 10, 40, 20], "relevant": False}
-    boxes = [{"box": [1, 1, 9], "relevant": False}, {"box": [-4, 0, 90, 9], "relevant": False}, same, {"box": [70, 50, 70, 60], "relevant": 1}, same]
+    boxes = [
+        {"box": [1, 1, 9], "relevant": False},
+        {"box": [-4, 0, 90, 9], "relevant": False},
+        same,
+        {"box": [70, 50, 70, 60], "relevant": 1},
+        same,
+    ]
     faults = check(put(folder, row(boxes=boxes, steps=[{"text": "R6.", "correct": True}])))
     assert [(fault.key, fault.kind) for fault in faults] == [
         ("boxes[1].box", "box wrong"),
@@ -213,7 +251,8 @@ def test_bytes_that_are_no_text_and_a_byte_order_mark(folder: Path) -> None:
 def test_nothing_usable_is_one_clear_error(folder: Path) -> None:
     path = put(folder, *(row(n, answer="") for n in range(5)))
     with pytest.raises(
-        DatasetError, match=r"none of its 5 items can be used: line 1 \(q0\): answer: is empty; .*and 2 more; type 'lmms-patch magic check"
+        DatasetError,
+        match=r"none of its 5 items can be used: line 1 \(q0\): answer: is empty; .*and 2 more; type 'lmms-patch magic check",
     ):
         read(path)
     path.write_text("\n")
@@ -259,7 +298,12 @@ def test_parquet_with_images_in_the_rows(folder: Path) -> None:
     rows = [row(n, image={"bytes": png((64 + n, 48)), "path": "x.png"}) for n in range(5)]
     rows[3]["image"] = {"bytes": b"junk", "path": None}
     data = read(as_parquet(folder, rows))
-    assert [data.image(item).size for item in reversed(data.items)] == [(68, 48), (66, 48), (65, 48), (64, 48)]  # of any row group, in any order
+    assert [data.image(item).size for item in reversed(data.items)] == [
+        (68, 48),
+        (66, 48),
+        (65, 48),
+        (64, 48),
+    ]  # of any row group, in any order
     assert all(item.image == "" for item in data.items)
     assert "line 4 (q3): image: the image in the row cannot be read" in data.note
 
@@ -278,7 +322,9 @@ def test_a_name_on_the_hub_without_a_network(monkeypatch: pytest.MonkeyPatch, fo
         raise ConnectionError("offline\nmore")
 
     monkeypatch.setattr(datasets, "load_dataset", offline)
-    with pytest.raises(DatasetError, match=r"someone/magic: no such file, and the hub gives no split 'dev' of it \(offline\)"):
+    with pytest.raises(
+        DatasetError, match=r"someone/magic: no such file, and the hub gives no split 'dev' of it \(offline\)"
+    ):
         read("someone/magic", split="dev")
 
     held = datasets.Dataset.from_list([row(n, image={"bytes": png((64, 48)), "path": None}) for n in range(3)])
@@ -303,7 +349,13 @@ def test_the_schema_says_what_the_reader_says() -> None:
     validator.check_schema(schemas.load("magic-item"))
     beyond = {"swapped", "zero area", "names R9", "once", "and not", "half a", "control", "line end"}
     for name, line, key, _ in [*ERRORS, *WARNINGS, ("good", row(), "", "")]:
-        if isinstance(line, str) or key == "image" or any(word in name for word in beyond) or name.startswith("box outside, ") or "upright" in name:
+        if (
+            isinstance(line, str)
+            or key == "image"
+            or any(word in name for word in beyond)
+            or name.startswith("box outside, ")
+            or "upright" in name
+        ):
             continue
         assert validator.is_valid(line) == usable(line), name
     assert not validator.is_valid(row(boxes=one_box([-1, 0, 4, 4])))
@@ -320,10 +372,18 @@ def items(draw: st.DrawFn) -> MagicItem:
         left, top = draw(st.integers(0, 50)), draw(st.integers(0, 50)) + 100 * place
         boxes.append(
             Box(
-                left, top, left + draw(st.integers(1, 9)), top + draw(st.integers(1, 9)), place == 0 or draw(st.booleans()), draw(st.text(max_size=5))
+                left,
+                top,
+                left + draw(st.integers(1, 9)),
+                top + draw(st.integers(1, 9)),
+                place == 0 or draw(st.booleans()),
+                draw(st.text(max_size=5)),
             )
         )
-    steps = tuple(Step(draw(texts), correct, "" if correct else "it is so") for correct in draw(st.lists(st.booleans(), max_size=3)))
+    steps = tuple(
+        Step(draw(texts), correct, "" if correct else "it is so")
+        for correct in draw(st.lists(st.booleans(), max_size=3))
+    )
     kind = draw(st.sampled_from(["", "verify", "compare"]))
     return MagicItem(
         draw(ids),

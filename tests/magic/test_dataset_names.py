@@ -51,5 +51,8 @@ def test_names_of_images_are_those_of_every_row(tmp_path: Path) -> None:
     ]
     names = {"a", "c", "g", "e.f"}
     assert image_names(put(tmp_path, *rows, "not JSON")) == (names, 2, 6)
-    rows = [row(1, group=None, image={"bytes": png((9, 9)), "path": "im0.jpg"}), row(2, group=None, image={"bytes": png((9, 9)), "path": None})]
+    rows = [
+        row(1, group=None, image={"bytes": png((9, 9)), "path": "im0.jpg"}),
+        row(2, group=None, image={"bytes": png((9, 9)), "path": None}),
+    ]
     assert image_names(as_parquet(tmp_path, rows)) == ({"im0"}, 1, 2)

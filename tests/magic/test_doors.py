@@ -16,7 +16,15 @@ from PIL import Image
 from lmms_patch.magic.build.builder import BuildSettings, build
 from lmms_patch.magic.build.choose import maps_of
 from lmms_patch.magic.dataset import inspect, read
-from lmms_patch.magic.sources import FORMATS, MOST_PIXELS, DatasetError, ImageFaultError, decode_image, open_source, upright_size
+from lmms_patch.magic.sources import (
+    FORMATS,
+    MOST_PIXELS,
+    DatasetError,
+    ImageFaultError,
+    decode_image,
+    open_source,
+    upright_size,
+)
 from tests.magic.faults import check
 
 SIZE = (64, 48)
@@ -30,7 +38,15 @@ def image_bytes(form: str) -> bytes:
 
 def row(image: Any, name: str = "q1", **changes: Any) -> dict[str, Any]:
     boxes = [{"box": [0, 0, 20, 20], "relevant": True}, {"box": [30, 20, 60, 40], "relevant": False}]
-    return {"id": name, "image": image, "question": "What?", "answer": "cup", "full_answer": "A cup.", "boxes": boxes, **changes}
+    return {
+        "id": name,
+        "image": image,
+        "question": "What?",
+        "answer": "cup",
+        "full_answer": "A cup.",
+        "boxes": boxes,
+        **changes,
+    }
 
 
 @pytest.fixture
@@ -52,7 +68,13 @@ def test_paths_that_stay_below_the_folder_are_read(world: Path) -> None:
     (world / "data" / "images" / "link.png").symlink_to("a.png")
     (world / "data" / "more").symlink_to("images")
     (world / "elsewhere").symlink_to("data")  # the folder itself may be reached by a link
-    names = ["images/a.png", "./images/../images/a.png", "images/link.png", "more/a.png", str(world / "data" / "images" / "a.png")]
+    names = [
+        "images/a.png",
+        "./images/../images/a.png",
+        "images/link.png",
+        "more/a.png",
+        str(world / "data" / "images" / "a.png"),
+    ]
     assert faults_of(world, *(row(name, f"q{at}") for at, name in enumerate(names))) == []
     assert len(read(world / "elsewhere").items) == len(names)
 
@@ -61,12 +83,29 @@ def test_paths_that_lead_out_of_the_folder_are_refused(world: Path) -> None:
     (world / "data" / "out.png").symlink_to("../secret.png")
     (world / "data" / "up").symlink_to("..")
     (world / "data" / "loop.png").symlink_to("loop.png")
-    names = ["../secret.png", "images/../../secret.png", "../data2/secret.png", str(world / "secret.png"), "out.png", "up/secret.png"]
-    names += ["/dev/zero", "/etc/hostname", "\\\\server\\share\\a.png", "../data/../secret.png", "~/../../secret.png", "loop.png"]
+    names = [
+        "../secret.png",
+        "images/../../secret.png",
+        "../data2/secret.png",
+        str(world / "secret.png"),
+        "out.png",
+        "up/secret.png",
+    ]
+    names += [
+        "/dev/zero",
+        "/etc/hostname",
+        "\\\\server\\share\\a.png",
+        "../data/../secret.png",
+        "~/../../secret.png",
+        "loop.png",
+    ]
     found = faults_of(world, *(row(name, f"q{at}") for at, name in enumerate(names)))
     assert len(found) == len(names)
     for name, message in zip(names, found, strict=True):
-        assert "leads out of the dataset's folder" in message or name in ("loop.png", "~/../../secret.png"), (name, message)
+        assert "leads out of the dataset's folder" in message or name in ("loop.png", "~/../../secret.png"), (
+            name,
+            message,
+        )
     with pytest.raises(DatasetError, match="none of its 12 items"):
         read(world / "data")
 
@@ -87,7 +126,9 @@ def test_a_download_of_the_hub_keeps_its_files_beside_the_folder(world: Path) ->
     (home / "blobs").mkdir(parents=True)
     (home / "snapshots" / "rev" / "images").mkdir(parents=True)
     (home / "blobs" / "1234").write_bytes(image_bytes("PNG"))
-    (home / "blobs" / "5678").write_text(json.dumps(row("images/a.png")) + "\n" + json.dumps(row("images/b.png", "q2")) + "\n")
+    (home / "blobs" / "5678").write_text(
+        json.dumps(row("images/a.png")) + "\n" + json.dumps(row("images/b.png", "q2")) + "\n"
+    )
     (home / "snapshots" / "rev" / "items.jsonl").symlink_to("../../blobs/5678")
     (home / "snapshots" / "rev" / "images" / "a.png").symlink_to("../../../blobs/1234")
     (home / "snapshots" / "rev" / "images" / "b.png").symlink_to(world / "secret.png")
@@ -98,8 +139,14 @@ def test_paths_of_a_parquet_file_are_held_to_the_same(world: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    cells = [{"bytes": None, "path": "images/a.png"}, {"bytes": None, "path": "../secret.png"}, {"bytes": image_bytes("PNG"), "path": "/secret.png"}]
-    pq.write_table(pa.Table.from_pylist([row(cell, f"q{at}") for at, cell in enumerate(cells)]), world / "data" / "a.parquet")
+    cells = [
+        {"bytes": None, "path": "images/a.png"},
+        {"bytes": None, "path": "../secret.png"},
+        {"bytes": image_bytes("PNG"), "path": "/secret.png"},
+    ]
+    pq.write_table(
+        pa.Table.from_pylist([row(cell, f"q{at}") for at, cell in enumerate(cells)]), world / "data" / "a.parquet"
+    )
     assert [fault.item for fault in check(world / "data" / "a.parquet") if fault.key == "image"] == ["q1"]
 
 
@@ -125,7 +172,9 @@ def test_formats_that_are_read(world: Path, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["EPS", "PDF", "ICNS", "TGA", "JPEG2000", "DDS", "PCX"])
 @pytest.mark.parametrize("name", ["x.png", "x.eps"])
-def test_other_formats_are_not_whatever_the_file_is_called(world: Path, monkeypatch: pytest.MonkeyPatch, form: str, name: str) -> None:
+def test_other_formats_are_not_whatever_the_file_is_called(
+    world: Path, monkeypatch: pytest.MonkeyPatch, form: str, name: str
+) -> None:
     from PIL import EpsImagePlugin
 
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_, **__: pytest.fail("another program was called"))
@@ -139,7 +188,9 @@ def test_other_formats_are_not_whatever_the_file_is_called(world: Path, monkeypa
         decode_image((world / "data" / name).read_bytes())
 
 
-def test_a_bomb_is_refused_by_its_header_also_where_pillow_was_told_to_read_it(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_refused_by_its_header_also_where_pillow_was_told_to_read_it(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     side = 14_000  # 196 million pixels in a few kilobytes
     assert side * side > MOST_PIXELS
     with warnings.catch_warnings():
@@ -155,9 +206,17 @@ def test_a_build_passes_over_pipes_and_opens_no_map_outside_its_folder(world: Pa
     os.mkfifo(world / "data" / "images" / "b.png")
     question = {"question": "What?", "answer": "cup", "annotations": {"question": {"0": "7"}}}
     scene = {"width": SIZE[0], "height": SIZE[1], "objects": {"7": {"name": "cup", "x": 1, "y": 1, "w": 30, "h": 30}}}
-    (world / "questions.json").write_text(json.dumps({"1": {**question, "imageId": "a"}, "2": {**question, "imageId": "b"}}))
+    (world / "questions.json").write_text(
+        json.dumps({"1": {**question, "imageId": "a"}, "2": {**question, "imageId": "b"}})
+    )
     (world / "scenes.json").write_text(json.dumps({"a": scene, "b": scene}))
-    built = build(world / "questions.json", world / "scenes.json", world / "data" / "images", world / "out", BuildSettings(weak=True))
+    built = build(
+        world / "questions.json",
+        world / "scenes.json",
+        world / "data" / "images",
+        world / "out",
+        BuildSettings(weak=True),
+    )
     assert built.dropped == (("2", "image missing", "b.jpg"),)
     (world / "secret_0.png").write_bytes(image_bytes("PNG"))
     (world / "data" / "in_0.png").write_bytes(image_bytes("PNG"))
@@ -169,7 +228,11 @@ def test_a_build_passes_over_pipes_and_opens_no_map_outside_its_folder(world: Pa
 def test_numbers_without_a_place_and_too_many_boxes_are_told(world: Path) -> None:
     small = [{"box": [x, y, x + 6, y + 6], "relevant": True} for y in range(0, 48, 6) for x in range(0, 60, 6)]
     big = [{"box": [0, 0, 32, 48], "relevant": True}, {"box": [32, 0, 64, 48], "relevant": False}]
-    rows = [row("images/a.png", "q0", boxes=small), row("images/a.png", "q1", boxes=big), row("images/a.png", "q2", boxes=small + small[:20])]
+    rows = [
+        row("images/a.png", "q0", boxes=small),
+        row("images/a.png", "q1", boxes=big),
+        row("images/a.png", "q2", boxes=small + small[:20]),
+    ]
     faults_of(world, *rows)
     found = inspect(world / "data").kinds()
     assert ("warning", "number in another box", 80, 1) in found

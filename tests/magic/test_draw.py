@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lmms_patch.magic import draw as drawing_module
-from lmms_patch.magic.draw import RED, WHITE, BoxError, Drawing, Rect, _plate_size, draw, hidden_shares, in_other_boxes, layout, upright
+from lmms_patch.magic.draw import (
+    RED,
+    WHITE,
+    BoxError,
+    Drawing,
+    Rect,
+    _plate_size,
+    draw,
+    hidden_shares,
+    in_other_boxes,
+    layout,
+    upright,
+)
 from tests.sizes import examples
 
 GREY = (100, 110, 120)
@@ -61,7 +73,17 @@ def test_at_the_edge_of_the_image_the_line_lies_inside() -> None:
 )
 def test_where_the_label_stands(box: tuple[int, int, int, int], side: str) -> None:
     left, top, right, bottom = layout((200, 200), [box], [7]).plates[0].rect
-    found = "above" if bottom <= box[1] else "below" if top >= box[3] else "left" if right <= box[0] else "right" if left >= box[2] else "inside"
+    found = (
+        "above"
+        if bottom <= box[1]
+        else "below"
+        if top >= box[3]
+        else "left"
+        if right <= box[0]
+        else "right"
+        if left >= box[2]
+        else "inside"
+    )
     assert found == side
     if side == "inside":  # in a corner: within two label heights of two sides
         near = 2 * (bottom - top)
@@ -81,7 +103,9 @@ def scenes(draw_: st.DrawFn) -> tuple[tuple[int, int], list[tuple[int, int, int,
 
 @examples(60)
 @given(scenes())
-def test_only_rings_and_plates_are_painted_and_all_lie_inside(scene: tuple[tuple[int, int], list[tuple[int, int, int, int]]]) -> None:
+def test_only_rings_and_plates_are_painted_and_all_lie_inside(
+    scene: tuple[tuple[int, int], list[tuple[int, int, int, int]]],
+) -> None:
     size, boxes = scene
     image = noise(*size)
     before = image.tobytes()
@@ -100,8 +124,15 @@ def test_only_rings_and_plates_are_painted_and_all_lie_inside(scene: tuple[tuple
     for left, top, right, bottom in boxes:
         frame = np.zeros_like(painted)
         frame[max(0, top - width - 1) : bottom + width + 1, max(0, left - width - 1) : right + width + 1] = True
-        edges = (left < width, top < width, size[0] - right < width, size[1] - bottom < width)  # there the line moves inwards, by at most its width
-        frame[top + width * edges[1] : bottom - width * edges[3], left + width * edges[0] : right - width * edges[2]] = False
+        edges = (
+            left < width,
+            top < width,
+            size[0] - right < width,
+            size[1] - bottom < width,
+        )  # there the line moves inwards, by at most its width
+        frame[
+            top + width * edges[1] : bottom - width * edges[3], left + width * edges[0] : right - width * edges[2]
+        ] = False
         painted |= frame
     changed = (np.asarray(out) != np.asarray(image)).any(axis=2)
     assert not (changed & ~painted).any()
@@ -112,11 +143,15 @@ def boxes_on_a_lattice(size: tuple[int, int], columns: int, rows: int) -> list[t
     """Boxes with as much room between them as they take."""
     wide, high = size[0] / columns, size[1] / rows
     return [
-        (int((c + 0.25) * wide), int((r + 0.4) * high), int((c + 0.75) * wide), int((r + 0.8) * high)) for r in range(rows) for c in range(columns)
+        (int((c + 0.25) * wide), int((r + 0.4) * high), int((c + 0.75) * wide), int((r + 0.8) * high))
+        for r in range(rows)
+        for c in range(columns)
     ]
 
 
-@pytest.mark.parametrize(("side", "columns", "rows"), [(200, 3, 4), (640, 6, 10), (4000, 6, 10), (4000, 1, 1), (200, 1, 1)])
+@pytest.mark.parametrize(
+    ("side", "columns", "rows"), [(200, 3, 4), (640, 6, 10), (4000, 6, 10), (4000, 1, 1), (200, 1, 1)]
+)
 def test_labels_keep_off_each_other_and_off_the_regions_where_there_is_room(side: int, columns: int, rows: int) -> None:
     boxes = boxes_on_a_lattice((side, side), columns, rows)
     plates = [plate.rect for plate in layout((side, side), boxes, range(1, len(boxes) + 1)).plates]
@@ -144,7 +179,9 @@ def test_a_crowd_of_60_overlapping_boxes_keeps_its_labels_apart() -> None:
 
 def tiles(size: tuple[int, int], columns: int, rows: int) -> list[Rect]:
     """Boxes that cover an image, edge to edge."""
-    xs, ys = ([round(at * side / many) for at in range(many + 1)] for side, many in zip(size, (columns, rows), strict=True))
+    xs, ys = (
+        [round(at * side / many) for at in range(many + 1)] for side, many in zip(size, (columns, rows), strict=True)
+    )
     return [(xs[c], ys[r], xs[c + 1], ys[r + 1]) for r in range(rows) for c in range(columns)]
 
 
@@ -152,7 +189,9 @@ def in_others(boxes: list[Rect], own: int, size: tuple[int, int]) -> np.ndarray:
     """Which pixels of an image lie in a box that does not hold box ``own``, painted one by one."""
     canvas = np.zeros((size[1], size[0]), bool)
     for box in boxes:
-        if not (box[0] <= boxes[own][0] and box[1] <= boxes[own][1] and box[2] >= boxes[own][2] and box[3] >= boxes[own][3]):
+        if not (
+            box[0] <= boxes[own][0] and box[1] <= boxes[own][1] and box[2] >= boxes[own][2] and box[3] >= boxes[own][3]
+        ):
             canvas[box[1] : box[3], box[0] : box[2]] = True
     return canvas
 
@@ -176,7 +215,10 @@ def test_a_strip_between_boxes_is_enough_for_a_number() -> None:
 
 def test_a_large_box_in_another_has_its_number_in_it_and_a_small_one_beside_it() -> None:
     outer = (20, 40, 300, 290)
-    large, small = layout((320, 320), [outer, (60, 90, 250, 250)], [1, 2]), layout((320, 320), [outer, (60, 90, 80, 110)], [1, 2])
+    large, small = (
+        layout((320, 320), [outer, (60, 90, 250, 250)], [1, 2]),
+        layout((320, 320), [outer, (60, 90, 80, 110)], [1, 2]),
+    )
     plate = large.plates[1].rect
     assert plate[0] >= 60
     assert plate[1] >= 90
@@ -205,7 +247,9 @@ def crowded(draw_: st.DrawFn) -> tuple[tuple[int, int], list[Rect]]:
         lines.append(sorted({0, side, *some, *(min(side, at + draw_(st.integers(1, 30))) for at in some)}))
     boxes = []
     for _ in range(draw_(st.integers(1, 12))):
-        (left, right), (top, bottom) = (sorted(draw_(st.lists(st.sampled_from(at), min_size=2, max_size=2, unique=True))) for at in lines)
+        (left, right), (top, bottom) = (
+            sorted(draw_(st.lists(st.sampled_from(at), min_size=2, max_size=2, unique=True))) for at in lines
+        )
         boxes.append((left, top, right, bottom))
     return size, boxes
 
@@ -219,7 +263,11 @@ def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) 
     left, top, right, bottom = halo
     out = []
     for y, x in np.argwhere(free).tolist():
-        beside = left - wide <= x <= right and top - high <= y <= bottom and (x in (left - wide, right) or y in (top - high, bottom))
+        beside = (
+            left - wide <= x <= right
+            and top - high <= y <= bottom
+            and (x in (left - wide, right) or y in (top - high, bottom))
+        )
         if beside or (box[0] <= x and box[1] <= y and x + wide <= box[2] and y + high <= box[3]):
             out.append((x, y))
     return out
@@ -227,7 +275,9 @@ def free_places(taken: np.ndarray, box: Rect, halo: Rect, wide: int, high: int) 
 
 @examples(60, least=10)
 @given(crowded())
-def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]]) -> None:
+def test_a_number_stands_in_a_strange_box_only_where_no_place_is_free(
+    scene: tuple[tuple[int, int], list[Rect]],
+) -> None:
     size, boxes = scene
     drawing = layout(size, boxes, range(1, len(boxes) + 1))
     told = in_other_boxes(boxes, drawing)
@@ -271,7 +321,10 @@ def other_rings(boxes: list[Rect], own: int, size: tuple[int, int]) -> np.ndarra
 
 
 def other_plates(drawing: Drawing, own: int, size: tuple[int, int]) -> np.ndarray:
-    return np.any([mask((0, 0, 0, 0), size), *(mask(plate.rect, size) for at, plate in enumerate(drawing.plates) if at != own)], axis=0)
+    return np.any(
+        [mask((0, 0, 0, 0), size), *(mask(plate.rect, size) for at, plate in enumerate(drawing.plates) if at != own)],
+        axis=0,
+    )
 
 
 def grown(pixels: np.ndarray) -> np.ndarray:
@@ -281,7 +334,9 @@ def grown(pixels: np.ndarray) -> np.ndarray:
     return np.any([wide[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=0)
 
 
-def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plate: tuple[int, int], share: float) -> list[tuple[int, int]]:
+def places_that_hide_little(
+    taken: np.ndarray, boxes: list[Rect], own: int, plate: tuple[int, int], share: float
+) -> list[tuple[int, int]]:
     """Left and top of every plate on free pixels, in or beside its box, that hides at most a share of each box."""
     size = (taken.shape[1], taken.shape[0])
     left, top, right, bottom = boxes[own]
@@ -290,7 +345,10 @@ def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plat
     out = []
     for x, y in free_places(taken, boxes[own], halo, *plate):
         inside = [(min(x + plate[0], b[2]) - max(x, b[0]), min(y + plate[1], b[3]) - max(y, b[1])) for b in boxes]
-        shares = [max(0, wide) * max(0, high) / ((b[2] - b[0]) * (b[3] - b[1])) for (wide, high), b in zip(inside, boxes, strict=True)]
+        shares = [
+            max(0, wide) * max(0, high) / ((b[2] - b[0]) * (b[3] - b[1]))
+            for (wide, high), b in zip(inside, boxes, strict=True)
+        ]
         if max(shares) <= share:
             out.append((x, y))
     return out
@@ -298,7 +356,9 @@ def places_that_hide_little(taken: np.ndarray, boxes: list[Rect], own: int, plat
 
 @examples(80, least=10)
 @given(crowded(), st.sampled_from([1, 88, 1234567]))
-def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(scene: tuple[tuple[int, int], list[Rect]], first: int) -> None:
+def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(
+    scene: tuple[tuple[int, int], list[Rect]], first: int
+) -> None:
     size, boxes = scene
     numbers = range(first, first + len(boxes))  # R1234567 is wider than many of the images
     drawing = layout(size, boxes, numbers)
@@ -316,7 +376,9 @@ def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(sc
         if (here & plates).any():
             assert not places_that_hide_little(plates, boxes, own, tiny, 1)
     image = noise(*size)
-    painted = np.any([*(ring(box, size) for box in boxes), *(mask(plate.rect, size) for plate in drawing.plates)], axis=0)
+    painted = np.any(
+        [*(ring(box, size) for box in boxes), *(mask(plate.rect, size) for plate in drawing.plates)], axis=0
+    )
     changed = (np.asarray(draw(image, boxes, numbers)) != np.asarray(image)).any(axis=2)
     np.testing.assert_array_equal(changed, painted)
     hidden = [painted[top:bottom, left:right].mean() for left, top, right, bottom in boxes]
@@ -326,8 +388,12 @@ def test_a_number_meets_another_number_or_outline_only_where_no_place_is_free(sc
 def touched(boxes: list[Rect], size: tuple[int, int]) -> list[set[Rect]]:
     """The boxes whose outlines lie under each plate or beside it; none of the plates may meet another."""
     drawing = layout(size, boxes, range(1, len(boxes) + 1))
-    assert not any((mask(plate.rect, size) & other_plates(drawing, own, size)).any() for own, plate in enumerate(drawing.plates))
-    return [{box for box in boxes if (grown(mask(plate.rect, size)) & ring(box, size)).any()} for plate in drawing.plates]
+    assert not any(
+        (mask(plate.rect, size) & other_plates(drawing, own, size)).any() for own, plate in enumerate(drawing.plates)
+    )
+    return [
+        {box for box in boxes if (grown(mask(plate.rect, size)) & ring(box, size)).any()} for plate in drawing.plates
+    ]
 
 
 SHARED = [(100, 100, 500, 500), (100, 100, 300, 300), (100, 100, 180, 180), (400, 400, 500, 500), (100, 420, 220, 500)]
@@ -369,13 +435,17 @@ def test_drawings_whose_numbers_touched_nothing_stay_as_they_were(scene: tuple[t
         patch.setattr(drawing_module, "_cleared", lambda scene, plates, sizes: plates)
         before = layout(size, boxes, range(1, len(boxes) + 1))
     for own, plate in enumerate(before.plates):
-        if (grown(mask(plate.rect, size)) & other_rings(boxes, own, size)).any() or (mask(plate.rect, size) & other_plates(before, own, size)).any():
+        if (grown(mask(plate.rect, size)) & other_rings(boxes, own, size)).any() or (
+            mask(plate.rect, size) & other_plates(before, own, size)
+        ).any():
             return
     assert layout(size, boxes, range(1, len(boxes) + 1)) == before
 
 
 def test_labels_and_lines_grow_with_the_image() -> None:
-    sizes = {side: layout((side, side), [(side // 4, side // 4, side // 2, side // 2)], [1]) for side in (200, 640, 4000)}
+    sizes = {
+        side: layout((side, side), [(side // 4, side // 4, side // 2, side // 2)], [1]) for side in (200, 640, 4000)
+    }
     points = {side: drawing.plates[0].size for side, drawing in sizes.items()}
     assert points[200] >= 11  # pixels: what can be read at all
     assert 18 <= points[640] <= 24

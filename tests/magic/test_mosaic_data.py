@@ -53,7 +53,11 @@ def test_types_golds_and_groups_are_balanced():
 def test_it_is_small_and_nothing_lies_there_unused():
     files = [path for path in HERE.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 500_000
-    assert {path.relative_to(HERE).as_posix() for path in files} == {"items.jsonl", "README.md", *(item.image for item in ITEMS)}
+    assert {path.relative_to(HERE).as_posix() for path in files} == {
+        "items.jsonl",
+        "README.md",
+        *(item.image for item in ITEMS),
+    }
 
 
 # --- answers, from the labels of the relevant boxes alone ------------------------------------------
@@ -82,13 +86,19 @@ def solve(question: str, digit: dict[str, int]) -> str:
     elif "larger than" in question:
         truth = values[0] > values[1]
     else:
-        truth = (any if " or " in question else all)(value == number for value, number in zip(values, numbers, strict=True))
+        truth = (any if " or " in question else all)(
+            value == number for value, number in zip(values, numbers, strict=True)
+        )
     return "yes" if truth else "no"
 
 
 @every_item
 def test_the_relevant_boxes_and_they_alone_give_the_answer(item):
-    needed = {colour: value for colour, value in digits(item).items() if any(box.relevant and box.label == f"{colour} {value}" for box in item.boxes)}
+    needed = {
+        colour: value
+        for colour, value in digits(item).items()
+        if any(box.relevant and box.label == f"{colour} {value}" for box in item.boxes)
+    }
     assert len(needed) == sum(box.relevant for box in item.boxes) >= 1
     assert solve(item.question, needed) == item.answer
     colours = set(re.findall("|".join(COLOURS), item.question))
@@ -126,7 +136,11 @@ def test_boxes_are_apart_and_hold_ink_of_their_colour(item):
         part = pixels[top:bottom, left:right].reshape(-1, 3)
         far = np.abs(part - paper).sum(axis=1)
         red, green, blue = part[far > 0.8 * far.max()].mean(axis=0)
-        strongest = "grey" if max(red, green, blue) - min(red, green, blue) < 45 else COLOURS[int(np.argmax([red, green, blue]))]
+        strongest = (
+            "grey"
+            if max(red, green, blue) - min(red, green, blue) < 45
+            else COLOURS[int(np.argmax([red, green, blue]))]
+        )
         assert strongest == box.label.split()[0]
 
 
@@ -134,7 +148,11 @@ def _shape(coverage: np.ndarray) -> np.ndarray:
     """What is inked, cut out and brought to 12x12."""
     rows, columns = np.flatnonzero(coverage.any(axis=1)), np.flatnonzero(coverage.any(axis=0))
     cut = coverage[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    return np.asarray(Image.fromarray(cut.astype(np.uint8)).resize((12, 12), Image.Resampling.BILINEAR)).astype(float).ravel()
+    return (
+        np.asarray(Image.fromarray(cut.astype(np.uint8)).resize((12, 12), Image.Resampling.BILINEAR))
+        .astype(float)
+        .ravel()
+    )
 
 
 def test_boxes_hold_the_digit_of_their_label():
@@ -159,12 +177,22 @@ def facts(text: str, item: MagicItem) -> bool:
     """Whether what a sentence says of a box is true; True where it says nothing of one."""
     labels = {place: box.label.split() for place, box in enumerate(item.boxes, 1)}
     told = [(int(box), colour, value) for box, colour, value in re.findall(r"R(\d) marks a (\w+) (\d)", text)]
-    told += [(int(box), colour, value) for colour, value, box in re.findall(r"(?:There is|notice) a (\w+) (\d) in R(\d)", text)]
-    told += [(int(box), colour, None) for colour, box in re.findall(r"(red|green|blue) digit (?:stands |is )?in R(\d)", text)]
+    told += [
+        (int(box), colour, value)
+        for colour, value, box in re.findall(r"(?:There is|notice) a (\w+) (\d) in R(\d)", text)
+    ]
+    told += [
+        (int(box), colour, None) for colour, box in re.findall(r"(red|green|blue) digit (?:stands |is )?in R(\d)", text)
+    ]
     told += [(int(box), None, value) for value, box in re.findall(r"[tT]he (\d) (?:stands |is )?in R(\d)", text)]
-    told += [(int(box), None, value) for box, value in re.findall(r"R(\d),? (?:I read|I see|make|and it is) an? (\d)", text)]
+    told += [
+        (int(box), None, value) for box, value in re.findall(r"R(\d),? (?:I read|I see|make|and it is) an? (\d)", text)
+    ]
     told += [(int(box), None, value) for box, value in re.findall(r"R(\d), and it is an? (\d)", text)]
-    told += [(int(box), c, None) for box, c in re.findall(r"R(\d),? (?:the ink is|I see|are|and it is) (red|green|blue|grey)", text)]
+    told += [
+        (int(box), c, None)
+        for box, c in re.findall(r"R(\d),? (?:the ink is|I see|are|and it is) (red|green|blue|grey)", text)
+    ]
     told += [(int(box), c, None) for box, c in re.findall(r"R(\d), and it is (red|green|blue)", text)]
     assert told or not re.search(r"\bR\d", text), text
     return all(colour in (None, labels[box][0]) and value in (None, labels[box][1]) for box, colour, value in told)
@@ -177,7 +205,11 @@ def test_steps_marked_correct_are_true_and_corrections_too(item):
         assert facts(step.text if step.correct else step.correction, item)
         if step.correct:
             assert re.findall(r"The answer is (\w+)\.", step.text) in ([], [item.answer])
-            follows = re.findall(r"(red|green|blue) digit (?:on the sheet )?is an? (\d)", step.text) if step.text.startswith("So ") else []
+            follows = (
+                re.findall(r"(red|green|blue) digit (?:on the sheet )?is an? (\d)", step.text)
+                if step.text.startswith("So ")
+                else []
+            )
             assert all(digits(item)[colour] == int(value) for colour, value in follows)
         else:
             assert step.correction != step.text
@@ -189,7 +221,11 @@ def test_wrong_steps_are_false_or_about_another_box(item):
     for before, step in zip((None, *item.steps), item.steps, strict=False):
         if step.correct or not re.search(r"\bR\d", step.text):
             continue
-        misplaced = before is not None and not before.correct and re.findall(r"R\d", before.text) == re.findall(r"R\d", step.text)
+        misplaced = (
+            before is not None
+            and not before.correct
+            and re.findall(r"R\d", before.text) == re.findall(r"R\d", step.text)
+        )
         assert not facts(step.text, item) or misplaced
 
 
@@ -207,7 +243,15 @@ def test_wrong_runs_of_every_kind():
     for item in ITEMS:
         flags = "".join("c" if step.correct else "w" if step.correction else "u" for step in item.steps)
         for run in re.finditer("[wu]+", flags):
-            why = "start" if run.start() == 0 else "end" if run.end() > len(flags) - 2 else "bare" if "w" not in run[0] else "tested"
+            why = (
+                "start"
+                if run.start() == 0
+                else "end"
+                if run.end() > len(flags) - 2
+                else "bare"
+                if "w" not in run[0]
+                else "tested"
+            )
             out[why] += 1
         tested += len(selfheal.wrong_runs(item.steps).tested)
     assert out == {"tested": 45, "start": 3, "end": 6, "bare": 2}

@@ -22,7 +22,14 @@ def test_the_boxes_are_named_and_counted(boxes):
 
 @pytest.mark.parametrize(
     "condition",
-    ["whole image", "by their numbers", "Name no region that is not drawn", "only the regions that the question needs", "inside it", "to the answer"],
+    [
+        "whole image",
+        "by their numbers",
+        "Name no region that is not drawn",
+        "only the regions that the question needs",
+        "inside it",
+        "to the answer",
+    ],
 )
 def test_each_condition_of_figure_13_is_there(condition):
     assert condition in prompts.ask(QUESTION, 3)

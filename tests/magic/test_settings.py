@@ -7,7 +7,9 @@ from lmms_patch.magic.settings import MagicSettings
 
 
 def test_defaults_serve():
-    assert MagicSettings.from_env({}) == MagicSettings(data="", split="test", seed=0, examples="", shots=8, example_images=False, prefill="auto")
+    assert MagicSettings.from_env({}) == MagicSettings(
+        data="", split="test", seed=0, examples="", shots=8, example_images=False, prefill="auto"
+    )
 
 
 def test_all_are_read():
@@ -52,6 +54,7 @@ def test_a_variable_of_another_program_is_none_of_our_business():
 
 def test_all_wrong_values_are_told_at_once():
     with pytest.raises(
-        OptionError, match=r"^environment: 2 faults: \(1\) MAGIC_SEED must be .*; \(2\) MAGIC_PREFILL must be .*; did you mean prompt\?$"
+        OptionError,
+        match=r"^environment: 2 faults: \(1\) MAGIC_SEED must be .*; \(2\) MAGIC_PREFILL must be .*; did you mean prompt\?$",
     ):
         MagicSettings.from_env({"MAGIC_SEED": "x", "MAGIC_PREFILL": "promt"})

@@ -13,7 +13,9 @@ from PIL import Image
 from lmms_patch.magic.build.builder import BuildSettings, Built, Progress, build
 
 SIZE = (160, 120)
-LATTICE = {f"o{place}": (8 + 40 * (place % 4), 8 + 40 * (place // 4)) for place in range(12)}  # corners of 12 objects of 24 x 24, none near another
+LATTICE = {
+    f"o{place}": (8 + 40 * (place % 4), 8 + 40 * (place // 4)) for place in range(12)
+}  # corners of 12 objects of 24 x 24, none near another
 
 
 def scene() -> dict[str, Any]:
@@ -54,7 +56,9 @@ class World:
         for number in (1, 2):
             noise = np.random.default_rng(number).integers(60, 190, (SIZE[1], SIZE[0], 3), dtype=np.uint8)
             Image.fromarray(noise).save(self.images / f"{number}.png")
-        self.put(QUESTIONS if questions is None else questions, {"1": scene(), "2": scene()} if scenes is None else scenes)
+        self.put(
+            QUESTIONS if questions is None else questions, {"1": scene(), "2": scene()} if scenes is None else scenes
+        )
         for qid in QUESTIONS:
             for t in (0, 1, 2):
                 self.map(f"{qid}_{t}")
@@ -72,7 +76,14 @@ class World:
         options = {"saliency": self.maps, "contact": 4, **changes}
         if options.get("weak"):
             options["saliency"] = None
-        return build(self.folder / "questions.json", self.folder / "scenes.json", self.images, self.folder / out, BuildSettings(**options), tell)
+        return build(
+            self.folder / "questions.json",
+            self.folder / "scenes.json",
+            self.images,
+            self.folder / out,
+            BuildSettings(**options),
+            tell,
+        )
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -17,10 +17,14 @@ def analysis(known: Mapping[str, Any]) -> Analysis:
     return read(completed(Analysis, known))
 
 
-def labelled(task: str, metrics: Mapping[str, Any], known: Mapping[str, Any] | None = None, name: str = "", metric: str = "acc") -> Labelled:
+def labelled(
+    task: str, metrics: Mapping[str, Any], known: Mapping[str, Any] | None = None, name: str = "", metric: str = "acc"
+) -> Labelled:
     """Return a task of a run with some of the harness's own numbers, and some of an analysis."""
     details = {} if known is None else {"analysis": completed(Analysis, known)}
-    result = Result(Run(Path("run_results.json")), task, {**parse(task).described(), "metric": metric}, metrics, "none", details)
+    result = Result(
+        Run(Path("run_results.json")), task, {**parse(task).described(), "metric": metric}, metrics, "none", details
+    )
     return Labelled(result, "model", name or task)
 
 
@@ -29,7 +33,11 @@ def completed(kind: type, known: Mapping[str, Any]) -> dict[str, Any]:
     hints = _hints(kind)
     wanted = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
     found = {name: _completed(wanted[name], value) if name in wanted else value for name, value in known.items()}
-    needed = (f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING and f.name not in found)
+    needed = (
+        f.name
+        for f in dataclasses.fields(kind)
+        if f.default is f.default_factory is dataclasses.MISSING and f.name not in found
+    )
     return {**found, **{name: _nothing(wanted[name]) for name in needed}}
 
 
@@ -55,4 +63,6 @@ def _nothing(hint: Any) -> Any:
         return completed(hint, {})
     if get_origin(hint) is Literal:
         return get_args(hint)[0]
-    return {Mapping: {}, tuple: []}.get(get_origin(hint), hint() if isinstance(hint, type) and get_origin(hint) is None else None)
+    return {Mapping: {}, tuple: []}.get(
+        get_origin(hint), hint() if isinstance(hint, type) and get_origin(hint) is None else None
+    )

@@ -9,10 +9,28 @@ from lmms_patch.present.ranking import by_of
 
 
 def est(value, low=None, high=None, n=100, reason=""):
-    return {"value": value, "se": None, "low": low, "high": high, "n": n, "clusters": n, "draws": 1000, "level": 0.95, "reason": reason}
+    return {
+        "value": value,
+        "se": None,
+        "low": low,
+        "high": high,
+        "n": n,
+        "clusters": n,
+        "draws": 1000,
+        "level": 0.95,
+        "reason": reason,
+    }
 
 
-LUCK = {"fip0": None, "mpp0": None, "kappa_full": None, "kappa_best": None, "classes": [], "saturated_docs": 0, "without_donor": 0}
+LUCK = {
+    "fip0": None,
+    "mpp0": None,
+    "kappa_full": None,
+    "kappa_best": None,
+    "classes": [],
+    "saturated_docs": 0,
+    "without_donor": 0,
+}
 
 
 def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
@@ -47,7 +65,14 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
                            "full": fip, "other": 0.1, "docs": 60, "wanted": None, "difference": est(fip - 0.1, fip - 0.2, fip, n=60)}]},
     }  # fmt: skip
     about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
-    patch = {"records": docs, **flat, "made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
+    patch = {
+        "records": docs,
+        **flat,
+        "made": about,
+        "settings": {"level": 0.95},
+        "higher_is_better": {metric: True},
+        "analysis": analysis,
+    }
     described = {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}
     return spec.name, {metric: fip, **named, **flat, "patch": patch}, described
@@ -83,7 +108,11 @@ def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
         "delta": None,
         "s": None,
     }
-    return spec.name, {"acc": tst, "patch": {**values["patch"], "tst_details": found}}, {**described, **spec.described(), "metric": "acc"}
+    return (
+        spec.name,
+        {"acc": tst, "patch": {**values["patch"], "tst_details": found}},
+        {**described, **spec.described(), "metric": "acc"},
+    )
 
 
 def document(model="m", tasks=None, date="20260101_000000", args="", config=None, **more):

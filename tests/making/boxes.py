@@ -12,13 +12,21 @@ from tests.making.recordings import METRIC, FakeNative, mean, table
 from tests.making.runs import unversioned
 
 
-def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), lent=(), excluded=None, cluster=None):
+def record(
+    doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), lent=(), excluded=None, cluster=None
+):
     """One doc's ``patch`` object, with scores of its full image and of its boxes; None: no score, no error."""
     spec = parse("toy_regions")
-    boxes = [Region(number=i, area=(0, 0, 9, 9), relevant=i <= len(relevant)) for i in range(1, 1 + len(relevant) + len(adversarial))]
+    boxes = [
+        Region(number=i, area=(0, 0, 9, 9), relevant=i <= len(relevant))
+        for i in range(1, 1 + len(relevant) + len(adversarial))
+    ]
     scores = [full, *relevant, *adversarial]
     items = items or (lambda score: score)
-    views = tuple(ScoredView(view, {METRIC: items(s)}, {METRIC: s}) for view, s in zip([View("full"), *boxes], scores, strict=True))
+    views = tuple(
+        ScoredView(view, {METRIC: items(s)}, {METRIC: s})
+        for view, s in zip([View("full"), *boxes], scores, strict=True)
+    )
     best, start = {}, 1
     reasons = dict(excluded or {})
     for key, own in zip(REGIONS, (relevant, adversarial), strict=True):
@@ -29,10 +37,16 @@ def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, base
             best[key] = start + own.index(max(known))
         start += len(own)
     form, options, gold = answer or ("", 0, None)
-    about = {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold} if answer else {}
+    about = (
+        {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold}
+        if answer
+        else {}
+    )
     fields = {} if cluster is None else {"cluster": cluster}
     base = tuple(Baseline(a, tuple(r), {METRIC: s}, {METRIC: s}) for a, r, s in baselines)
-    return SampleRecord(spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base, tuple(lent)).to_json()
+    return SampleRecord(
+        spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base, tuple(lent)
+    ).to_json()
 
 
 class Native(FakeNative):
@@ -52,7 +66,13 @@ def numbers(records, aggregate=mean, higher=True, **chosen):
     return found
 
 
-PLANTED = [(1.0, [1.0, 0.0], [0.0]), (1.0, [0.0], [0.0, 1.0, 0.0]), (0.0, [1.0], []), (1.0, [], [1.0]), (1.0, [0.0, 0.0, 1.0], [1.0, 0.0])]
+PLANTED = [
+    (1.0, [1.0, 0.0], [0.0]),
+    (1.0, [0.0], [0.0, 1.0, 0.0]),
+    (0.0, [1.0], []),
+    (1.0, [], [1.0]),
+    (1.0, [0.0, 0.0, 1.0], [1.0, 0.0]),
+]
 """Five kinds of docs: full image, relevant boxes, adversarial boxes."""
 
 

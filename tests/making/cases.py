@@ -14,7 +14,20 @@ def ends(value, low=None, high=None, n=400, reason="", level=0.95):
     return Estimate(value, None, low, high, n, n, 1000, level, reason)
 
 
-def indexed(base, *grids, null="measured", gate=None, size=None, model="m", kind="rci", asked=None, mark="", raw=None, wrong=0, **scores):
+def indexed(
+    base,
+    *grids,
+    null="measured",
+    gate=None,
+    size=None,
+    model="m",
+    kind="rci",
+    asked=None,
+    mark="",
+    raw=None,
+    wrong=0,
+    **scores,
+):
     """A task with an index.
 
     Args:

@@ -9,7 +9,9 @@ import pytest
 
 def decord_reader() -> Any:
     """Return ``decord.VideoReader``."""
-    return pytest.importorskip("decord", reason="decord is not installed: it has wheels for Linux on x86-64 alone").VideoReader
+    return pytest.importorskip(
+        "decord", reason="decord is not installed: it has wheels for Linux on x86-64 alone"
+    ).VideoReader
 
 
 def torchcodec_decoder() -> Any:

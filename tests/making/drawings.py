@@ -16,7 +16,10 @@ def _recording(found):
         wide, tall, below = self.get_text_width_height_descent(s, prop, ismath)
         turn = math.radians(angle)
         corners = [(0, below), (wide, below), (wide, below - tall), (0, below - tall)]
-        outline = [(x + a * math.cos(turn) + b * math.sin(turn), y - a * math.sin(turn) + b * math.cos(turn)) for a, b in corners]
+        outline = [
+            (x + a * math.cos(turn) + b * math.sin(turn), y - a * math.sin(turn) + b * math.cos(turn))
+            for a, b in corners
+        ]
         if s.strip():
             found.append((s, outline))
 
@@ -64,7 +67,11 @@ def _share(a, b, spare):
 def outside(outlines, size, spare=0.5):
     """The texts that reach over the edge of the figure by more than ``spare`` pixels."""
     wide, tall = size
-    return [s for s, points in outlines if not all(-spare <= x <= wide + spare and -spare <= y <= tall + spare for x, y in points)]
+    return [
+        s
+        for s, points in outlines
+        if not all(-spare <= x <= wide + spare and -spare <= y <= tall + spare for x, y in points)
+    ]
 
 
 def marks_outside(drawing, spare=0.5):

@@ -13,7 +13,12 @@ WORDS = ("how", "many", "chairs", "are", "in", "the", "room", "is", "there", "a"
 
 
 def write_bert(
-    folder: Path, words: Sequence[str] = WORDS, *, pooling: Mapping[str, Any] | None = None, alike: int | None = None, special: bool = True
+    folder: Path,
+    words: Sequence[str] = WORDS,
+    *,
+    pooling: Mapping[str, Any] | None = None,
+    alike: int | None = None,
+    special: bool = True,
 ) -> Path:
     """Write a BERT of two layers with a vocabulary of whole words.
 
@@ -32,8 +37,16 @@ def write_bert(
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     if special:
-        tokenizer.post_processor = processors.BertProcessing(("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"]))
-    named = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+        tokenizer.post_processor = processors.BertProcessing(
+            ("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"])
+        )
+    named = {
+        "unk_token": "[UNK]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=MOST, **named).save_pretrained(folder)
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -48,7 +48,9 @@ def kind_of(doc):
     return kind if doc < 300 else "one cell" if kind == "text" else kind
 
 
-def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"), blind=None, logged=None):
+def write_many(
+    folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"), blind=None, logged=None
+):
     """Write a run of so many docs; its results file.
 
     ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the log has; None: all.
@@ -82,7 +84,10 @@ def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "out
             for doc, score in scores.items():
                 record = {"schema": 2, "task": spec.name, "base": base, "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "best": {}, "excluded": {},
                           "views": [{"kind": "blind", "scores": {"acc": score}, "items": {"acc": score}}]}  # fmt: skip
-                log.write(json.dumps({"doc_id": doc, "filtered_resps": ["by heart" if score else "no idea"], "patch": record}) + "\n")
+                log.write(
+                    json.dumps({"doc_id": doc, "filtered_resps": ["by heart" if score else "no idea"], "patch": record})
+                    + "\n"
+                )
     path = folder / f"{DATE}_results.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
@@ -100,7 +105,10 @@ def grown(small, docs):
     out = small.take(pa.array(rows))
     of_row = pa.array(np.repeat(np.arange(docs), counts))
     questions = small.column("question").to_pylist()
-    texts = [re.sub(r"picture \d+", f"picture {doc * 7919 % 1000003}", questions[per_doc[one]]) for doc, one in enumerate(source.tolist())]
+    texts = [
+        re.sub(r"picture \d+", f"picture {doc * 7919 % 1000003}", questions[per_doc[one]])
+        for doc, one in enumerate(source.tolist())
+    ]
     for name, column in (("doc_id", of_row), ("question", pa.array(texts).take(of_row))):
         out = out.set_column(out.column_names.index(name), name, column)
     return out
@@ -114,7 +122,9 @@ def serve_grown(folder, docs):
     read = explorer.samples.table
     small = read(find([write_many(folder / "small", 600)])[0].results[0], explorer.COLUMNS)
     explorer.samples.table = lambda result, columns: grown(small, docs)
-    serve(explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(False, None), 0, browser=False)
+    serve(
+        explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(False, None), 0, browser=False
+    )
 
 
 def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
@@ -139,9 +149,16 @@ def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
                   "views": views, "best": {"2": 1}, "excluded": {}}  # fmt: skip
         if other is not None:
             record["wrong_image"] = {"from": other, "image_sizes": [[100 * (other + 1), 100]]}
-        lines.append({"doc_id": doc, "input": f"question {doc}", "target": "B", "filtered_resps": answers, "patch": record})
+        lines.append(
+            {"doc_id": doc, "input": f"question {doc}", "target": "B", "filtered_resps": answers, "patch": record}
+        )
     patch = {"records": docs, "higher_is_better": {"acc": True}}
-    write_files(folder, {spec.name: ({"acc": 0.5, "patch": patch}, described(spec), lines)}, config={"model": "vlm"}, model_name="org/vlm")
+    write_files(
+        folder,
+        {spec.name: ({"acc": 0.5, "patch": patch}, described(spec), lines)},
+        config={"model": "vlm"},
+        model_name="org/vlm",
+    )
     return lines
 
 

@@ -23,12 +23,16 @@ def write_files(folder, tasks, *, date=DATE, change=None, **about):
     samples is that of the docs.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    counts = {name: len({line.get("doc_id") for line in lines}) for name, (_, _, lines) in tasks.items() if lines is not None}
+    counts = {
+        name: len({line.get("doc_id") for line in lines}) for name, (_, _, lines) in tasks.items() if lines is not None
+    }
     offset = int((about.get("config") or {}).get("offset") or 0)
     samples = {name: {"original": docs + offset, "effective": docs + offset} for name, docs in counts.items()}
     data = {"results": {}, "configs": {}, "group_subtasks": {}, "date": date, "n-samples": samples, **about}
     for name, (values, config, lines) in tasks.items():
-        data["results"][name] = {key if "," in key or key == "alias" else f"{key},none": value for key, value in values.items()}
+        data["results"][name] = {
+            key if "," in key or key == "alias" else f"{key},none": value for key, value in values.items()
+        }
         data["configs"][name] = config
         if lines is not None:
             (folder / f"{date}_samples_{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

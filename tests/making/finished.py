@@ -9,7 +9,20 @@ from tests.making.runs import details
 FEW = 400
 
 
-def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy", made=None, about=None, date=DATE, flat=None):
+def finish(
+    folder,
+    records,
+    aggregate=mean,
+    *,
+    options=None,
+    higher=True,
+    kind="rci",
+    name="toy",
+    made=None,
+    about=None,
+    date=DATE,
+    flat=None,
+):
     """The two files of a finished run of one task; the aggregation is any function of the items."""
     grids = tuple(records[0]["grids"])
     spec = WrapSpec(name, kind, grids, Options(**(options or {})))
@@ -24,9 +37,18 @@ def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="
         if any("error" in view for r in records for view in r["views"]):
             return None, None, "some docs could not be scored"
         used = [r for r in known if str(n) in r["best"]]
-        return aggregate([r["views"][0]["items"]["acc"] for r in used]), aggregate([r["views"][r["best"][str(n)]]["items"]["acc"] for r in used]), ""
+        return (
+            aggregate([r["views"][0]["items"]["acc"] for r in used]),
+            aggregate([r["views"][r["best"][str(n)]]["items"]["acc"] for r in used]),
+            "",
+        )
 
     found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
     found["made"] = {**found["made"], **(made or {})}
-    values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": dict(found.items()), **(flat or {})}
+    values = {
+        "acc": whole(),
+        **{f"acc_mpp{n}": over_cells(n)[1] for n in grids},
+        "patch": dict(found.items()),
+        **(flat or {}),
+    }
     return write_files(folder, {spec.name: (values, described(spec), lines_of(records))}, date=date, **(about or {}))

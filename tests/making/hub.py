@@ -45,7 +45,11 @@ class Hub:
             def _answer(self, status, data, **headers):
                 body = json.dumps(data).encode()
                 self.send_response(status)
-                for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+                for name, value in {
+                    "Content-Type": "application/json",
+                    "Content-Length": str(len(body)),
+                    **headers,
+                }.items():
                     self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
                 self.wfile.write(body)
@@ -78,7 +82,9 @@ class Hub:
                     owner = asked.get("organization") or "me"
                     name = f"{owner}/{asked['name']}"
                     if name in hub.repos:
-                        return self._answer(409, {"error": "You already created this dataset repo", "url": f"{hub.url}/datasets/{name}"})
+                        return self._answer(
+                            409, {"error": "You already created this dataset repo", "url": f"{hub.url}/datasets/{name}"}
+                        )
                     private = asked.get("private") or asked.get("visibility") == "private"
                     hub.repos[name] = {"private": bool(private), "files": {".gitattributes": b""}}
                     return self._answer(200, {"url": f"{hub.url}/datasets/{name}", "name": name})
@@ -89,10 +95,19 @@ class Hub:
                         return self._answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
                     repo, what = hub.repos[name], parts[5] if len(parts) > 5 else ""
                     if what == "preupload":
-                        files = [{**one, "uploadMode": "regular", "shouldIgnore": False, "oid": None} for one in json.loads(body)["files"]]
+                        files = [
+                            {**one, "uploadMode": "regular", "shouldIgnore": False, "oid": None}
+                            for one in json.loads(body)["files"]
+                        ]
                         return self._answer(200, {"files": files})
                     if what == "tree":
-                        return self._answer(200, [{"type": "file", "path": p, "size": len(b), "oid": "0" * 40} for p, b in repo["files"].items()])
+                        return self._answer(
+                            200,
+                            [
+                                {"type": "file", "path": p, "size": len(b), "oid": "0" * 40}
+                                for p, b in repo["files"].items()
+                            ],
+                        )
                     if what == "commit":
                         for line in map(json.loads, body.splitlines()):
                             value = line["value"]
@@ -102,9 +117,14 @@ class Hub:
                                 del repo["files"][value["path"]]
                         hub.commits += 1
                         sha = f"{hub.commits:040x}"
-                        return self._answer(200, {"commitUrl": f"{hub.url}/datasets/{name}/commit/{sha}", "commitOid": sha, "success": True})
+                        return self._answer(
+                            200,
+                            {"commitUrl": f"{hub.url}/datasets/{name}/commit/{sha}", "commitOid": sha, "success": True},
+                        )
                     siblings = [{"rfilename": p} for p in repo["files"]]
-                    return self._answer(200, {"id": name, "private": repo["private"], "sha": "0" * 40, "siblings": siblings, "tags": []})
+                    return self._answer(
+                        200, {"id": name, "private": repo["private"], "sha": "0" * 40, "siblings": siblings, "tags": []}
+                    )
                 return self._answer(404, {"error": f"no such endpoint: {path}"})
 
         for verb in ("GET", "POST"):

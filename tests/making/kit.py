@@ -48,11 +48,26 @@ def question(i, gold="A", said="A", **more):
 
 
 def export(
-    folder, records, n=2, model="m", dataset="Toy", name="{dataset}_patch_{n}_{row}_{col}", ending=".xlsx", judge="_openai_result", start=0, more=None
+    folder,
+    records,
+    n=2,
+    model="m",
+    dataset="Toy",
+    name="{dataset}_patch_{n}_{row}_{col}",
+    ending=".xlsx",
+    judge="_openai_result",
+    start=0,
+    more=None,
 ):
     """Write the records of a four-option task as VLMEvalKit leaves an RCI run: a table for the full image, and one for each cell."""
     for place, view in enumerate(records[0]["views"]):
-        own = name.format(dataset=dataset, n=n, row=view.get("row", 0) + start, col=view.get("col", 0) + start, cell=view.get("cell", 1) - 1 + start)
+        own = name.format(
+            dataset=dataset,
+            n=n,
+            row=view.get("row", 0) + start,
+            col=view.get("col", 0) + start,
+            cell=view.get("cell", 1) - 1 + start,
+        )
         rows = []
         for record in records:
             gold, right = record["answer"]["gold"], record["views"][place]["scores"]["acc"] == 1.0

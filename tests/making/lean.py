@@ -74,7 +74,14 @@ def task(
     se = fip.se or 0.0
     valid = (fip.value is not None and fip.value >= chance + max(0.01, 2 * se)) if gate is None else gate
     number = None if valid is None else int(valid)
-    numbers = {"records": n, "chance": chance, "ceiling": 1.0, "n_docs": len(full), "n_failed": len(unscored), **({"gate": number} if index else {})}
+    numbers = {
+        "records": n,
+        "chance": chance,
+        "ceiling": 1.0,
+        "n_docs": len(full),
+        "n_failed": len(unscored),
+        **({"gate": number} if index else {}),
+    }
     grids = {}
     if index:
         rows = np.column_stack([every, np.asarray(best, float), np.ones(n)])[used]
@@ -101,7 +108,11 @@ def task(
             "warnings": [],
             **plain,
         }
-        numbers |= {"n_excluded2": grids["2"]["excluded"], f"{index}2": plain["index"]["value"], "gap2": plain["gap"]["value"]}
+        numbers |= {
+            "n_excluded2": grids["2"]["excluded"],
+            f"{index}2": plain["index"]["value"],
+            "gap2": plain["gap"]["value"],
+        }
     reason = "" if valid else "near chance: FIP is below the floor and its margin"
     analysis = {
         "metric": "acc",
@@ -109,7 +120,15 @@ def task(
         "clusters": None,
         "form": "mean",
         "fip": to_json(fip),
-        "chance": {"value": chance, "se": None, "floor": "", "floors": {}, "published": None, "constants": {}, "reason": ""},
+        "chance": {
+            "value": chance,
+            "se": None,
+            "floor": "",
+            "floors": {},
+            "published": None,
+            "constants": {},
+            "reason": "",
+        },
         "ceiling": 1.0,
         "gold_below": 0,
         "gate": {
@@ -126,7 +145,11 @@ def task(
     if len(unscored):
         calls = {"calls": len(unscored), "asked": n * (5 if index else 1), "first": len(unscored), "text": "no answer"}
         analysis["failed"] = {"docs": len(unscored), "of": n, **calls}
-    about = {"settings": {"draws": 400, "level": 0.95, "seed": 0}, "higher_is_better": {"acc": higher}, "analysis": analysis}
+    about = {
+        "settings": {"draws": 400, "level": 0.95, "seed": 0},
+        "higher_is_better": {"acc": higher},
+        "analysis": analysis,
+    }
     about["made"] = {
         "lmms_patch": "0",
         "lmms_eval": "0.7.3",
@@ -156,11 +179,32 @@ def _records(spec, full, best, clusters):
         if best is not None:
             cells = [float(best[i]), 0.0, 0.0, 0.0]
             views += [
-                {"kind": "cell", "n": 2, "cell": k + 1, "row": k // 2, "col": k % 2, "scores": {"acc": c}, "items": {"acc": c}}
+                {
+                    "kind": "cell",
+                    "n": 2,
+                    "cell": k + 1,
+                    "row": k // 2,
+                    "col": k % 2,
+                    "scores": {"acc": c},
+                    "items": {"acc": c},
+                }
                 for k, c in enumerate(cells)
             ]
-        record = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind, "grids": list(spec.grids), "doc_id": i, "image_sizes": []}
-        record |= {"views": views, "best": {"2": 1} if best is not None else {}, "excluded": {}, "answer": {"gold": "A"}}
+        record = {
+            "schema": 2,
+            "task": spec.name,
+            "base": spec.base,
+            "kind": spec.kind,
+            "grids": list(spec.grids),
+            "doc_id": i,
+            "image_sizes": [],
+        }
+        record |= {
+            "views": views,
+            "best": {"2": 1} if best is not None else {},
+            "excluded": {},
+            "answer": {"gold": "A"},
+        }
         record |= {"fields": {"cluster": int(clusters[i])}} if clusters is not None else {}
         out.append(record)
     return out
@@ -174,20 +218,36 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
     details = {
         "headline": "none",
         "chance": chance,
-        "by_grouping": {"none": {"accuracy": estimate, "majority": chance, "above": estimate, "sd": None, "seeds": 1, "p": None}},
+        "by_grouping": {
+            "none": {"accuracy": estimate, "majority": chance, "above": estimate, "sd": None, "seeds": 1, "p": None}
+        },
     }
     details |= {"leakage": None, "zero_shot": None, "delta": None, "s": None}
     results["patch,none"] |= {"tst": float(scores.mean()), "tst_details": details}
     for record, score in zip(records, scores.tolist(), strict=True):
-        record["tst"] = {"grouping": "none", "scores": {"none": [score]}, "baseline": {"none": [chance]}, "source": None}
+        record["tst"] = {
+            "grouping": "none",
+            "scores": {"none": [score]},
+            "baseline": {"none": [chance]},
+            "source": None,
+        }
     return results, config, records
 
 
 def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **config):
     """Write a run; ``change`` may alter the results file's content before it is written."""
     first = config.get("offset", 0)
-    tasks = [(results, told, [{**record, "doc_id": record["doc_id"] + first} for record in records]) for results, told, records in tasks]
-    made = {records[0]["task"]: (results, told, lines_of(records) if logs else None) for results, told, records in tasks}
-    about = {"model_name": model, "config": {"model": "hf", "model_args": "", "limit": None, **config}, "start_time": next(STARTS)}
+    tasks = [
+        (results, told, [{**record, "doc_id": record["doc_id"] + first} for record in records])
+        for results, told, records in tasks
+    ]
+    made = {
+        records[0]["task"]: (results, told, lines_of(records) if logs else None) for results, told, records in tasks
+    }
+    about = {
+        "model_name": model,
+        "config": {"model": "hf", "model_args": "", "limit": None, **config},
+        "start_time": next(STARTS),
+    }
     about |= {"n-shot": dict.fromkeys(made, 0), "versions": dict.fromkeys(made, 1.0), "system_instruction_sha": None}
     return write_files(folder, made, date=date, change=change, **about)

@@ -15,7 +15,14 @@ TASKS = {"all": "toy", "relevant": "toy_relevant", "none": "toy_nobox", "selfhea
 
 
 def doc(
-    item: str, response: str, *, gold: str = "dog", boxes: int = 3, relevant: Sequence[int] = (1,), group: str = "", **verdicts: Any
+    item: str,
+    response: str,
+    *,
+    gold: str = "dog",
+    boxes: int = 3,
+    relevant: Sequence[int] = (1,),
+    group: str = "",
+    **verdicts: Any,
 ) -> dict[str, Any]:
     """What was asked and answered on one item; boxes and relevant ones by the numbers drawn."""
     return {
@@ -57,7 +64,12 @@ def record(one: Mapping[str, Any], variant: str) -> dict[str, Any]:
 
 
 def write_magic_run(
-    folder: Path, variants: Mapping[str, Sequence[Mapping[str, Any]]], *, model: str = "toy_vlm", date: str = "20260101_000000", log: bool = True
+    folder: Path,
+    variants: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    model: str = "toy_vlm",
+    date: str = "20260101_000000",
+    log: bool = True,
 ) -> Path:
     """The results file and sample logs of some variants: ``{variant: docs}``."""
     tasks = {}
@@ -81,7 +93,15 @@ def write_magic_run(
             "warnings": results.warnings(counts, judge is not None),
         }
         flat = {name: one.value for name, one in found.items()}
-        told = {"schema": results.SCHEMA, "base": task, "kind": "magic", "variant": variant, "grids": [], "metric": about["metric"], "options": {}}
+        told = {
+            "schema": results.SCHEMA,
+            "base": task,
+            "kind": "magic",
+            "variant": variant,
+            "grids": [],
+            "metric": about["metric"],
+            "options": {},
+        }
         lines = [
             {"doc_id": n, "target": one["gold"], "filtered_resps": one["response"], "magic": made}
             for n, (one, made) in enumerate(zip(docs, records, strict=True))

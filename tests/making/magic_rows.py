@@ -21,7 +21,10 @@ def row(number: int = 1, **changes: Any) -> dict[str, Any]:
         "question_type": "query",
         "answer": "bottle",
         "full_answer": "A bottle is left of the plate.",
-        "boxes": [{"box": [0, 0, 40, 30], "relevant": True, "label": "plate"}, {"box": [50, 10, 60, 20], "relevant": False, "label": ""}],
+        "boxes": [
+            {"box": [0, 0, 40, 30], "relevant": True, "label": "plate"},
+            {"box": [50, 10, 60, 20], "relevant": False, "label": ""},
+        ],
         "steps": [
             {"text": "I look at R1.", "correct": True, "correction": ""},
             {"text": "In R2 there is a cup.", "correct": False, "correction": "In R1 there is a bottle."},
@@ -48,7 +51,9 @@ def folder(tmp_path: Path) -> Path:
 
 def put(folder: Path, *lines: Any) -> Path:
     path = folder / "items.jsonl"
-    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), encoding="utf-8")
+    path.write_text(
+        "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), encoding="utf-8"
+    )
     return path
 
 

@@ -23,7 +23,11 @@ EMOJI = "👩‍🔬 naïve e\u0301 日本語 עברית"
 LONG = "x" * 100_000
 TEMPLATE = "{{ 7 * 7 }}{% raw %}"
 MODELS = ("mosaic-vlm", "Qwen/Qwen2.5-VL-7B-Instruct")
-FAMILIES = {"mosaic_local": (0.825, -0.18, -0.15), "mosaic_count": (0.867, 0.71, 0.42), "mosaic_text": (0.21, None, None)}
+FAMILIES = {
+    "mosaic_local": (0.825, -0.18, -0.15),
+    "mosaic_count": (0.867, 0.71, 0.42),
+    "mosaic_text": (0.21, None, None),
+}
 """Benchmark -> FIP, RCI 3x3 and RCI 2x2 of the first model; the last one is near chance."""
 NO_SHARES = {**dict.fromkeys(("score", "win", "centre", "p", "p_cells")), "docs": 120}
 DATE = "2026-11-21T20-33-11"
@@ -46,13 +50,23 @@ def shares(n, docs, top=None):
         score = [(1 - 2 * even) / (n * n - 1)] * (n * n)
         score[top] = 2 * even
     p = [0.004 if i == top else 1.0 for i in range(n * n)]
-    return {"score": score, "win": score, "p_cells": p, "centre": 1.0 if n == 3 else None, "p": 0.001 if top is not None else 0.591, "docs": docs}
+    return {
+        "score": score,
+        "win": score,
+        "p_cells": p,
+        "centre": 1.0 if n == 3 else None,
+        "p": 0.001 if top is not None else 0.591,
+        "docs": docs,
+    }
 
 
 def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
     """A part with an index at each grid; index None: near chance."""
     measures = {"score": estimate(fip, n=docs), "fip": estimate(fip, n=docs), "acc": estimate(fip, n=docs)}
-    measures |= {"chance": estimate(chance, 0.03, docs), "ceiling": estimate(1.0, None, docs, reason="the harness's own number: no interval")}
+    measures |= {
+        "chance": estimate(chance, 0.03, docs),
+        "ceiling": estimate(1.0, None, docs, reason="the harness's own number: no interval"),
+    }
     grids = {}
     for n, value in indices.items():
         mpp = fip * (1 - value) if value is not None else 0.31
@@ -60,8 +74,22 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
         found = estimate(value, 0.09, docs, reason=reason)
         adj = estimate(None if value is None else value * 1.2, 0.15, docs, reason=reason or "")
         gap = estimate(None if value is None else fip - mpp, 0.05, docs, reason=reason)
-        measures |= {f"mpp{n}": estimate(mpp, n=docs), f"{index}{n}": found, f"{index}{n}_adj": reading.corrected(adj, None, False), f"gap{n}": gap}
-        label = {"label": "mc4", "docs": docs, "state": "used", "fip": fip, "mpp": mpp, "ceiling": 1.0, "fip0": 0.23, "mpp0": 0.25}
+        measures |= {
+            f"mpp{n}": estimate(mpp, n=docs),
+            f"{index}{n}": found,
+            f"{index}{n}_adj": reading.corrected(adj, None, False),
+            f"gap{n}": gap,
+        }
+        label = {
+            "label": "mc4",
+            "docs": docs,
+            "state": "used",
+            "fip": fip,
+            "mpp": mpp,
+            "ceiling": 1.0,
+            "fip0": 0.23,
+            "mpp0": 0.25,
+        }
         grids[n] = {
             "n": n,
             "span": span(found.low, found.high) if value is not None else None,
@@ -79,10 +107,32 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
             "warnings": [],
         }
     valid = fip >= chance + 0.1
-    terms = {"valid": valid, "fip": fip, "chance": chance, "delta": 0.01, "se_fip": 0.036, "se_chance": 0.0536, "threshold": chance + 0.1073}
-    floors = {"uniform": to_builtins(estimate(chance, 0.03, docs)), "constant": to_builtins(estimate(chance - 0.01, 0.05, docs))}
-    about = {"floor": "uniform", "floors": floors, "value": chance, "published": 0.25, "constants": {"mc": "A", "number": SCRIPT}}
-    return Part(docs, measures, int(valid), analysis({"grids": grids, "gate": {**terms, "reason": "" if valid else NEAR}, "chance": about}))
+    terms = {
+        "valid": valid,
+        "fip": fip,
+        "chance": chance,
+        "delta": 0.01,
+        "se_fip": 0.036,
+        "se_chance": 0.0536,
+        "threshold": chance + 0.1073,
+    }
+    floors = {
+        "uniform": to_builtins(estimate(chance, 0.03, docs)),
+        "constant": to_builtins(estimate(chance - 0.01, 0.05, docs)),
+    }
+    about = {
+        "floor": "uniform",
+        "floors": floors,
+        "value": chance,
+        "published": 0.25,
+        "constants": {"mc": "A", "number": SCRIPT},
+    }
+    return Part(
+        docs,
+        measures,
+        int(valid),
+        analysis({"grids": grids, "gate": {**terms, "reason": "" if valid else NEAR}, "chance": about}),
+    )
 
 
 def index_entry(name, model, base, fip, indices, kind="rci", **more):
@@ -136,7 +186,12 @@ def tst_details():
         "unscored": 2,
         "texts": {"different": 100, "repeated": 20, "conflicting": 4},
         "importance": [
-            {"kind": "number", "feature": f"slot value {i}" if i else SCRIPT, "gain": 0.5 / (i + 1), "permutation": None if i == 2 else 0.1 - i / 50}
+            {
+                "kind": "number",
+                "feature": f"slot value {i}" if i else SCRIPT,
+                "gain": 0.5 / (i + 1),
+                "permutation": None if i == 2 else 0.1 - i / 50,
+            }
             for i in range(4)
         ],
         "causes": [
@@ -168,7 +223,13 @@ def tst_entry(name, model, base):
         "tst_over_chance": estimate(0.17, 0.05),
         "chance": estimate(0.28),
     }
-    bare = {"score": estimate(0.5), "tst": estimate(0.5), "tst_majority": estimate(0.2, None), "chance": estimate(None), "tst_s": estimate(0.4, None)}
+    bare = {
+        "score": estimate(0.5),
+        "tst": estimate(0.5),
+        "tst_majority": estimate(0.2, None),
+        "chance": estimate(None),
+        "tst_s": estimate(0.4, None),
+    }
     categories = {"count": Part(60, bare, None), "order": Part(60, bare, None)}
     found = result(model, base, "tst", task=f"{base}_tst5", date="2026-11-22T08-00-00", tst_details=tst_details())
     return Entry(found, model, name, Part(120, measures, None), categories)
@@ -181,7 +242,14 @@ def cells(n, right, answer="7"):
         row, col = divmod(i, n)
         verdict = None if i == n * n - 1 else i in right
         out.append(
-            CellAnswer(row, col, (100 * col / n, 100 * row / n, 100 / n, 100 / n), answer, None if verdict is None else float(verdict), verdict)
+            CellAnswer(
+                row,
+                col,
+                (100 * col / n, 100 * row / n, 100 / n, 100 / n),
+                answer,
+                None if verdict is None else float(verdict),
+                verdict,
+            )
         )
     return tuple(out)
 
@@ -245,7 +313,9 @@ def sheet(name="overview", rows=12):
     made = []
     for i in range(rows):
         value = estimate(None, reason=NEAR) if i == 3 else estimate(-0.45 + 0.09 * i, 0.05)
-        made.append({"benchmark": f"bench {i:02d}", "rci3": value, "n": 1000 - 10 * i, "note": SCRIPT if i == 1 else None})
+        made.append(
+            {"benchmark": f"bench {i:02d}", "rci3": value, "n": 1000 - 10 * i, "note": SCRIPT if i == 1 else None}
+        )
     return Sheet(name, f"Table {name}", columns, tuple(made), "Read the interval, not the point.")
 
 
@@ -257,19 +327,45 @@ def report(**more):
             move = 0.07 * m
             grids = {2: None if two is None else two - move, 3: None if three is None else three - move}
             kind = "pcri" if base == "mosaic_count" and m else "rci"
-            entries.append(index_entry(f"e{m}-{base.replace('_', '-')}", model, base, fip + (move if three else 0), grids, kind))
+            entries.append(
+                index_entry(f"e{m}-{base.replace('_', '-')}", model, base, fip + (move if three else 0), grids, kind)
+            )
             entries.append(blind_entry(f"e{m}-{base.replace('_', '-')}-blind", model, base, 0.05 + 0.1 * m))
     entries.append(tst_entry("e-tst", "tst_rf", "mosaic_text"))
     entries.append(
-        index_entry("e-hostile", f"model {SCRIPT} {BIDI}", f"base {IMG}", 0.9, {3: 0.02}, path=f"/tmp/{NUL}", warnings=(SCRIPT, NUL, TEMPLATE))
+        index_entry(
+            "e-hostile",
+            f"model {SCRIPT} {BIDI}",
+            f"base {IMG}",
+            0.9,
+            {3: 0.02},
+            path=f"/tmp/{NUL}",
+            warnings=(SCRIPT, NUL, TEMPLATE),
+        )
     )
     local, count, hostile = entries[0].label, entries[2].label, "e-hostile"
     examples = [
         example(local, "local", 3, image=picture()),
         example(local, "distracted", 8, right=False, score=0.0, answer="C"),
-        example(count, "global only", 5, grids={2: cells(2, set()), 3: cells(3, set())}, image=picture(160, 240), size=(160, 240)),
         example(
-            hostile, "unanswered", 1, question=SCRIPT, gold=IMG, answer=SCRIPT, right=None, score=None, grids={3: cells(3, {4}, SCRIPT)}, alt=IMG
+            count,
+            "global only",
+            5,
+            grids={2: cells(2, set()), 3: cells(3, set())},
+            image=picture(160, 240),
+            size=(160, 240),
+        ),
+        example(
+            hostile,
+            "unanswered",
+            1,
+            question=SCRIPT,
+            gold=IMG,
+            answer=SCRIPT,
+            right=None,
+            score=None,
+            grids={3: cells(3, {4}, SCRIPT)},
+            alt=IMG,
         ),
         example(
             hostile,
@@ -318,9 +414,12 @@ def large(results=40):
     dots = "".join(f'<circle cx="{i % 300}" cy="{i % 119}" r="2" style="fill: #0072b2"/>' for i in range(600))
     for i in range(results):
         many = {f"category {c}": part(0.8, {2: -0.1, 3: 0.2}, docs=30) for c in range(12)}
-        entries.append(index_entry(f"e-{i}", f"model {i % 8}", f"bench {i // 8}", 0.8, {2: -0.1, 3: 0.2}, categories=many))
+        entries.append(
+            index_entry(f"e-{i}", f"model {i % 8}", f"bench {i // 8}", 0.8, {2: -0.1, 3: 0.2}, categories=many)
+        )
         examples += [
-            example(f"e-{i}", rule, i, answer=LONG[:400]) for rule in ("local", "global only", "distracted", "luck-like", "unanswered", "any cell")
+            example(f"e-{i}", rule, i, answer=LONG[:400])
+            for rule in ("local", "global only", "distracted", "luck-like", "unanswered", "any cell")
         ]
         drawn = figure(f"scores-{i}", "runs", [f"e-{i}"])
         figures.append(figure(f"scores-{i}", "runs", [f"e-{i}"], svg=drawn.svg.replace("</svg>", dots + "</svg>")))

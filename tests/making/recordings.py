@@ -34,11 +34,20 @@ def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=N
             best[n] = start + cells[n].index(max(known))
         start += len(cells[n])
     form, options, gold = answer or ("", 0, None)
-    about = {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold} if answer else {}
-    own = tuple(Baseline(one[0], tuple(one[1]), {METRIC: one[3] if len(one) > 3 else one[2]}, {METRIC: one[2]}) for one in baselines)
+    about = (
+        {"format": form, "label": f"mc{options}" if form == "mc" else form, "options": options, "gold": gold}
+        if answer
+        else {}
+    )
+    own = tuple(
+        Baseline(one[0], tuple(one[1]), {METRIC: one[3] if len(one) > 3 else one[2]}, {METRIC: one[2]})
+        for one in baselines
+    )
     loans = tuple(Lent(*loan) for loan in lent)
     reasons = dict.fromkeys(excluded, "too small")
-    return SampleRecord(spec.name, spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, loans).to_json()
+    return SampleRecord(
+        spec.name, spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, loans
+    ).to_json()
 
 
 def _view(view, score, items):
@@ -50,7 +59,12 @@ def _view(view, score, items):
 def guesses(gold, options, constants=None, stratum=None, score=None):
     """The baselines of a doc with options, under exact match: every option, every constant, the gold, the majority of the stratum."""
     roles = {}
-    for role, answers in (("gold", [gold]), ("option", options), ("constant", constants or options), ("stratum", [stratum or gold])):
+    for role, answers in (
+        ("gold", [gold]),
+        ("option", options),
+        ("constant", constants or options),
+        ("stratum", [stratum or gold]),
+    ):
         for one in answers:
             roles.setdefault(one, []).append(role)
     return [(one, found, (score or exact)(one, gold)) for one, found in roles.items()]
@@ -77,7 +91,14 @@ class FakeNative:
     """
 
     def __init__(self, records, aggregate=mean, *, form=None, no_calls="", silent=False, why=""):
-        self.records, self.m, self.form, self.no_calls, self.silent, self.why = records, aggregate, form, no_calls, silent, why
+        self.records, self.m, self.form, self.no_calls, self.silent, self.why = (
+            records,
+            aggregate,
+            form,
+            no_calls,
+            silent,
+            why,
+        )
         self.calls, self.failed = 0, 0
 
     def whole(self):

@@ -18,7 +18,14 @@ def undrawn(sketch, folder):
     """Stand for ``figures.canvas.write`` in tests of what a report says: all that it says of a figure, without the seconds of drawing it."""
     (folder / f"{sketch.name}.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
     words = sketch.title, sketch.caption, sketch.alt
-    return Figure(sketch.name, *words, "<svg xmlns='http://www.w3.org/2000/svg'/>", sketch.section, sketch.entries, (f"{sketch.name}.svg",))
+    return Figure(
+        sketch.name,
+        *words,
+        "<svg xmlns='http://www.w3.org/2000/svg'/>",
+        sketch.section,
+        sketch.entries,
+        (f"{sketch.name}.svg",),
+    )
 
 
 def estimate(value, half=None, n=200, reason=""):
@@ -32,26 +39,56 @@ def shares(n, docs=200, seed=0, weights=None, kind="rci"):
     weights = np.full(cells, 0.4) if weights is None else np.asarray(weights, float)
     scores = (np.random.default_rng(seed).random((docs, cells)) < weights).astype(float)
     found = cell_shares(scores, permutations=99)
-    listed = {key: None if getattr(found, key) is None else np.asarray(getattr(found, key)).tolist() for key in ("score", "win", "p_cells")}
+    listed = {
+        key: None if getattr(found, key) is None else np.asarray(getattr(found, key)).tolist()
+        for key in ("score", "win", "p_cells")
+    }
     return {**listed, "centre": found.centre, "p": found.p, "docs": docs}
 
 
 def entry(
-    base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1, kind="rci", seed=0, weights=None, adjusted=None, **more
+    base="toy",
+    model="model",
+    grids=(2, 3),
+    fip=0.8,
+    indices=(-0.1, -0.2),
+    half=0.05,
+    gate=1,
+    kind="rci",
+    seed=0,
+    weights=None,
+    adjusted=None,
+    **more,
 ):
-    measures = {"score": estimate(fip, 0.04), "fip": estimate(fip, 0.04), "chance": estimate(0.25, 0.03), "ceiling": estimate(1.0)}
+    measures = {
+        "score": estimate(fip, 0.04),
+        "fip": estimate(fip, 0.04),
+        "chance": estimate(0.25, 0.03),
+        "ceiling": estimate(1.0),
+    }
     by_grid = {}
     for n, index in zip(grids, indices, strict=True):
         valid = gate != 0
         measures[f"mpp{n}"] = estimate(fip * (1 - index), 0.04)
-        measures[f"{kind}{n}"] = estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
+        measures[f"{kind}{n}"] = (
+            estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
+        )
         measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
-        by_grid[n] = {"n": n, "fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind), "adj": adjusted and {"null": adjusted}}
+        by_grid[n] = {
+            "n": n,
+            "fip": fip,
+            "shares": shares(n, seed=seed, weights=weights, kind=kind),
+            "adj": adjusted and {"null": adjusted},
+        }
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
     whole = Part(200, measures, gate, analysis({"grids": by_grid}))
     about = {"failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}
-    of = {name: about.pop(name) for name in ("task", "metric", "type_", "path", "magic", "higher_is_better") if name in about}
+    of = {
+        name: about.pop(name)
+        for name in ("task", "metric", "type_", "path", "magic", "higher_is_better")
+        if name in about
+    }
     return Entry(result(model, base, kind, grids, **of), model, about.pop("label", name), whole, **about)
 
 
@@ -139,7 +176,9 @@ def _situation(made, kind, indices):
             continue
         far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
         adj = estimate(min(value + far, 1.3), 0.05, n=300)
-        measures[f"rci{n}"] = reading.raw(measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6)
+        measures[f"rci{n}"] = reading.raw(
+            measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6
+        )
         measures[f"rci{n}_adj"] = reading.corrected(adj, made.whole.grid(n).adj.null, kind == 1, sampled=kind == 6)
     return made
 
@@ -147,7 +186,13 @@ def _situation(made, kind, indices):
 def region_entries(models):
     """Results of a MAGIC task by so many models, with every number that its figures show."""
     stream = np.random.default_rng(3)
-    names = ("magiscore_recall_micro", "magiscore_precision_micro", "magiscore_recall_macro", "magiscore_precision_macro", "magiscore_f1_macro")
+    names = (
+        "magiscore_recall_micro",
+        "magiscore_precision_micro",
+        "magiscore_recall_macro",
+        "magiscore_precision_macro",
+        "magiscore_f1_macro",
+    )
     out = []
     for m in range(models):
         found = {
@@ -160,6 +205,8 @@ def region_entries(models):
         }
         name = MODELS[m % len(MODELS)] + (f" v{m}" if m >= len(MODELS) else "")
         made = entry("magic", name, kind="magic", grids=(), indices=(), magic=found)
-        made.whole.measures.update({name: estimate(float(stream.uniform(0.3, 0.9)), 0.05) for name in (*names, "acc_short", "acc_synonym")})
+        made.whole.measures.update(
+            {name: estimate(float(stream.uniform(0.3, 0.9)), 0.05) for name in (*names, "acc_short", "acc_synonym")}
+        )
         out.append(made)
     return out

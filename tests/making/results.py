@@ -6,7 +6,18 @@ from pathlib import Path
 from lmms_patch.runs.run import Result, Run
 
 
-def result(model, base, kind, grids=(), task="", metric="acc", type_="", date="2026-01-01", path="out/1_results.json", **details):
+def result(
+    model,
+    base,
+    kind,
+    grids=(),
+    task="",
+    metric="acc",
+    type_="",
+    date="2026-01-01",
+    path="out/1_results.json",
+    **details,
+):
     described = {"base": base, "kind": kind, "grids": list(grids), "metric": metric, "options": {"type": type_}}
     return Result(Run(Path(path), model, date=date), task or f"{base}_{kind}", described, {}, "none", details)
 

@@ -23,7 +23,17 @@ from lmms_patch.stats.forms import MEAN
 from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
-NEEDED = {"schema": 2, "task": "toy", "base": "toy", "kind": "rci", "grids": [], "doc_id": 0, "image_sizes": [], "best": {}, "excluded": {}}
+NEEDED = {
+    "schema": 2,
+    "task": "toy",
+    "base": "toy",
+    "kind": "rci",
+    "grids": [],
+    "doc_id": 0,
+    "image_sizes": [],
+    "best": {},
+    "excluded": {},
+}
 
 
 def as_record(given):
@@ -57,7 +67,10 @@ def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, 
     """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
 
     def say(stream, gold):
-        said = [gold if stream.random() < chance else guess(stream) for chance in (know_full, know_cell, *[0] * (grid * grid - 1))]
+        said = [
+            gold if stream.random() < chance else guess(stream)
+            for chance in (know_full, know_cell, *[0] * (grid * grid - 1))
+        ]
         return said, None
 
     return world_run(say, n=n, grid=grid, seed=seed, per_cluster=per_cluster, categories=categories, answers=answers)
@@ -70,7 +83,9 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     spec = WrapSpec(base, kind, grids, Options(cluster="image", category="kind"))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
-    docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)]
+    docs = [
+        Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?", cluster=i // per_cluster) for i in range(n)
+    ]
     made = plan(docs)
     stream = np.random.default_rng([seed, answers]) if answers else stream
     views = sum(map(KINDS[kind].cells, grids)) + 1
@@ -98,14 +113,18 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
     for i in range(n):
         own = views(i) if views else [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
         said = [LETTERS[i % 4] if order[i] < share * n else "none" for share in know]
-        scored = tuple(ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(own, said, strict=False))
+        scored = tuple(
+            ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(own, said, strict=False)
+        )
         baselines = made.baselines[i].items()
         base_of = tuple(Baseline(a, tuple(roles), *[{"acc": float(a == LETTERS[i % 4])}] * 2) for a, roles in baselines)
         answer = made.answers[i]
         about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
         excluded = {max(spec.grids): "7 frames are too few"} if i in short else {}
         clips = (Clip(7 if i in short else 32, 8.0),)
-        one = SampleRecord(spec.name, spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
+        one = SampleRecord(
+            spec.name, spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips
+        )
         records.append(one.to_json())
     return spec, records, made
 
@@ -135,13 +154,19 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
             failed = "no answer" if i in unscored and turn == k - 1 else ""
             scored.append(ScoredView(view, {} if failed else item, {} if failed else item, failed=failed))
         own = tuple(
-            Baseline(letter, ("gold", "option", "constant") if j == gold else ("option", "constant"), *[{"acc": float(j == gold)}] * 2)
+            Baseline(
+                letter,
+                ("gold", "option", "constant") if j == gold else ("option", "constant"),
+                *[{"acc": float(j == gold)}] * 2,
+            )
             for j, letter in enumerate("ABCDEFGH"[:k])
         )
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         excluded = {"turns": "two of its options are the same"} if i in left_out else {}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
-        records.append(SampleRecord(spec.name, spec, i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own).to_json())
+        records.append(
+            SampleRecord(spec.name, spec, i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own).to_json()
+        )
     return spec, records, None
 
 
@@ -152,7 +177,10 @@ def quick(records, whole, drawn, p=0.25):
     """
     out = []
     for one in records:
-        none, kept = dict.fromkeys(map(str, one["grids"]), 0.0), {key: one[key] for key in one if key not in ("lent", "wrong_image")}
+        none, kept = (
+            dict.fromkeys(map(str, one["grids"]), 0.0),
+            {key: one[key] for key in one if key not in ("lent", "wrong_image")},
+        )
         how = {"metric": "acc", "block": 1, "p": [p, p], "full": 0.0, "before": none, "after": none}
         if one["doc_id"] in whole:
             out.append({**kept, "asked": {"metric": "acc", "block": 0, "steps": 2}})
@@ -168,7 +196,10 @@ def failing(records, ids):
     """Records of which some docs' full image got no answer."""
     lost = {"best": {}, "excluded": {"2": "a call failed"}}
     first = {"scores": {}, "items": {}, "failed": "no answer"}
-    return [{**one, **lost, "views": [{**one["views"][0], **first}, *one["views"][1:]]} if one["doc_id"] in ids else one for one in records]
+    return [
+        {**one, **lost, "views": [{**one["views"][0], **first}, *one["views"][1:]]} if one["doc_id"] in ids else one
+        for one in records
+    ]
 
 
 def guess(stream):
@@ -218,10 +249,26 @@ BENCHMARKS = (
 
 def suite(folder, models=1, tasks=7, docs=100):
     """Runs of some models on some benchmarks, at 3x3, one results file a model: local, global, refused and undecided benchmarks in turn."""
-    sayers = (knows(0.8, 0.9), knows(0.9, 0.0), never_looks, knows(0.7, 0.5, lucky=True), one_cell_knows, knows(0.28, 0.1), misled_by_cells)
+    sayers = (
+        knows(0.8, 0.9),
+        knows(0.9, 0.0),
+        never_looks,
+        knows(0.7, 0.5, lucky=True),
+        one_cell_knows,
+        knows(0.28, 0.1),
+        misled_by_cells,
+    )
     for model in range(models):
         made = {
-            f"{name}_rci3": world_run(sayers[i % len(sayers)], n=docs, grid=3, seed=i, base=name, categories=("counting", "reading"), answers=model)
+            f"{name}_rci3": world_run(
+                sayers[i % len(sayers)],
+                n=docs,
+                grid=3,
+                seed=i,
+                base=name,
+                categories=("counting", "reading"),
+                answers=model,
+            )
             for i, name in enumerate(BENCHMARKS[:tasks])
         }
         write_run(folder / f"model{model}", made, model_name=f"org/model-{model}-7b-instruct")
@@ -233,7 +280,9 @@ def knows(full, cell, lucky=False):
 
     def say(stream, gold):
         whole, one = (gold if stream.random() < share else guess(stream) if lucky else "none" for share in (full, cell))
-        return [whole, one, *(guess(stream) if lucky else "none" for _ in range(8))], [guess(stream) if lucky else "none" for _ in range(10)]
+        return [whole, one, *(guess(stream) if lucky else "none" for _ in range(8))], [
+            guess(stream) if lucky else "none" for _ in range(10)
+        ]
 
     return say
 
@@ -260,7 +309,13 @@ def _drop(value, path):
         if isinstance(value, dict):
             value.pop(step, None)
         return
-    inside = [value.get(step)] if isinstance(value, dict) and step != "*" else value.values() if isinstance(value, dict) else value
+    inside = (
+        [value.get(step)]
+        if isinstance(value, dict) and step != "*"
+        else value.values()
+        if isinstance(value, dict)
+        else value
+    )
     for one in inside if isinstance(value, (dict, list)) else ():
         _drop(one, rest)
 
@@ -295,7 +350,10 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     views = _scored(views_of(spec), said, golds[i])
     places = {n: [place for place, view in enumerate(views) if view.view.set == n] for n in spec.grids}
     best = {n: own[int(np.argmax([views[place].scores["acc"] for place in own]))] for n, own in places.items()}
-    base = tuple(Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])}) for a, roles in made.baselines[i].items())
+    base = tuple(
+        Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])})
+        for a, roles in made.baselines[i].items()
+    )
     lent = tuple(
         Lent(
             loan.to,
@@ -309,7 +367,11 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
     fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
     source = (i + per_cluster) % len(golds)
-    lost = None if wrong is None else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
+    lost = (
+        None
+        if wrong is None
+        else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
+    )
     whole = SampleRecord(
         spec.name,
         spec,
@@ -331,7 +393,10 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
 
 
 def _scored(views, said, gold):
-    return tuple(ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)}) for view, one in zip(views, said, strict=True))
+    return tuple(
+        ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)})
+        for view, one in zip(views, said, strict=True)
+    )
 
 
 def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan=False, **about):
@@ -346,20 +411,40 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         if made is not None:
             made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
         orders = KINDS[spec.kind].every_order
-        part = orders or any("asked" in r for r in records)  # then what would have been scored is estimated, or is not that of the first view
+        part = orders or any(
+            "asked" in r for r in records
+        )  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]
         full = [r["views"][0]["items"]["acc"] for r in scored]
         grids = spec.grids if KINDS[spec.kind].index else ()
-        best = {n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored if str(n) in r["best"]] for n in grids}
+        best = {
+            n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored if str(n) in r["best"]] for n in grids
+        }
         native = Native(
-            lambda full=full: aggregate(full), lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""), aggregate, "", False
+            lambda full=full: aggregate(full),
+            lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""),
+            aggregate,
+            "",
+            False,
         )
         if orders:
             native = in_worst_orders(records, aggregate)
         found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
-        flat = {key: found[key] for key in found if key.startswith(("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate"))}
-        mpp = {f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n]) for n in grids}
-        values = {"acc": found["analysis"]["fip"]["value"] if part and not orders else aggregate(full), **mpp, **flat, "patch": dict(found.items())}
+        flat = {
+            key: found[key]
+            for key in found
+            if key.startswith(("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate"))
+        }
+        mpp = {
+            f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n])
+            for n in grids
+        }
+        values = {
+            "acc": found["analysis"]["fip"]["value"] if part and not orders else aggregate(full),
+            **mpp,
+            **flat,
+            "patch": dict(found.items()),
+        }
         lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
         tasks[name] = values, {**DATA, **described(spec)}, lines
     said = {
@@ -382,7 +467,11 @@ def in_worst_orders(records, aggregate):
     def over_cells(n):
         mine = [record for record in used if str(n) not in record["excluded"]]
         full = [worst(record, None) for record in mine]
-        return aggregate(full), aggregate([max(worst(record, cell) for cell in range(1, n * n + 1)) for record in mine]), ""
+        return (
+            aggregate(full),
+            aggregate([max(worst(record, cell) for cell in range(1, n * n + 1)) for record in mine]),
+            "",
+        )
 
     whole = [score for record in used if (score := worst(record, None)) > float("-inf")]
     return Native(lambda: aggregate(whole), over_cells, aggregate, "", False)
@@ -391,10 +480,29 @@ def in_worst_orders(records, aggregate):
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 DRAWS = 200
-MAGIC_TASKS = {"all": "toy_magic", "relevant": "toy_magic_relevant", "none": "toy_magic_nobox", "selfheal": "toy_magic_selfheal"}
+MAGIC_TASKS = {
+    "all": "toy_magic",
+    "relevant": "toy_magic_relevant",
+    "none": "toy_magic_nobox",
+    "selfheal": "toy_magic_selfheal",
+}
 
 
-def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query", found=True, text="", doc="", **verdicts):
+def magic_doc(
+    name,
+    used=(),
+    relevant=(1,),
+    boxes=3,
+    *,
+    right=True,
+    invented=(),
+    group="",
+    kind="query",
+    found=True,
+    text="",
+    doc="",
+    **verdicts,
+):
     """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed."""
     return {
         "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
@@ -405,7 +513,18 @@ def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(),
 
 
 def write_magic(
-    folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d", log=True, change=None, tasks=MAGIC_TASKS, **config
+    folder,
+    variants,
+    *,
+    model="m",
+    judge=None,
+    seed=0,
+    date="20260101_000000",
+    docs="d",
+    log=True,
+    change=None,
+    tasks=MAGIC_TASKS,
+    **config,
 ):
     """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
     made = {}
@@ -428,7 +547,17 @@ def write_magic(
             "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "numbers": NUMBERS, "docs": docs, "prompts": "p"},
             "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
         }  # fmt: skip
-        told = {"schema": 1, "base": name, "kind": "magic", "variant": variant, "grids": [], "options": {}, "pixels": 1, "prompts": 1, "seed": seed}
+        told = {
+            "schema": 1,
+            "base": name,
+            "kind": "magic",
+            "variant": variant,
+            "grids": [],
+            "options": {},
+            "pixels": 1,
+            "prompts": 1,
+            "seed": seed,
+        }
         lines = [
             {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
             for n, (one, text) in enumerate(zip(records, texts, strict=True))
@@ -464,7 +593,10 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
         cluster: docs in a cluster.
     """
     spec, stream, records = WrapSpec(base, "crci", (grid,)), np.random.default_rng(seed), []
-    cells = [("full", View("full")), *((1 + row * grid + col, View("cell", grid, row, col)) for row in range(grid) for col in range(grid))]
+    cells = [
+        ("full", View("full")),
+        *((1 + row * grid + col, View("cell", grid, row, col)) for row in range(grid) for col in range(grid)),
+    ]
     for i in range(n):
         k = options(i) if callable(options) else options
         gold = i % k
@@ -475,8 +607,12 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
                 order = [(place + turn) % k for place in range(k)]
                 for name, view in cells[:1] if i in left_out else cells:
                     at = choose(i, ("wrong" if name == "full" else -name) if wrong else name, order, gold, stream)
-                    item = {} if (lost := not wrong and (i, name, turn) in failed) else {"acc": float(order[at] == gold)}
-                    shown = dataclasses.replace(view, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong)
+                    item = (
+                        {} if (lost := not wrong and (i, name, turn) in failed) else {"acc": float(order[at] == gold)}
+                    )
+                    shown = dataclasses.replace(
+                        view, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong
+                    )
                     out.append(ScoredView(shown, item, item, failed="no answer" if lost else ""))
                     said.append(LETTERS[at] if at < 4 else str(at))
             return tuple(out), tuple(said)
@@ -496,7 +632,23 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
         source = (i + cluster) % n
-        wrong = WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
-        record = SampleRecord(spec.name, spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, wrong_image=wrong, images=f"{i:016x}")
+        wrong = (
+            WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
+        )
+        record = SampleRecord(
+            spec.name,
+            spec,
+            i,
+            ((9, 9),),
+            views,
+            best,
+            excluded,
+            fields,
+            about,
+            "mc",
+            own,
+            wrong_image=wrong,
+            images=f"{i:016x}",
+        )
         records.append(record.to_json())
     return spec, records, None

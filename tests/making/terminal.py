@@ -11,4 +11,6 @@ class Terminal(io.StringIO):
 
 def cells(text):
     """The cells of a terminal that a text takes, by Python's own Unicode tables: two for a wide character, none for an accent."""
-    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )

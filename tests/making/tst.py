@@ -18,9 +18,26 @@ from tests.making.runs import as_records, mc_run, write_run
 def record(i, source, random, majority, category):
     """A doc of a run with two fold seeds."""
     scores = {"source": list(source), "none": list(random)}
-    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "s": 0.5, "s_minus_chance": 0.25, "chance": 0.25, "zero_shot": None}
+    tst = {
+        "diagnostic": "rf",
+        "grouping": "source",
+        "source": f"scene {i}",
+        "s": 0.5,
+        "s_minus_chance": 0.25,
+        "chance": 0.25,
+        "zero_shot": None,
+    }
     view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
-    about = {"schema": 2, "task": "toy_tst5", "base": "toy", "kind": "tst", "grids": [], "doc_id": i, "image_sizes": [], "views": [view]}
+    about = {
+        "schema": 2,
+        "task": "toy_tst5",
+        "base": "toy",
+        "kind": "tst",
+        "grids": [],
+        "doc_id": i,
+        "image_sizes": [],
+        "views": [view],
+    }
     more = {"best": {}, "excluded": {}, "fields": {"category": category}}
     return {**about, **more, "tst": {**tst, "scores": scores, "baseline": {name: list(majority) for name in scores}}}
 
@@ -32,7 +49,16 @@ ABOUT = {
     "texts": {"different": 39, "repeated": 2, "conflicting": 2},
     "importance": [{"kind": "mc", "feature": "word: lamp", "gain": 0.75, "permutation": 0.125}],
     "causes": [
-        {"rank": 1, "category": "colour", "words": "lamp", "docs": 20, "s": 0.5, "s_minus_chance": 0.25, "gold": "größer", "gold_share": 0.9}
+        {
+            "rank": 1,
+            "category": "colour",
+            "words": "lamp",
+            "docs": 20,
+            "s": 0.5,
+            "s_minus_chance": 0.25,
+            "gold": "größer",
+            "gold_share": 0.9,
+        }
         | {"mean": None, "sd": None, "cv": None}
     ],
 }
@@ -65,10 +91,18 @@ def details_of(items, found, headline, **about):
     head, classes = found[headline], copies.classes(np.arange(len(items)), rewards)
     records = []
     for i, item in enumerate(items):
-        tst = {"diagnostic": "rf", "grouping": headline, "source": item.source, "s": float(head.s[i]), "chance": float(head.floor[i])}
+        tst = {
+            "diagnostic": "rf",
+            "grouping": headline,
+            "source": item.source,
+            "s": float(head.s[i]),
+            "chance": float(head.floor[i]),
+        }
         by_name = {"scores": {name: one.scores[:, i].tolist() for name, one in found.items()}}
         by_name["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
-        records.append({"doc_id": i, "fields": {"category": item.category}, "tst": {**tst, **by_name, "copies": classes[i]}})
+        records.append(
+            {"doc_id": i, "fields": {"category": item.category}, "tst": {**tst, **by_name, "copies": classes[i]}}
+        )
     told = {"texts": asdict(copies.repeats())}
     return {**to_json(stress(as_records(records))), **told, **about}
 
@@ -86,6 +120,11 @@ def tst_record():
         "s_minus_chance": 0.0,
         "chance": 0.5,
     }
-    tst |= {"delta": 0.1, "zero_shot": {"s": 0.4, "score": None}, "scores": {"none": [1.0, None]}, "baseline": {"none": [0.0, 0.0]}}
+    tst |= {
+        "delta": 0.1,
+        "zero_shot": {"s": 0.4, "score": None},
+        "scores": {"none": [1.0, None]},
+        "baseline": {"none": [0.0, 0.0]},
+    }
     views = (ScoredView(view, error="no answer"),)
     return SampleRecord("toy_tst5", spec, 3, (), views, {}, {}, {"category": "a"}, tst=tst).to_json()

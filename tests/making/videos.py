@@ -16,7 +16,14 @@ LOWEST, STEP = 400, 200
 """Pitch of the sound in its first second (Hz), and how much it rises each second."""
 RATE = 44100
 
-_FORMAT = {"libx264": "yuv420p", "libx265": "yuv420p", "libvpx": "yuv420p", "libvpx-vp9": "yuv420p", "mpeg4": "yuv420p", "mjpeg": "yuvj444p"}
+_FORMAT = {
+    "libx264": "yuv420p",
+    "libx265": "yuv420p",
+    "libvpx": "yuv420p",
+    "libvpx-vp9": "yuv420p",
+    "mpeg4": "yuv420p",
+    "mjpeg": "yuvj444p",
+}
 _OPTIONS: dict[str, dict[str, str]] = {
     "libx264": {"preset": "ultrafast", "crf": "18"},
     "libvpx": {"deadline": "realtime", "cpu-used": "8"},
@@ -41,7 +48,11 @@ def number_of(frame: Any) -> int:
     """
     grey = np.asarray(frame).astype(float).mean(axis=2)
     height, width = grey.shape
-    centres = [grey[(2 * r + 1) * height // (2 * GRID), (2 * c + 1) * width // (2 * GRID)] for r in range(GRID) for c in range(GRID)]
+    centres = [
+        grey[(2 * r + 1) * height // (2 * GRID), (2 * c + 1) * width // (2 * GRID)]
+        for r in range(GRID)
+        for c in range(GRID)
+    ]
     assert all(abs(value - 127.5) > 60 for value in centres), centres
     code = sum((value > 127) << i for i, value in enumerate(centres))
     assert code >> 12 == (code & 4095) * 7 % 16, "not a numbered frame"
@@ -97,7 +108,13 @@ def make(
         video.pix_fmt = _FORMAT.get(codec, "rgb24") if codec != "gif" else "rgb8"
         base = Fraction(1, 1000) if ticks is not None else 1 / Fraction(rate)
         video.codec_context.time_base = base
-        heard = out.add_stream(sound, rate=RATE if sound != "libopus" else 48000, layout="mono" if channels == 1 else "stereo") if sound else None
+        heard = (
+            out.add_stream(
+                sound, rate=RATE if sound != "libopus" else 48000, layout="mono" if channels == 1 else "stereo"
+            )
+            if sound
+            else None
+        )
         for i, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = (ticks[i] if ticks is not None else i), base
@@ -105,7 +122,9 @@ def make(
         out.mux(video.encode())
         if heard is not None:
             samples = av.AudioFrame.from_ndarray(
-                tone(len(pictures) / Fraction(rate), channels), format="fltp", layout="mono" if channels == 1 else "stereo"
+                tone(len(pictures) / Fraction(rate), channels),
+                format="fltp",
+                layout="mono" if channels == 1 else "stereo",
             )
             samples.sample_rate, samples.pts, samples.time_base = RATE, 0, Fraction(1, RATE)
             out.mux(heard.encode(samples))

@@ -47,7 +47,9 @@ SITUATIONS = {
     ),
     "balanced, and surely so": (
         [indexed("a", (3, 0.02, -0.03, 0.07))],
-        [f"One cell does as well as the whole image, within 0.10, in a (luck-corrected RCI +0.02, 95 % interval [-0.03, +0.07]). {WHICH}"],
+        [
+            f"One cell does as well as the whole image, within 0.10, in a (luck-corrected RCI +0.02, 95 % interval [-0.03, +0.07]). {WHICH}"
+        ],
     ),
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
@@ -67,11 +69,15 @@ SITUATIONS = {
     ),
     "one grid undecided: it is the one shown": (  # half 0.17, 0 is 0.05 away, 0.10 too: 400 (0.17 / 0.05)^2 = 4,624
         [indexed("a", (2, 0.05, -0.12, 0.22), FULL)],
-        ["Undecided: a (luck-corrected RCI_2 +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs would settle it, this run has 400)."],
+        [
+            "Undecided: a (luck-corrected RCI_2 +0.05, 95 % interval [-0.12, +0.22], about 4,700 docs would settle it, this run has 400)."
+        ],
     ),
     "more docs than there are": (  # half 0.2, 0 is 0.15 away: 400 (0.2 / 0.15)^2 = 711
         [indexed("a", (3, 0.15, -0.05, 0.35), size=500)],
-        ["Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+        [
+            "Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."
+        ],
     ),
     "docs on wrong images have to grow in step": (  # 11.56 times 400 and 300 docs: 4,624 and 3,468
         [indexed("a", (3, 0.05, -0.12, 0.22), wrong=300, size=5000)],
@@ -96,15 +102,21 @@ SITUATIONS = {
     ),
     "nor would all docs on wrong images do": (  # 533 on wrong images would be needed if nothing but these gave the interval its width
         [indexed("a", (3, 0.15, -0.05, 0.35), wrong=300, size=500)],
-        ["Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."],
+        [
+            "Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."
+        ],
     ),
     "wrong images say nothing of an index that is not luck-corrected": (
         [indexed("a", (3, 0.15, -0.05, 0.35), null=None, wrong=300)],
-        ["Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], luck not measured, about 720 docs would settle it, this run has 400)."],
+        [
+            "Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], luck not measured, about 720 docs would settle it, this run has 400)."
+        ],
     ),
     "a part of the docs": (
         [indexed("a", (3, 0.05, -0.12, 0.22), asked={"estimated": True})],
-        ["Undecided: a (luck-corrected RCI +0.05, 95 % interval [-0.12, +0.22], sampled, a full run, or more docs, would tell more)."],
+        [
+            "Undecided: a (luck-corrected RCI +0.05, 95 % interval [-0.12, +0.22], sampled, a full run, or more docs, would tell more)."
+        ],
     ),
     "no interval": (
         [indexed("a", (3, 0.05, None, None, 3, "3 clusters are too few"))],
@@ -118,7 +130,14 @@ SITUATIONS = {
         ],
     ),
     "raw and corrected disagree, measured": (
-        [indexed("a", FULL, raw=(-0.09, -0.15, -0.03), mark="not luck-corrected -0.090 (balanced), luck-corrected 0.500 (strong global)")],
+        [
+            indexed(
+                "a",
+                FULL,
+                raw=(-0.09, -0.15, -0.03),
+                mark="not luck-corrected -0.090 (balanced), luck-corrected 0.500 (strong global)",
+            )
+        ],
         [
             "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58]).",
             "The luck-corrected index says something else in a (RCI -0.09, luck-corrected RCI +0.50).",
@@ -156,16 +175,32 @@ SITUATIONS = {
         [f"No result for a ({UNSHOWN['reason']})."],
     ),
     "too many failed calls": (
-        [indexed("a", (3, None, None, None, 400, "7.5 % of the calls failed (more than 5 %): run again with the same --use_cache"))],
+        [
+            indexed(
+                "a",
+                (
+                    3,
+                    None,
+                    None,
+                    None,
+                    400,
+                    "7.5 % of the calls failed (more than 5 %): run again with the same --use_cache",
+                ),
+            )
+        ],
         ["No result for a (7.5 % of the calls failed (more than 5 %): run again with the same --use_cache)."],
     ),
     "a null that was measured and says nothing": (
         [indexed("a", (3, None, None, None), raw=(-0.2, -0.3, -0.1))],
-        ["Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low)."],
+        [
+            "Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], luck not measured, and luck alone may make it so low)."
+        ],
     ),
     "nobody checked that it looks": (
         [indexed("a", FULL, gate={"valid": None, "looks": []})],
-        ["The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58], not checked that it looks)."],
+        [
+            "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58], not checked that it looks)."
+        ],
     ),
     "a metric that is better when lower, without its image": (
         [dataclasses.replace(plain("a", "blind", (0.45, 0.4, 0.5)), higher=False)],
@@ -199,7 +234,12 @@ SITUATIONS = {
         ["No result for a (all 3 models)."],
     ),
     "the clearest first": (
-        [indexed("a", WRONG), indexed("b", (3, -0.4, -0.5, -0.3)), indexed("c", FULL), indexed("d", (3, 0.7, 0.6, 0.8))],
+        [
+            indexed("a", WRONG),
+            indexed("b", (3, -0.4, -0.5, -0.3)),
+            indexed("c", FULL),
+            indexed("d", (3, 0.7, 0.6, 0.8)),
+        ],
         [
             "The whole image is needed for d (luck-corrected RCI +0.70, 95 % interval [+0.60, +0.80]) and c (luck-corrected RCI +0.50 [+0.42, +0.58]).",
             f"One cell is enough for b (luck-corrected RCI -0.40 [-0.50, -0.30]) and a (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH}",
@@ -207,7 +247,9 @@ SITUATIONS = {
     ),
     "one cell, in every order of the options too": (
         [indexed("a", WRONG), indexed("a", (3, -0.15, -0.25, -0.05), kind="crci")],
-        ["One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]) and a (luck-corrected CRCI -0.15 [-0.25, -0.05])."],
+        [
+            "One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]) and a (luck-corrected CRCI -0.15 [-0.25, -0.05])."
+        ],
     ),
     "one cell, but not in every order of the options": (
         [indexed("a", WRONG), indexed("a", FULL, kind="crci")],
@@ -312,7 +354,9 @@ def test_of_twenty_tasks_without_an_effect_one_page_in_twenty_says_something():
     said = {True: 0, False: 0}
     for _page in range(pages):
         drawn = stream.standard_normal(20) * 0.1
-        cases = [indexed(f"t{place}", (3, value, value - 0.196, value + 0.196)) for place, value in enumerate(drawn.tolist())]
+        cases = [
+            indexed(f"t{place}", (3, value, value - 0.196, value + 0.196)) for place, value in enumerate(drawn.tolist())
+        ]
         for together, some in ((True, [cases]), (False, [[one] for one in cases])):
             said[together] += any(one.kind in ("whole", "cell") for among in some for one in findings(among))
     assert said[True] / pages <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / pages)
@@ -334,14 +378,18 @@ def test_luck_that_is_not_removed_is_named():
     """Wrong images are answered otherwise: the index that is not luck-corrected is low, and says nothing."""
     unlike = "wrong images are answered otherwise than cells that show nothing"
     one = indexed("a", (3, None, None, None, 3, unlike), raw=(-0.2, -0.3, -0.1))
-    assert [told.text for told in findings([one])] == [f"Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], not luck-corrected, {unlike})."]
+    assert [told.text for told in findings([one])] == [
+        f"Undecided: a (RCI -0.20, 95 % interval [-0.30, -0.10], not luck-corrected, {unlike})."
+    ]
 
 
 def test_every_task_is_in_a_sentence_and_there_are_at_most_five():
     """Of all situations at once: each base gets a name of its own."""
     every = []
     for number, (cases, _) in enumerate(SITUATIONS.values()):
-        every += [type(one)(**{**vars(one), "key": f"{number}-{one.key}", "base": f"{one.base}{number}"}) for one in cases]
+        every += [
+            type(one)(**{**vars(one), "key": f"{number}-{one.key}", "base": f"{one.base}{number}"}) for one in cases
+        ]
     told = findings(every)
     assert len(told) == MOST
     assert {key for one in told for key in one.cases} == {one.key for one in every}
@@ -396,7 +444,10 @@ def test_an_interval_narrows_in_step_only_where_docs_on_wrong_images_do():
         given = Measured(rows(0.8), rows(0.6), rows(1), rows(0.25), rows(0.4), asked, of_one, ("mc4",))
         return measured(given, MEAN.value, draws=400, seed=seed).estimate.se
 
-    few, step, more = (np.mean([error(docs, wrong, seed) for seed in range(12)]) for docs, wrong in ((400, 100), (1600, 400), (1600, 100)))
+    few, step, more = (
+        np.mean([error(docs, wrong, seed) for seed in range(12)])
+        for docs, wrong in ((400, 100), (1600, 400), (1600, 100))
+    )
     assert few / step == pytest.approx(2, rel=0.1)
     assert few / more < 1.5
 

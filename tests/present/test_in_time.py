@@ -25,7 +25,9 @@ def asked(answers=0, full=0.9):
         "film_trci4": world_run(knows(full, 0.0), n=60, grid=4, kind="trci", base="film", answers=answers),
         "radio_trci4": world_run(never_looks, n=60, grid=4, kind="trci", base="radio", answers=answers),
         "trick_trci4": world_run(misled_by_cells, n=60, grid=4, kind="trci", base="trick", answers=answers),
-        "film_frames": views_run("frames", [0.3, 0.45, 0.6, full - 0.1], n=60, grids=(1, 2, 4, 8), base="film", short=(0,)),
+        "film_frames": views_run(
+            "frames", [0.3, 0.45, 0.6, full - 0.1], n=60, grids=(1, 2, 4, 8), base="film", short=(0,)
+        ),
         "film_treverse": views_run("treverse", [0.5], n=60, base="film"),
     }
 
@@ -58,7 +60,9 @@ def test_the_findings_are_sentences_about_clips(run):
     assert told[0].endswith("): the answer to a segment is worse than a guess on a wrong clip.")
     assert told[1].startswith("No clip is needed for radio (acc 0.")
     assert told[1].endswith(" with wrong clips, so the clip adds less than 0.038).")
-    assert told[2].startswith("Shown otherwise: film (1 frame 0.300, 2 frames 0.450, 4 frames 0.600, 8 frames 0.797 (59 of 60 docs), full clip 0.")
+    assert told[2].startswith(
+        "Shown otherwise: film (1 frame 0.300, 2 frames 0.450, 4 frames 0.600, 8 frames 0.797 (59 of 60 docs), full clip 0."
+    )
     assert_in_time(" ".join(told))
 
 
@@ -89,16 +93,22 @@ def test_tasks_in_space_and_in_time_have_tables_of_their_own(mixed):
 
 def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
     spec, records, made = world_run(knows(0.9, 0.0), n=40, grid=4, kind="trci", base="film")
-    write_run(tmp_path, {"film_trci4": (spec, [{key: one[key] for key in one if key != "wrong_image"} for one in records], made)})
+    write_run(
+        tmp_path,
+        {"film_trci4": (spec, [{key: one[key] for key in one if key != "wrong_image"} for one in records], made)},
+    )
     shown = text(api.show(tmp_path))
-    assert "not checked whether the answers depend on the clip: no doc was asked on a wrong clip" in " ".join(shown.split())
+    assert "not checked whether the answers depend on the clip: no doc was asked on a wrong clip" in " ".join(
+        shown.split()
+    )
     assert_in_time(shown)
 
 
 def test_that_prompts_hold_the_subtitles_of_the_whole_clip_is_said_wherever_the_index_is(tmp_path):
     """Not of a run whose index may not be read: there is nothing that subtitles could understate."""
     tasks = {
-        f"{base}_trci4": world_run(say, n=60, grid=4, kind="trci", base=base) for base, say in (("film", knows(0.9, 0.0)), ("radio", never_looks))
+        f"{base}_trci4": world_run(say, n=60, grid=4, kind="trci", base=base)
+        for base, say in (("film", knows(0.9, 0.0)), ("radio", never_looks))
     }
     path = write_run(tmp_path / "run", tasks)
     data = json.loads(path.read_text())
@@ -107,7 +117,9 @@ def test_that_prompts_hold_the_subtitles_of_the_whole_clip_is_said_wherever_the_
     path.write_text(json.dumps(data))
     found = api.show(tmp_path / "run")
     told = [one.text for one in found.findings if one.kind == "subtitled"]
-    assert told == ["In film, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed."]
+    assert told == [
+        "In film, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed."
+    ]
     line = "45 prompts hold the subtitles of the whole clip, and every part of the clip is asked with all of them"
     assert line in " ".join(text(found).split())
     api.report([tmp_path / "run"], tmp_path / "page")
@@ -173,9 +185,15 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
     assert space < time < board.index("### film, 4 segments, TRCI") < board.index("## Few frames of the clip")
     assert "### film, 1 frame, frames" in board
     assert "### film, 8 frames, frames" in board
-    cells, segments = (board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments"))
+    cells, segments = (
+        board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments")
+    )
     assert ("Mean \\|luck-corrected RCI\\|" in cells, "radio" in cells) == (True, False)
-    assert ("Mean \\|luck-corrected TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (True, True, False)
+    assert ("Mean \\|luck-corrected TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (
+        True,
+        True,
+        False,
+    )
     eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
     assert "| org/a | 0.797" in eight
     api.leaderboard([], tmp_path)  # and it reads what it wrote
@@ -186,8 +204,15 @@ def test_two_runs_are_compared_segment_by_segment(mixed):
     by_task = {task.second: task for task in found.tasks}
     assert by_task["film_trci4"].compared.kind == "trci"
     assert {"mpp4", "trci4", "gap4"} <= set(by_task["film_trci4"].compared.differences)
-    assert [name for name in by_task["film_frames"].compared.differences if name != "score"] == ["frames1", "frames2", "frames4", "frames8"]
-    said = " ".join(line for task in found.tasks if task.second != "film_rci2" for line in compare_text.sentences(found, task))
+    assert [name for name in by_task["film_frames"].compared.differences if name != "score"] == [
+        "frames1",
+        "frames2",
+        "frames4",
+        "frames8",
+    ]
+    said = " ".join(
+        line for task in found.tasks if task.second != "film_rci2" for line in compare_text.sentences(found, task)
+    )
     assert "on the full clip" in said
     assert_in_time(said)
 
@@ -211,7 +236,9 @@ def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
     assert calls["film_trci4", "trci4"] == "pass"
     assert calls["film_trci4", "looks"] == calls["film_trci4", "checked"] == "pass"
     assert calls["radio_trci4", "looks"] == "fail"
-    assert "depend on the clip" in next(one.reason for one in judged.verdicts if (one.task, one.metric) == ("radio_trci4", "looks"))
+    assert "depend on the clip" in next(
+        one.reason for one in judged.verdicts if (one.task, one.metric) == ("radio_trci4", "looks")
+    )
 
 
 def test_a_changed_segment_is_found_by_the_audit(tmp_path):
@@ -237,5 +264,10 @@ def test_the_explorer_draws_segments_side_by_side(run):
     docs = task.main.docs
     views = docs.answers(0)["views"]
     assert [view["name"] for view in views] == ["full clip", *(f"4 segments, segment {i}" for i in range(1, 5))]
-    assert [view["box"] for view in views[1:]] == [[0, 0, 25, 100], [25, 0, 25, 100], [50, 0, 25, 100], [75, 0, 25, 100]]
+    assert [view["box"] for view in views[1:]] == [
+        [0, 0, 25, 100],
+        [25, 0, 25, 100],
+        [50, 0, 25, 100],
+        [75, 0, 25, 100],
+    ]
     assert set(docs.by_image.tolist()) <= {2, 3}  # no segment is right: the whole clip, or unsolved

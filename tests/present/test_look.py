@@ -19,7 +19,10 @@ def rules(css):
     """The rules of a style sheet outside of @media, spaces left out."""
     plain = re.sub(r"/\*.*?\*/", "", css, flags=re.S)
     top = re.sub(r"@\w[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", plain)
-    return {(re.sub(r"\s+", " ", selector).strip(), re.sub(r"\s+", " ", body).strip()) for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", top)}
+    return {
+        (re.sub(r"\s+", " ", selector).strip(), re.sub(r"\s+", " ", body).strip())
+        for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", top)
+    }
 
 
 def test_both_pages_begin_with_the_shared_sheet():

@@ -12,8 +12,12 @@ from lmms_patch.present import palette
 # matrices for linear RGB.
 SIGHT = {
     "normal": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
 }
 
 
@@ -25,8 +29,15 @@ def linear(colour):
 
 def lab(rgb):
     """CIE L*a*b* of linear RGB, D65."""
-    xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]) @ np.clip(rgb, 0, 1)
-    f = np.array([t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in xyz / np.array([0.95047, 1.0, 1.08883])])
+    xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    ) @ np.clip(rgb, 0, 1)
+    f = np.array(
+        [
+            t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116
+            for t in xyz / np.array([0.95047, 1.0, 1.08883])
+        ]
+    )
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
@@ -47,7 +58,10 @@ def over(colour, ground, alpha):
     return "#" + "".join(f"{one:02x}" for one in parts)
 
 
-GROUNDS = [(palette.LIGHT, palette.SERIES_LIGHT, palette.BAND_LIGHT), (palette.DARK, palette.SERIES_DARK, palette.BAND_DARK)]
+GROUNDS = [
+    (palette.LIGHT, palette.SERIES_LIGHT, palette.BAND_LIGHT),
+    (palette.DARK, palette.SERIES_DARK, palette.BAND_DARK),
+]
 
 
 def test_the_simulation_knows_red_from_green_and_its_loss():
@@ -66,7 +80,9 @@ def test_models_are_told_apart(ground, series, bands, sight):
 def test_marks_stand_out_from_the_ground_and_from_the_bands(ground, series, bands):
     assert min(contrast(one, ground) for one in series) >= 3
     tints = [over(band, ground, 0.5) for band in bands]
-    assert min(contrast(one, tint) for one, tint in itertools.product(series, tints)) > 2.2  # each mark has a shape and an outline of its own
+    assert (
+        min(contrast(one, tint) for one, tint in itertools.product(series, tints)) > 2.2
+    )  # each mark has a shape and an outline of its own
 
 
 @pytest.mark.parametrize("sight", SIGHT)

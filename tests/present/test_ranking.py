@@ -5,7 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import OptionError
-from lmms_patch.present.ranking import BY, Place, as_shown, badness, by_of, change, folded, groups, mean_index, mean_size, means_by_corrected, places
+from lmms_patch.present.ranking import (
+    BY,
+    Place,
+    as_shown,
+    badness,
+    by_of,
+    change,
+    folded,
+    groups,
+    mean_index,
+    mean_size,
+    means_by_corrected,
+    places,
+)
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 
@@ -62,7 +75,14 @@ def test_whatever_the_truth_within_the_intervals_the_true_rank_is_in_the_range(e
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(-0.3, 0.1, (0, 0.3)), (-0.1, 0.3, (0, 0.3)), (0.1, 0.3, (0.1, 0.3)), (-0.3, -0.1, (0.1, 0.3)), (0, 0, (0, 0)), (0, 0.2, (0, 0.2))],
+    [
+        (-0.3, 0.1, (0, 0.3)),
+        (-0.1, 0.3, (0, 0.3)),
+        (0.1, 0.3, (0.1, 0.3)),
+        (-0.3, -0.1, (0.1, 0.3)),
+        (0, 0, (0, 0)),
+        (0, 0.2, (0, 0.2)),
+    ],
 )
 def test_the_interval_of_a_distance_from_0(low, high, expected):
     assert folded(low, high) == pytest.approx(expected)
@@ -99,7 +119,9 @@ MISLEADS = reading.corrected(estimate(1.2, 1.05, 1.5), reading.MEASURED, False)
 
 def test_an_index_that_is_shown_as_1_counts_as_1_and_stays_as_unsure():
     """(1 + 0.2) / 2 = 0.6, not 0.7: what stands in the tables is "1.00, cells mislead" and 0.2."""
-    assert (as_shown(MISLEADS).value, as_shown(MISLEADS).low, as_shown(MISLEADS).high) == pytest.approx((1.0, 0.85, 1.3))
+    assert (as_shown(MISLEADS).value, as_shown(MISLEADS).low, as_shown(MISLEADS).high) == pytest.approx(
+        (1.0, 0.85, 1.3)
+    )
     other = estimate(0.2, 0.1, 0.3)
     assert mean_index([MISLEADS, other]).value == mean_size([MISLEADS, other]).value == pytest.approx(0.6)
     assert change(MISLEADS, estimate(1.1, 0.9, 1.3)).value == pytest.approx(0.1)
@@ -107,7 +129,10 @@ def test_an_index_that_is_shown_as_1_counts_as_1_and_stays_as_unsure():
 
 def test_a_change_needs_a_coarser_index_that_is_not_0():
     assert change(estimate(-0.2, -0.3, -0.1), estimate(-0.3, -0.4, -0.2)).value == pytest.approx(-0.5)
-    assert change(estimate(0.01, -0.1, 0.1), estimate(0.3, 0.2, 0.4)).reason == "the coarser index, 0.010, cannot be told from 0"
+    assert (
+        change(estimate(0.01, -0.1, 0.1), estimate(0.3, 0.2, 0.4)).reason
+        == "the coarser index, 0.010, cannot be told from 0"
+    )
     assert change(estimate(0.2, None, None), estimate(0.3, None, None)).value is None
     assert change(estimate(0.2, None, None), estimate(0.3, None, None), published=True).value == pytest.approx(0.5)
 
@@ -131,4 +156,7 @@ def test_models_without_a_common_benchmark_are_of_different_groups_and_one_that_
 )
 def test_means_go_by_the_corrected_index_where_the_ranks_of_every_benchmark_do(benchmarks, expected):
     of = {"saturated": estimate(None, None, None), None: None}
-    assert means_by_corrected([[of[v] if v in of else estimate(v, v, v) for v in values] for values in benchmarks]) is expected
+    assert (
+        means_by_corrected([[of[v] if v in of else estimate(v, v, v) for v in values] for values in benchmarks])
+        is expected
+    )

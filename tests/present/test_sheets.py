@@ -32,7 +32,14 @@ SHEET = sheet(
 
 def test_csv_spreads_intervals_and_reasons():
     rows = list(csv.DictReader(io.StringIO(SHEET.to_csv())))
-    assert rows[0] == {"name": "gqa", "n": "3", "rci": "-0.1234", "rci_low": "-0.2", "rci_high": "-0.05", "rci_reason": ""}
+    assert rows[0] == {
+        "name": "gqa",
+        "n": "3",
+        "rci": "-0.1234",
+        "rci_low": "-0.2",
+        "rci_high": "-0.05",
+        "rci_reason": "",
+    }
     assert rows[1]["rci"] == ""
     assert rows[1]["rci_reason"] == "near chance"
     assert rows[2]["rci"] == "0.5"
@@ -71,7 +78,9 @@ def test_latex_is_escaped_and_booked():
     text = SHEET.to_latex()
     assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\nbenchmark & n & RCI \\\\\n\\midrule\n")
     assert "a|b\\_c & 2 & N/A \\\\" in text
-    assert sheet({"name": "50% & $x_1$ \\ {~^#}", "n": 1, "rci": None}).to_latex().count(" & ") == 4  # two in the head, two in the row
+    assert (
+        sheet({"name": "50% & $x_1$ \\ {~^#}", "n": 1, "rci": None}).to_latex().count(" & ") == 4
+    )  # two in the head, two in the row
     assert re.search(
         r"50\\% \\& \\\$x\\_1\\\$ \\textbackslash\{\} \\\{\\textasciitilde\{\}\\textasciicircum\{\}\\#\\\}",
         sheet({"name": "50% & $x_1$ \\ {~^#}"}).to_latex(),
@@ -88,7 +97,15 @@ def test_signs_and_zero():
 
 
 def test_a_spreadsheet_runs_nothing():
-    rows = list(csv.reader(io.StringIO(sheet({"name": "=HYPERLINK(1)"}, {"name": "@x"}, {"name": "+1"}, {"name": "-1+2"}, {"name": "-"}).to_csv())))
+    rows = list(
+        csv.reader(
+            io.StringIO(
+                sheet(
+                    {"name": "=HYPERLINK(1)"}, {"name": "@x"}, {"name": "+1"}, {"name": "-1+2"}, {"name": "-"}
+                ).to_csv()
+            )
+        )
+    )
     assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(1)", "'@x", "'+1", "'-1+2", "-"]
 
 
@@ -104,14 +121,22 @@ def test_any_text_and_number_can_be_written(rows):
 
 
 @given(
-    st.lists(st.lists(st.text(st.characters(codec="utf-8", categories=["L", "N"]), max_size=12), min_size=4, max_size=4), min_size=1, max_size=4),
+    st.lists(
+        st.lists(st.text(st.characters(codec="utf-8", categories=["L", "N"]), max_size=12), min_size=4, max_size=4),
+        min_size=1,
+        max_size=4,
+    ),
     st.integers(20, 60),
 )
 def test_a_table_in_parts_has_every_cell_once_behind_its_name(rows, width):
     """The parts side by side, without the repeated names, are the cells in their order; no part is wider than two of its columns need."""
     made = table(["name", "a", "b", "c"], [[f"row{place}", *row[1:]] for place, row in enumerate(rows)]).to_text(width)
     heads = [part.splitlines()[0].split() for part in made.split("\n\n")]
-    repeated = len(heads[0]) if len(heads) == 1 else next(k for k in (3, 2, 1) if len({tuple(head[:k]) for head in heads}) == 1)
+    repeated = (
+        len(heads[0])
+        if len(heads) == 1
+        else next(k for k in (3, 2, 1) if len({tuple(head[:k]) for head in heads}) == 1)
+    )
     assert [name for i, head in enumerate(heads) for name in head[repeated if i else 0 :]] == ["name", "a", "b", "c"]
     for part, head in zip(made.split("\n\n"), heads, strict=True):
         if len(head) > repeated + 1:
@@ -119,7 +144,9 @@ def test_a_table_in_parts_has_every_cell_once_behind_its_name(rows, width):
 
 
 def test_rows_keep_their_names_in_each_part():
-    made = table(["task", "boxes", "x", "y"], [["toy", "relevant", 0.5, 0.25], ["toy", "adversarial", 0.5, 0.25]]).to_text(26)
+    made = table(
+        ["task", "boxes", "x", "y"], [["toy", "relevant", 0.5, 0.25], ["toy", "adversarial", 0.5, 0.25]]
+    ).to_text(26)
     assert made.split("\n\n")[1].splitlines() == [
         "task  boxes            y",
         "------------------------",

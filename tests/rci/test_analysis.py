@@ -34,20 +34,36 @@ def standard(n=200, wrong=6, items=None, scale=1.0, **more):
     for i in range(n):
         right = 1 if i % 20 < 10 else 4 if i % 20 < 17 else 0
         lent = [((i - 1 - p) % n, p, scale * (p == 0), {2: scale * (p < 2)}) for p in range(4)]
-        about = mc4("ABCD"[i // 50 % 4]) | {"lent": lent} | {key: value(i) if callable(value) else value for key, value in more.items()}
+        about = (
+            mc4("ABCD"[i // 50 % 4])
+            | {"lent": lent}
+            | {key: value(i) if callable(value) else value for key, value in more.items()}
+        )
         if scale != 1.0:
             about["baselines"] = [(answer, roles, scale * score) for answer, roles, score in about["baselines"]]
-        docs.append(record(i, scale * (i % 20 >= wrong), {2: [scale * score for score in CELLS[right]]}, items=items, **about))
+        docs.append(
+            record(i, scale * (i % 20 >= wrong), {2: [scale * score for score in CELLS[right]]}, items=items, **about)
+        )
     return docs
 
 
 def numbers(records, native=None, grids=(2,), blind=None, cluster="cluster", higher=True, **settings):
-    return analyse(table(records, cluster=cluster, higher=higher), native or FakeNative(records), Settings(**settings), grids, blind)
+    return analyse(
+        table(records, cluster=cluster, higher=higher),
+        native or FakeNative(records),
+        Settings(**settings),
+        grids,
+        blind,
+    )
 
 
 def pairs_of(records, n=2):
     """Full and best-cell scalars of the docs that a grid uses."""
-    return [(r["views"][0]["scores"][METRIC], r["views"][r["best"][str(n)]]["scores"][METRIC]) for r in records if str(n) not in r["excluded"]]
+    return [
+        (r["views"][0]["scores"][METRIC], r["views"][r["best"][str(n)]]["scores"][METRIC])
+        for r in records
+        if str(n) not in r["excluded"]
+    ]
 
 
 def resampled(values, statistic, clusters=None, draws=3000, seed=1):
@@ -75,7 +91,13 @@ def test_the_index_of_a_plain_task():
     records = standard()
     found = numbers(records)
     grid = found.grids[2]
-    assert (found.metric, found.n_docs, found.clusters, found.form, found.warnings) == ("acc", 200, None, "mean", (NOT_CHECKED,))
+    assert (found.metric, found.n_docs, found.clusters, found.form, found.warnings) == (
+        "acc",
+        200,
+        None,
+        "mean",
+        (NOT_CHECKED,),
+    )
     assert (found.fip.value, grid.fip, grid.mpp.value) == pytest.approx((0.7, 0.7, 0.85))
     assert found.fip.se == pytest.approx(math.sqrt(0.7 * 0.3 / 200), rel=0.1)
     assert grid.mpp.se == pytest.approx(math.sqrt(0.85 * 0.15 / 200), rel=0.1)
@@ -111,7 +133,11 @@ def test_the_floor_that_decides_is_the_largest():
     assert found.chance.value == pytest.approx(0.4)
     assert found.chance.se == pytest.approx(math.sqrt(0.4 * 0.6 / 200), rel=0.1)
     assert found.chance.floors["stratum"].value == pytest.approx(0.2)
-    assert (found.gate.chance, found.gate.se_fip, found.gate.se_chance) == (found.chance.value, found.fip.se, found.chance.se)
+    assert (found.gate.chance, found.gate.se_fip, found.gate.se_chance) == (
+        found.chance.value,
+        found.fip.se,
+        found.chance.se,
+    )
     # right answers are as frequent among the As as elsewhere: Var(d) = 0.7 * 0.3 + 0.4 * 0.6
     assert found.gate.se == pytest.approx(math.sqrt(0.45 / 200), rel=0.1)
     assert found.gate.threshold == pytest.approx(0.4 + 2 * found.gate.se)
@@ -141,7 +167,12 @@ def test_where_a_plain_task_looks():
 def test_two_grids_and_the_change_between_them():
     """MPP_3 = 0.95: index 1 - 0.95/0.7. From -15/70 to -25/70 it falls by 10/15 of what it was."""
     records = [
-        record(i, float(i % 20 >= 6), {2: CELLS[1 if i % 20 < 17 else 0], 3: [float(i % 20 < 19)] + [0.0] * 8}, **mc4("ABCD"[i % 4]))
+        record(
+            i,
+            float(i % 20 >= 6),
+            {2: CELLS[1 if i % 20 < 17 else 0], 3: [float(i % 20 < 19)] + [0.0] * 8},
+            **mc4("ABCD"[i % 4]),
+        )
         for i in range(200)
     ]
     found = numbers(records, grids=(2, 3))
@@ -156,7 +187,9 @@ def test_the_interval_has_the_level_that_was_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "aggregate", "factor"), [("percent", lambda items: 100 * mean(items), 100), ("sum", sum, 200)], ids=["percent", "sum"]
+    ("name", "aggregate", "factor"),
+    [("percent", lambda items: 100 * mean(items), 100), ("sum", sum, 200)],
+    ids=["percent", "sum"],
 )
 def test_other_linear_aggregations_have_the_same_indices(name, aggregate, factor):
     """100 times the mean, and the sum of 200 docs: the index and the index without luck have no unit, all else has the metric's."""
@@ -168,7 +201,9 @@ def test_other_linear_aggregations_have_the_same_indices(name, aggregate, factor
     assert found.gate.threshold == pytest.approx(factor * plain.gate.threshold)
     assert (other.gap.value, other.gap.low) == pytest.approx((factor * one.gap.value, factor * one.gap.low))
     assert (other.index.value, other.index.low) == pytest.approx((one.index.value, one.index.low))
-    assert (other.adj.estimate.value, other.adj.estimate.low) == pytest.approx((one.adj.estimate.value, one.adj.estimate.low), rel=1e-4)
+    assert (other.adj.estimate.value, other.adj.estimate.low) == pytest.approx(
+        (one.adj.estimate.value, one.adj.estimate.low), rel=1e-4
+    )
     assert found.chance.published == pytest.approx(0.25 * factor)
 
 
@@ -176,7 +211,9 @@ def test_scores_that_are_percentages_themselves():
     """Scalars 0 and 100 under a mean."""
     plain, found = numbers(standard()), numbers(standard(scale=100.0))
     assert found.form == "mean"
-    assert (found.ceiling, found.fip.value, found.chance.value, found.chance.published) == pytest.approx((100, 70, 25, 25))
+    assert (found.ceiling, found.fip.value, found.chance.value, found.chance.published) == pytest.approx(
+        (100, 70, 25, 25)
+    )
     assert found.grids[2].index.value == pytest.approx(plain.grids[2].index.value)
     assert found.grids[2].adj.estimate.value == pytest.approx(plain.grids[2].adj.estimate.value)
 
@@ -214,7 +251,13 @@ def test_all_docs_excluded():
 
 def test_no_docs():
     found = numbers([])
-    assert (found.n_docs, found.fip.value, found.chance.value, found.ceiling, found.gate.valid) == (0, None, None, None, None)
+    assert (found.n_docs, found.fip.value, found.chance.value, found.ceiling, found.gate.valid) == (
+        0,
+        None,
+        None,
+        None,
+        None,
+    )
     assert found.grids[2].index.value is None
     assert found.grids[2].reason
 
@@ -222,7 +265,10 @@ def test_no_docs():
 def test_docs_without_the_metric_are_other_docs():
     """MME: half of the docs have the other metric."""
     records = standard()
-    other = [{**one, "doc_id": 1000 + k, "views": [{**view, "items": {}, "scores": {}} for view in one["views"]]} for k, one in enumerate(records)]
+    other = [
+        {**one, "doc_id": 1000 + k, "views": [{**view, "items": {}, "scores": {}} for view in one["views"]]}
+        for k, one in enumerate(records)
+    ]
     found = numbers(records + other, FakeNative(records))
     assert (found.n_docs, found.fip.value) == (200, pytest.approx(0.7))
 
@@ -319,7 +365,11 @@ def test_a_metric_that_should_be_low():
     grid = found.grids[2]
     assert (grid.index.value, grid.adj, grid.shares, found.gate.valid) == (None, None, None, None)
     assert "better when lower" in grid.reason
-    assert (grid.mpp.value, grid.mpp.low, grid.mpp.high) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / len(records))))  # Clopper & Pearson
+    assert (grid.mpp.value, grid.mpp.low, grid.mpp.high) == (
+        0.0,
+        0.0,
+        pytest.approx(1 - 0.025 ** (1 / len(records))),
+    )  # Clopper & Pearson
 
 
 @pytest.mark.parametrize("where", ["an answer", "an uninformed answer", "a profile"])
@@ -410,7 +460,11 @@ def test_the_papers_rule_is_on_the_scale_of_the_metric():
 
 def test_captions():
     """The floor is another doc's caption, here 0.2 of full marks; the constant counts for nothing."""
-    own = [("a man on a horse", ["gold"], 1.0), ("a dog in the snow", ["constant", "stratum"], 0.4), ("two red cars", ["other"], 0.2)]
+    own = [
+        ("a man on a horse", ["gold"], 1.0),
+        ("a dog in the snow", ["constant", "stratum"], 0.4),
+        ("two red cars", ["other"], 0.2),
+    ]
     found = numbers(standard(answer=("caption", 0, "a man on a horse"), baselines=own))
     assert (found.chance.floor, found.chance.value) == ("other", pytest.approx(0.2))
     assert "uniform" not in found.chance.floors
@@ -423,12 +477,18 @@ def test_mixed_formats():
         gold = "ABCD"[i % 4] if i < 100 else "cat" if i < 160 else f"word {i}"
         about = mc4(gold) if i < 100 else {"answer": ("open", 0, gold)}
         if i >= 100:
-            roles = {"cat": ["constant", "stratum"], gold: ["gold"]} if gold != "cat" else {"cat": ["constant", "stratum", "gold"]}
+            roles = (
+                {"cat": ["constant", "stratum"], gold: ["gold"]}
+                if gold != "cat"
+                else {"cat": ["constant", "stratum", "gold"]}
+            )
             about["baselines"] = [(answer, found, exact(answer, gold)) for answer, found in roles.items()]
         records.append(record(i, float(i % 20 >= 6), {2: CELLS[1]}, **about))
     found = numbers(records)
     assert found.chance.constants == {"mc": "A", "open": "cat"}
-    assert {name: one.value for name, one in found.chance.floors.items()} == pytest.approx({"uniform": 0.425, "constant": 0.425, "stratum": 0.425})
+    assert {name: one.value for name, one in found.chance.floors.items()} == pytest.approx(
+        {"uniform": 0.425, "constant": 0.425, "stratum": 0.425}
+    )
     assert found.chance.published == pytest.approx(0.425)
     assert found.grids[2].luck_ceiling is None
 
@@ -440,7 +500,14 @@ def medians(n=60):
     """Scalars between 0 and 1, of which M takes the median."""
     stream = random.Random(2)
     return [
-        record(i, stream.random(), {2: [stream.random() * 0.8 for _ in range(4)]}, **mc4("ABCD"[i % 4]), cluster=i // 3, category="xy"[i % 2])
+        record(
+            i,
+            stream.random(),
+            {2: [stream.random() * 0.8 for _ in range(4)]},
+            **mc4("ABCD"[i % 4]),
+            cluster=i // 3,
+            category="xy"[i % 2],
+        )
         for i in range(n)
     ]
 
@@ -463,7 +530,11 @@ def test_a_median_is_bootstrapped_by_calls(cluster):
     assert (grid.index.low, grid.index.high) == pytest.approx((low, high), abs=0.4 * se)
     assert grid.index.draws == 600
     assert grid.adj is None  # luck needs sums
-    assert (found.ceiling, found.chance.value, found.chance.published) == (1.0, 0.0, None)  # the median of 1/4 ones is 0
+    assert (found.ceiling, found.chance.value, found.chance.published) == (
+        1.0,
+        0.0,
+        None,
+    )  # the median of 1/4 ones is 0
     assert found.gate.valid is True
 
 
@@ -485,7 +556,10 @@ def test_what_may_not_be_called_again_is_not_bootstrapped():
     found = numbers(records, native, cluster=None)
     grid = found.grids[2]
     assert native.calls < 20
-    assert (found.fip.value, found.fip.low) == (pytest.approx(statistics.median(full for full, _ in pairs_of(records))), None)
+    assert (found.fip.value, found.fip.low) == (
+        pytest.approx(statistics.median(full for full, _ in pairs_of(records))),
+        None,
+    )
     assert found.fip.reason == "the aggregation writes a file"
     assert grid.index.value is not None
     assert (grid.index.low, grid.index.reason) == (None, "the aggregation writes a file")
@@ -530,8 +604,20 @@ def f1_records(n=200):
         gold = "yes" if i % 5 < 2 else "no"
         full = float(stream.random() < (0.75 if gold == "yes" else 0.8))
         cells = [float(stream.random() < 0.5) for _ in range(4)]
-        own = [(one, roles, score, judged(gold, bool(score))) for one, roles, score in guesses(gold, ["yes", "no"], stratum="yes")]
-        out.append(record(i, full, {2: cells}, items=lambda s, gold=gold: judged(gold, bool(s)), answer=("yesno", 2, gold), baselines=own))
+        own = [
+            (one, roles, score, judged(gold, bool(score)))
+            for one, roles, score in guesses(gold, ["yes", "no"], stratum="yes")
+        ]
+        out.append(
+            record(
+                i,
+                full,
+                {2: cells},
+                items=lambda s, gold=gold: judged(gold, bool(s)),
+                answer=("yesno", 2, gold),
+                baselines=own,
+            )
+        )
     return out
 
 
@@ -577,8 +663,17 @@ def mme_records(pairs=60, too_small=()):
             return {"question_id": f"{pair}.png", "category": category, "score": score}
 
         own = [(one, roles, score, items(score)) for one, roles, score in guesses(gold, ["yes", "no"], stratum="yes")]
-        lent = [((doc - 4 * (p + 1)) % (2 * pairs), p, float(not second), {2: float(not second or p == 0)}) for p in range(2)]
-        about = {"answer": ("yesno", 2, gold), "baselines": own, "lent": lent, "cluster": f"{category} / {pair}", "category": category}
+        lent = [
+            ((doc - 4 * (p + 1)) % (2 * pairs), p, float(not second), {2: float(not second or p == 0)})
+            for p in range(2)
+        ]
+        about = {
+            "answer": ("yesno", 2, gold),
+            "baselines": own,
+            "lent": lent,
+            "cluster": f"{category} / {pair}",
+            "category": category,
+        }
         about["excluded"] = (2,) if k in too_small else ()
         out.append(record(doc, full, {2: [0.0, cell, 0.0, 0.0]}, items=items, **about))
     return out
@@ -624,8 +719,12 @@ def test_the_interval_of_mme_takes_pairs():
         full, best = map(mme.mme_aggregate_results, both)
         drawn.append(1 - best / full)
     assert found.se == pytest.approx(statistics.stdev(drawn), rel=0.12)
-    unseen = 1 - (185.25 + 185) / (147.54 + 150) + 70 / 300  # half a pair of 200 points on best cells and none on full images, in one of 30 pairs
-    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.35 * found.se - 2 * unseen)
+    unseen = (
+        1 - (185.25 + 185) / (147.54 + 150) + 70 / 300
+    )  # half a pair of 200 points on best cells and none on full images, in one of 30 pairs
+    assert (found.low, found.high) == pytest.approx(
+        np.quantile(drawn, [0.025, 0.975]), abs=0.35 * found.se - 2 * unseen
+    )
 
 
 def test_pairs_that_the_grid_does_not_use():
@@ -635,7 +734,12 @@ def test_pairs_that_the_grid_does_not_use():
     records = mme_records(too_small=range(20, 25))
     found = numbers(records, FakeNative(records, mme.mme_aggregate_results), form="mme")
     grid = found.grids[2]
-    assert (found.fip.value, grid.fip, grid.mpp.value, grid.excluded) == (pytest.approx(300), pytest.approx(340), pytest.approx(364), 20)
+    assert (found.fip.value, grid.fip, grid.mpp.value, grid.excluded) == (
+        pytest.approx(300),
+        pytest.approx(340),
+        pytest.approx(364),
+        20,
+    )
     assert grid.index.value == pytest.approx(1 - 364 / 340)
     assert grid.adj.classes[0].fip == pytest.approx(340)
     assert grid.adj.estimate.clusters == 50
@@ -659,7 +763,12 @@ def clustered():
     """50 images of four questions that are all right, or all wrong."""
     return [
         record(
-            i, float(i // 4 % 10 >= 3), {2: CELLS[1 if i // 4 % 10 < 9 else 0]}, **mc4("ABCD"[i % 4]), cluster=f"image {i // 4}", category="ab"[i % 2]
+            i,
+            float(i // 4 % 10 >= 3),
+            {2: CELLS[1 if i // 4 % 10 < 9 else 0]},
+            **mc4("ABCD"[i % 4]),
+            cluster=f"image {i // 4}",
+            category="ab"[i % 2],
         )
         for i in range(200)
     ]
@@ -741,11 +850,15 @@ def test_a_pair_of_which_one_side_was_not_scored_counts_for_neither():
     """The scorer took no cell of the donors of number 1: FIP0 and MPP0 are those of the other three, 1/3 each."""
     records = standard()
     for one in records:
-        one["lent"]["best"]["2"] = [None if p == 1 else score for p, score in zip(one["lent"]["p"], one["lent"]["best"]["2"], strict=True)]
+        one["lent"]["best"]["2"] = [
+            None if p == 1 else score for p, score in zip(one["lent"]["p"], one["lent"]["best"]["2"], strict=True)
+        ]
     luck = numbers(records).grids[2].adj
     assert (luck.fip0, luck.mpp0) == pytest.approx((1 / 3, 1 / 3))
     for one in records:  # and none of the full answers of number 0, the only right ones
-        one["lent"]["full"] = [None if p == 0 else score for p, score in zip(one["lent"]["p"], one["lent"]["full"], strict=True)]
+        one["lent"]["full"] = [
+            None if p == 0 else score for p, score in zip(one["lent"]["p"], one["lent"]["full"], strict=True)
+        ]
     luck = numbers(records).grids[2].adj
     assert luck.fip0 == pytest.approx(0)
 
@@ -754,7 +867,12 @@ def test_luck_takes_the_clusters_of_the_docs_that_are_used():
     """Two of four docs of the first 25 images are too small: 150 docs of 50 images."""
     records = standard(cluster=lambda i: i // 4, excluded=lambda i: (2,) if i < 100 and i % 4 < 2 else ())
     found = numbers(records).grids[2]
-    assert (found.adj.estimate.clusters, found.adj.estimate.n, found.index.clusters, found.index.n) == (50, 150, 50, 150)
+    assert (found.adj.estimate.clusters, found.adj.estimate.n, found.index.clusters, found.index.n) == (
+        50,
+        150,
+        50,
+        150,
+    )
 
 
 def test_without_loans_or_golds_there_is_no_luck():
@@ -793,7 +911,15 @@ def gold_scores(records, score):
 def guessing(n=400, seed=3):
     """A pure guesser of four options: right on the full image with 1/4, in some cell of 3x3 with 1 - (3/4)^9."""
     stream = random.Random(seed)
-    return [record(i, float(stream.random() < 0.25), {3: [float(stream.random() < 0.25) for _ in range(9)]}, **mc4("ABCD"[i % 4])) for i in range(n)]
+    return [
+        record(
+            i,
+            float(stream.random() < 0.25),
+            {3: [float(stream.random() < 0.25) for _ in range(9)]},
+            **mc4("ABCD"[i % 4]),
+        )
+        for i in range(n)
+    ]
 
 
 def test_golds_that_score_nothing_leave_no_index():
@@ -805,7 +931,12 @@ def test_golds_that_score_nothing_leave_no_index():
     found = numbers(records, grids=(3,), gold="doc_to_target, 'answer'", read="gt")
     assert (found.ceiling, found.chance.value) == (0.0, 0.0)
     assert found.fip.value > 0.2, "the guesser beats the false floor by far"
-    assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value, found.grids[3].adj) == (None, None, None, None)
+    assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value, found.grids[3].adj) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert found.grids[3].index.reason == found.gate.reason.removeprefix("unknown: ")
     assert found.gate.reason == (
         "unknown: the gold answers score 0: the scorer does not compare with doc_to_target, 'answer', but with the field 'gt'; name the field that it "
@@ -827,10 +958,14 @@ def test_golds_that_score_less_than_the_model_leave_no_index():
 @pytest.mark.parametrize(("unread", "known"), [(8, True), (12, False)])
 def test_up_to_one_in_twenty_docs_may_have_an_answer_above_its_gold(unread, known):
     """Of the first docs the golds score 0 and some view is right: of 200 docs, 4 % and 6 %."""
-    found = numbers(gold_scores(standard(), lambda doc, score: score * (doc % 20 >= 10 or doc // 20 * 10 + doc % 20 >= unread)))
+    found = numbers(
+        gold_scores(standard(), lambda doc, score: score * (doc % 20 >= 10 or doc // 20 * 10 + doc % 20 >= unread))
+    )
     assert found.gold_below == unread
     assert (found.gate.valid, found.grids[2].index.value is not None) == ((True, True) if known else (None, False))
-    assert known or found.grids[2].index.reason.startswith(f"{unread} of 200 docs have an answer that scores above their gold: ")
+    assert known or found.grids[2].index.reason.startswith(
+        f"{unread} of 200 docs have an answer that scores above their gold: "
+    )
 
 
 def test_a_part_of_a_task_may_have_more_of_them():
@@ -847,5 +982,8 @@ def test_with_documented_chance_and_scale_only_what_rests_on_golds_is_left_out()
 
 
 def test_a_caption_may_beat_its_references():
-    docs = [record(i, 0.9, {2: [0.9, 0.0, 0.0, 0.0]}, answer=("caption", 0, "a cat"), baselines=[("a cat", ["gold"], 0.6)]) for i in range(100)]
+    docs = [
+        record(i, 0.9, {2: [0.9, 0.0, 0.0, 0.0]}, answer=("caption", 0, "a cat"), baselines=[("a cat", ["gold"], 0.6)])
+        for i in range(100)
+    ]
     assert not any("does not compare" in line for line in numbers(docs).warnings)

@@ -21,7 +21,10 @@ def worlds():
 
 
 def write(folder, worlds):
-    return [write_run(folder / str(k), {"toy_rci2": world}, model_name=name).parent for k, (name, world) in enumerate(worlds.items())]
+    return [
+        write_run(folder / str(k), {"toy_rci2": world}, model_name=name).parent
+        for k, (name, world) in enumerate(worlds.items())
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,9 @@ def scores(world):
 
 
 def test_the_mean_is_that_of_the_models(found, worlds):
-    of = {name: 1 - scores(world)[:, 1:].max(axis=1).mean() / scores(world)[:, 0].mean() for name, world in worlds.items()}
+    of = {
+        name: 1 - scores(world)[:, 1:].max(axis=1).mean() / scores(world)[:, 0].mean() for name, world in worlds.items()
+    }
     assert {name: one.value for name, one in found.raw.of.items()} == pytest.approx(of)
     assert found.raw.mean.value == pytest.approx(np.mean([*of.values()]))
     assert found.raw.sd == pytest.approx(np.std([*of.values()], ddof=1))
@@ -67,7 +72,11 @@ def test_docs_of_one_cell_by_hand(found, worlds):
 
 def test_wrong_images_by_hand(found, worlds):
     of_models = [
-        {record.doc_id: [view.scores["acc"] for view in record.wrong_views[1:]] for record in as_records(world[1]) if record.wrong_views}
+        {
+            record.doc_id: [view.scores["acc"] for view in record.wrong_views[1:]]
+            for record in as_records(world[1])
+            if record.wrong_views
+        }
         for world in worlds.values()
     ]
     asked = set.intersection(*map(set, of_models))

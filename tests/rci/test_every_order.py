@@ -32,7 +32,9 @@ from tests.sizes import size
 
 def numbers(choose, draws=400, grid=3, **more):
     records = crci_run(choose, grid=grid, **more)[1]
-    return analyse(table(records), in_worst_orders(records, lambda items: float(np.mean(items))), Settings(draws=draws), (grid,)), records
+    return analyse(
+        table(records), in_worst_orders(records, lambda items: float(np.mean(items))), Settings(draws=draws), (grid,)
+    ), records
 
 
 def guesses(doc, view, order, gold, stream):
@@ -54,7 +56,14 @@ def knows(full, cell, otherwise=guesses):
 
 def test_every_number_by_its_definition():
     """Of each doc, each view and each order, counted by hand; two docs whose options stay, one with a failed call on a cell, one on its image."""
-    found, records = numbers(knows(0.6, 0.3), n=90, options=lambda doc: 2 + doc % 3, left_out=(3, 4), failed=((7, 2, 1), (9, "full", 1)), draws=50)
+    found, records = numbers(
+        knows(0.6, 0.3),
+        n=90,
+        options=lambda doc: 2 + doc % 3,
+        left_out=(3, 4),
+        failed=((7, 2, 1), (9, "full", 1)),
+        draws=50,
+    )
     full, best = [], []
     for record in records:
         scores = {}
@@ -67,12 +76,19 @@ def test_every_number_by_its_definition():
             best.append((min(scores[None]), max(min(scores[cell]) for cell in range(1, 10))))
     grid = found.grids[3]
     assert (found.fip.value, found.n_docs) == (pytest.approx(np.mean(full)), 87)
-    assert (grid.fip, grid.mpp.value) == (pytest.approx(np.mean([one for one, _ in best])), pytest.approx(np.mean([two for _, two in best])))
+    assert (grid.fip, grid.mpp.value) == (
+        pytest.approx(np.mean([one for one, _ in best])),
+        pytest.approx(np.mean([two for _, two in best])),
+    )
     assert (grid.mpp.n, grid.excluded) == (86, 1)
     assert grid.index.value == pytest.approx(1 - grid.mpp.value / grid.fip)
     assert found.turned.every.value == pytest.approx(np.mean(full))
     assert found.turned.left_out == {"two of its options are the same": 2, "a call failed": 1}
-    wrong = [[view for view in record["wrong_image"]["views"] if "cell" not in view] for record in records if record["doc_id"] not in (3, 4, 9)]
+    wrong = [
+        [view for view in record["wrong_image"]["views"] if "cell" not in view]
+        for record in records
+        if record["doc_id"] not in (3, 4, 9)
+    ]
     (looked,) = found.gate.looks
     assert looked.other == pytest.approx(np.mean([min(view["scores"]["acc"] for view in views) for views in wrong]))
 
@@ -219,7 +235,9 @@ def test_the_audit_accepts_the_run_and_finds_changes(runs, tmp_path):
             if change == "views":
                 del line["patch"]["views"][12]
             else:
-                line["patch"]["best"]["3"] = next(i for i, view in enumerate(line["patch"]["views"]) if view.get("cell") == 9)
+                line["patch"]["best"]["3"] = next(
+                    i for i, view in enumerate(line["patch"]["views"]) if view.get("cell") == 9
+                )
             log.write_text("\n".join([json.dumps(line), *rest]) + "\n")
         with pytest.raises(RecordError, match=r"fip|orders of|best 3"):
             audit.check(of(place, "sheet_crci3"))
@@ -253,7 +271,9 @@ def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
     api.leaderboard([runs], tmp_path / "board")
     with (tmp_path / "board" / "leaderboard.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert {(row["kind"], row["model"]) for row in rows} == {(kind, f"org/{name}") for kind in ("index", "crci") for name in "ab"}
+    assert {(row["kind"], row["model"]) for row in rows} == {
+        (kind, f"org/{name}") for kind in ("index", "crci") for name in "ab"
+    }
     assert [row["rank_first"] for row in rows if row["kind"] == "crci"] == ["1", "2"]
     api.report([runs], tmp_path / "report")
     told = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
@@ -263,9 +283,13 @@ def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
 
 def test_two_models_are_compared(runs):
     one, two = (of(runs / name, "sheet_crci3") for name in "ab")
-    (found,) = (one.compared.differences for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.compared.differences)
+    (found,) = (
+        one.compared.differences for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.compared.differences
+    )
     for name in ("fip", "mpp3", "crci3", "rotate_every"):
-        assert found[name].estimate.value == pytest.approx(two.measures[name].value - one.measures[name].value, abs=0.01)
+        assert found[name].estimate.value == pytest.approx(
+            two.measures[name].value - one.measures[name].value, abs=0.01
+        )
 
 
 @pytest.mark.parametrize("name", ["gqa_crci1", "gqa_crci10"])
@@ -323,6 +347,10 @@ def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):
 
 def test_an_ensemble_of_tasks_without_an_index_is_one_line(tmp_path):
     for name in "ab":
-        write_run(tmp_path / name, {"sheet_lowres": views_run("lowres", [0.9, 0.5], n=40, grids=(2,), base="sheet")}, model_name=f"org/{name}")
+        write_run(
+            tmp_path / name,
+            {"sheet_lowres": views_run("lowres", [0.9, 0.5], n=40, grids=(2,), base="sheet")},
+            model_name=f"org/{name}",
+        )
     with pytest.raises(RecordError, match="no task with an index over cells is in all runs; ask each model for one"):
         api.analyze([tmp_path / "a", tmp_path / "b"], ensemble=True)

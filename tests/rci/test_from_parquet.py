@@ -31,7 +31,9 @@ def asked_in_part(folder):
             patch["views"] = [{"kind": "full", "scores": {}, "items": {}}]
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     data = json.loads(path.read_text())
-    data["results"]["toy_rci2"]["patch,none"]["analysis"]["metric"] = "another"  # so that its numbers are not held against the log's
+    data["results"]["toy_rci2"]["patch,none"]["analysis"]["metric"] = (
+        "another"  # so that its numbers are not held against the log's
+    )
     path.write_text(json.dumps(data))
 
 
@@ -53,7 +55,13 @@ def failed_and_raised(folder):
 
 def worlds(folder):
     runs = {"toy_rci3": (guesses_on_cells, 3), "toy2_rci2": (misled_by_cells, 2), "toy3_rci2": (never_looks, 2)}
-    write_run(folder, {name: world_run(say, 60, grid, per_cluster=2, base=name.partition("_")[0]) for name, (say, grid) in runs.items()})
+    write_run(
+        folder,
+        {
+            name: world_run(say, 60, grid, per_cluster=2, base=name.partition("_")[0])
+            for name, (say, grid) in runs.items()
+        },
+    )
 
 
 def lent(folder):

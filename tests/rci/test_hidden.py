@@ -28,7 +28,10 @@ BOTH = {"relevant": 0.1, "adversarial": 0.1}
 
 
 def views(shares):
-    return [View("full"), *(Hidden(relevant=name == "relevant", areas=((0, 0, 3, 3),), share=part) for name, part in shares.items())]
+    return [
+        View("full"),
+        *(Hidden(relevant=name == "relevant", areas=((0, 0, 3, 3),), share=part) for name, part in shares.items()),
+    ]
 
 
 def docs(n=200, known=KNOWN, shares=lambda i: BOTH, **more):
@@ -43,7 +46,9 @@ def test_the_drops_and_their_difference_by_hand():
     """The differences of nested right answers are shares of docs, p, so their standard errors are those of a share."""
     one = found(docs())
     assert (one.fip.value, one.grids) == (0.9, {})
-    assert {key: score.value for key, score in one.curve.items()} == pytest.approx({"relevant": 0.4, "adversarial": 0.85})
+    assert {key: score.value for key, score in one.curve.items()} == pytest.approx(
+        {"relevant": 0.4, "adversarial": 0.85}
+    )
     assert {key: drop.value for key, drop in one.drops.items()} == pytest.approx({"relevant": 0.5, "adversarial": 0.05})
     assert (one.hidden.extra.value, one.hidden.both) == (pytest.approx(0.45), 200)
     for number in (*one.drops.values(), one.hidden.extra):
@@ -56,11 +61,17 @@ def test_the_drops_and_their_difference_by_hand():
 def test_copies_in_one_cluster_say_nothing_new():
     """Each doc twice, both in one cluster: the interval is that of the docs once. Taken as independent it would be narrower by √2."""
     once = docs(100, shares=lambda i: BOTH if i % 3 else {"relevant": 0.2})
-    twice = [{**one, "doc_id": one["doc_id"] + 1000 * k, "fields": {"cluster": one["doc_id"]}} for k in range(2) for one in once]
+    twice = [
+        {**one, "doc_id": one["doc_id"] + 1000 * k, "fields": {"cluster": one["doc_id"]}}
+        for k in range(2)
+        for one in once
+    ]
     alone, paired = found(once).hidden.extra, found(twice).hidden.extra
     assert paired.value == pytest.approx(alone.value)
     assert paired.se == pytest.approx(alone.se, rel=0.1)
-    assert found([{**one, "fields": {}} for one in twice]).hidden.extra.se == pytest.approx(alone.se / np.sqrt(2), rel=0.1)
+    assert found([{**one, "fields": {}} for one in twice]).hidden.extra.se == pytest.approx(
+        alone.se / np.sqrt(2), rel=0.1
+    )
 
 
 def test_each_number_is_of_the_docs_that_have_its_boxes():
@@ -82,16 +93,29 @@ def test_each_number_is_of_the_docs_that_have_its_boxes():
     assert one.hidden.share["relevant"] == pytest.approx((0.1 * len(both) + 0.3 * 51) / (len(both) + 51))
     assert sum(one.hidden.left_out["relevant"].values()) == 203 - one.curve["relevant"].n
     flat = columns(one, KINDS["hidden"])
-    assert [flat[f"n_excluded_{key}"] for key in ("relevant", "adversarial")] == [203 - one.curve[key].n for key in ("relevant", "adversarial")]
-    assert (flat["n_both"], flat["drop_extra"], flat["drop_relevant"]) == (len(both), one.hidden.extra.value, one.drops["relevant"].value)
+    assert [flat[f"n_excluded_{key}"] for key in ("relevant", "adversarial")] == [
+        203 - one.curve[key].n for key in ("relevant", "adversarial")
+    ]
+    assert (flat["n_both"], flat["drop_extra"], flat["drop_relevant"]) == (
+        len(both),
+        one.hidden.extra.value,
+        one.drops["relevant"].value,
+    )
     told, _ = sentences(one, KINDS["hidden"])
     assert any(line.startswith("drop_extra ") for line in told)
 
 
 def test_docs_with_one_set_alone_have_no_comparison():
     one = found(docs(40, shares=lambda i: {"relevant": 0.1}))
-    assert (one.hidden.both, one.hidden.extra.value, one.hidden.extra.reason) == (0, None, "no doc has boxes of both sets")
-    assert (one.curve["adversarial"].value, one.curve["adversarial"].reason) == (None, "no doc has adversarial boxes that can be used")
+    assert (one.hidden.both, one.hidden.extra.value, one.hidden.extra.reason) == (
+        0,
+        None,
+        "no doc has boxes of both sets",
+    )
+    assert (one.curve["adversarial"].value, one.curve["adversarial"].reason) == (
+        None,
+        "no doc has adversarial boxes that can be used",
+    )
     assert one.drops["relevant"].value == pytest.approx(0.5)
 
 
@@ -110,9 +134,17 @@ def test_many_failed_calls_leave_no_drop():
 @pytest.mark.parametrize(
     ("shares", "known", "says"),
     [
-        ({"relevant": 0.3, "adversarial": 0.1}, KNOWN, "unequal areas: the relevant boxes 30.0% and the adversarial boxes 10.0% of the image"),
+        (
+            {"relevant": 0.3, "adversarial": 0.1},
+            KNOWN,
+            "unequal areas: the relevant boxes 30.0% and the adversarial boxes 10.0% of the image",
+        ),
         ({"relevant": 0.1, "adversarial": 0.16}, KNOWN, "unequal areas"),
-        ({"relevant": 0.6, "adversarial": 0.45}, KNOWN, "the relevant boxes hide 60% of the image on average: the drop then says"),
+        (
+            {"relevant": 0.6, "adversarial": 0.45},
+            KNOWN,
+            "the relevant boxes hide 60% of the image on average: the drop then says",
+        ),
         (BOTH, [0.25, 0.2, 0.25], "the drops say little: "),
     ],
     ids=["more is hidden of the evidence", "less", "most of the image", "near chance"],
@@ -158,10 +190,14 @@ def test_what_is_printed_first_and_in_the_tables(runs):
     assert "Hiding the relevant boxes costs more than hiding the adversarial ones in sheet (+0." in said
     rows = [line.split() for line in said.splitlines() if line.startswith("sheet_hidden ")]
     assert [row[1] for row in rows] == ["relevant", "adversarial", "60"]
-    assert "docs left out of the numbers of adversarial boxes: 20 with no score with them hidden" in said.replace("\n  ", " ")
+    assert "docs left out of the numbers of adversarial boxes: 20 with no score with them hidden" in said.replace(
+        "\n  ", " "
+    )
     assert "hiding the adversarial boxes costs" not in said.lower().replace("than hiding the adversarial", "")
     (second,) = api.show(runs / "b").findings
-    assert second.text.startswith("Hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in sheet (")
+    assert second.text.startswith(
+        "Hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in sheet ("
+    )
     assert rci.table(rci.load(next((runs / "a").glob("*_results.json"))), 70)
 
 
@@ -192,11 +228,18 @@ def test_reports_and_boards_show_it(runs, tmp_path):
 
 def test_a_run_of_hidden_boxes_alone_is_analyzed(tmp_path):
     """Bit for bit the run's own numbers, also from a folder with no other task; wider at a higher level."""
-    path = write_run(tmp_path, {"sheet_hidden": views_run("hidden", KNOWN, n=120, base="sheet", views=lambda i: views(BOTH))})
+    path = write_run(
+        tmp_path, {"sheet_hidden": views_run("hidden", KNOWN, n=120, base="sheet", views=lambda i: views(BOTH))}
+    )
     (result,) = read(path).results
     (run,) = recompute.load(path)
     again, wide = recompute.recompute(run), recompute.recompute(run, recompute.Changes(level=0.99))
     stored = result.details["analysis"]
     assert json.loads(json.dumps(to_json(again.analysis))) == stored
     assert again.metrics["drop_extra"] == stored["hidden"]["extra"]["value"] == pytest.approx(0.45)
-    assert wide.analysis.hidden.extra.low < stored["hidden"]["extra"]["low"] < stored["hidden"]["extra"]["high"] < wide.analysis.hidden.extra.high
+    assert (
+        wide.analysis.hidden.extra.low
+        < stored["hidden"]["extra"]["low"]
+        < stored["hidden"]["extra"]["high"]
+        < wide.analysis.hidden.extra.high
+    )

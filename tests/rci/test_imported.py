@@ -53,9 +53,13 @@ def test_numbers_are_those_of_the_native_run_bit_for_bit(tmp_path, ending, name,
     ours, theirs = (one.details["analysis"] for one in (own, found))
     assert (found.task, found.run.model, done.grids, found.docs) == ("Toy_rci2", "m", (2,), 60)
     assert same(theirs["fip"], ours["fip"])
-    assert same({key: theirs["grids"]["2"].get(key) for key in ALIKE}, {key: ours["grids"]["2"].get(key) for key in ALIKE})
+    assert same(
+        {key: theirs["grids"]["2"].get(key) for key in ALIKE}, {key: ours["grids"]["2"].get(key) for key in ALIKE}
+    )
     assert ours["grids"]["2"]["index"]["value"] is not None
-    assert same(theirs["chance"]["floors"], ours["chance"]["floors"]), "uninformed answers are letters, so what they score is known"
+    assert same(theirs["chance"]["floors"], ours["chance"]["floors"]), (
+        "uninformed answers are letters, so what they score is known"
+    )
     assert same(theirs["gate"], ours["gate"])
     assert theirs["clusters"] == 30
     # by hand
@@ -77,7 +81,9 @@ def test_cells_are_where_their_names_say(tmp_path):
             kit.write(tmp_path / "m" / f"m_Toy_patch_3_{row}_{col}_openai_result.xlsx", own)
     (found,), _ = imported(tmp_path / "m", tmp_path)
     for record in found.records():
-        right = [(view.n, view.row, view.col, view.cell) for view in record.views if view.cell and view.scores["acc"] == 1]
+        right = [
+            (view.n, view.row, view.col, view.cell) for view in record.views if view.cell and view.scores["acc"] == 1
+        ]
         assert right == [(3, 1, 0, 4)]
     assert found.details["analysis"]["grids"]["3"]["index"]["value"] == 0.0
 
@@ -115,7 +121,12 @@ def test_a_run_goes_through_every_reader(tmp_path, capsys):
     assert "m: Toy_rci2, 60 docs, 2x2" in printed
     assert "nothing was asked on wrong images, so the gate cannot say whether the model looks" in printed
     out = str(tmp_path / "out")
-    for words in (["show", out], ["analyze", out], ["compare", out, out], ["leaderboard", out, "--output", str(tmp_path / "b")]):
+    for words in (
+        ["show", out],
+        ["analyze", out],
+        ["compare", out, out],
+        ["leaderboard", out, "--output", str(tmp_path / "b")],
+    ):
         assert main(words) == 0, words
     rules = tmp_path / "rules.yaml"
     rules.write_text("schema: 1\nrules:\n  - {name: looks, kind: [rci], require: looks}\n")
@@ -139,7 +150,12 @@ def test_cells_of_a_table_are_read_as_what_they_mean(tmp_path):
     ]
     table(tmp_path, rows)
     (found,), _ = imported(tmp_path, tmp_path)
-    assert {record.doc_id: record.views[0].scores["acc"] for record in found.records()} == {7: 1.0, 8: 1.0, 9: 0.0, 10: 0.0}
+    assert {record.doc_id: record.views[0].scores["acc"] for record in found.records()} == {
+        7: 1.0,
+        8: 1.0,
+        9: 0.0,
+        10: 0.0,
+    }
     assert {record.answer.label for record in found.records() if record.doc_id < 10} == {"mc4"}
 
 
@@ -156,7 +172,13 @@ def test_a_number_in_place_of_a_letter_gives_no_made_up_chance(tmp_path):
 def test_failed_calls_and_empty_cells(tmp_path):
     """A failed call is wrong in the metric's own number, as VLMEvalKit counts it, and left out of FIP; an empty answer is an answer."""
     failed = "Failed to obtain answer via API. "
-    rows = [kit.question(0), kit.question(1, said=failed, hit=1), kit.question(2, said=None, hit=0), kit.question(3), kit.question(4)]
+    rows = [
+        kit.question(0),
+        kit.question(1, said=failed, hit=1),
+        kit.question(2, said=None, hit=0),
+        kit.question(3),
+        kit.question(4),
+    ]
     table(tmp_path, rows)
     (found,), (done,) = imported(tmp_path, tmp_path)
     assert [record.views[0].failed is not None for record in found.records()] == [False, True, False, False, False]
@@ -169,7 +191,10 @@ def test_failed_calls_and_empty_cells(tmp_path):
 
 def test_an_export_of_failed_calls_says_what_they_are(tmp_path):
     """200 docs, 150 answered, 104 of them right: 0.693 of the answered, 0.52 as VLMEvalKit counts. And who asked is VLMEvalKit."""
-    rows = [kit.question(i, said="A" if i < 104 else "B" if i < 150 else "Failed to obtain answer via API.") for i in range(200)]
+    rows = [
+        kit.question(i, said="A" if i < 104 else "B" if i < 150 else "Failed to obtain answer via API.")
+        for i in range(200)
+    ]
     table(tmp_path, rows)
     (found,), _ = imported(tmp_path, tmp_path)
     assert found.metrics["acc"] == 0.52
@@ -180,7 +205,10 @@ def test_an_export_of_failed_calls_says_what_they_are(tmp_path):
     assert one["score_details"]["details"]["note"] == (
         "the value leaves out 50 of 200 docs, whose call failed; with these as wrong answers it is 0.52"
     )
-    assert (made["eval_library"]["name"], one["metric_config"]["evaluation_description"]) == ("VLMEvalKit", "acc, VLMEvalKit's own metric")
+    assert (made["eval_library"]["name"], one["metric_config"]["evaluation_description"]) == (
+        "VLMEvalKit",
+        "acc, VLMEvalKit's own metric",
+    )
 
 
 def test_an_answer_without_a_score_leaves_no_index(tmp_path):
@@ -209,7 +237,9 @@ def test_a_full_image_without_a_score_leaves_no_score(tmp_path, capsys):
 def test_docs_that_a_cell_lacks_are_left_out_of_the_grid(tmp_path):
     _, records = native(tmp_path, grid=2)
     kit.export(tmp_path / "kit", records)
-    lacking = [kit.question(r["doc_id"], r["answer"]["gold"], r["answer"]["gold"], question="Which?") for r in records[6:]]
+    lacking = [
+        kit.question(r["doc_id"], r["answer"]["gold"], r["answer"]["gold"], question="Which?") for r in records[6:]
+    ]
     kit.write(tmp_path / "kit" / "m" / "m_Toy_patch_2_1_1_openai_result.xlsx", lacking)
     (found,), (done,) = imported(tmp_path / "kit", tmp_path)
     grid = found.details["analysis"]["grids"]["2"]
@@ -243,7 +273,10 @@ def test_scores_on_another_scale(tmp_path):
             [{k: v for k, v in kit.question(0).items() if k != "hit"}],
             "no column of scores .looked for: hit, score, eval_score, .*; found: index, question, A, B",
         ),
-        ([{k: v for k, v in kit.question(0).items() if k != "prediction"}], "no column 'prediction' .looked for: index, prediction; found: index"),
+        (
+            [{k: v for k, v in kit.question(0).items() if k != "prediction"}],
+            "no column 'prediction' .looked for: index, prediction; found: index",
+        ),
         ([kit.question(0, hit="right")], "index 0 has the hit 'right', which is no number; name a column with --score"),
         ([kit.question(0, hit=2)], "outside 0 to 1; type --scale"),
         ([kit.question(0, hit=-1)], "outside 0 to 1"),
@@ -261,13 +294,18 @@ def test_a_faulty_table_is_one_line(tmp_path, rows, says):
 @pytest.mark.parametrize("other", ["Hit", "hit ", "HIT"])
 def test_columns_that_differ_in_capitals_alone_are_refused(tmp_path, ending, other):
     table(tmp_path, [{**kit.question(i), other: 0} for i in range(3)], f"m_Toy_openai_result{ending}")
-    with pytest.raises(RecordError, match=rf"several columns have the name 'hit' \('hit', '{other.strip()}'\); rename or remove all but one"):
+    with pytest.raises(
+        RecordError,
+        match=rf"several columns have the name 'hit' \('hit', '{other.strip()}'\); rename or remove all but one",
+    ):
         imported(tmp_path, tmp_path)
 
 
 def test_columns_of_one_name_are_refused(tmp_path):
     """Python's readers keep the last of them. Columns without a name are nobody's."""
-    path = table(tmp_path, [{**kit.question(i), "again": 0, "none": 1, "nor": 2} for i in range(3)], "m_Toy_openai_result.tsv")
+    path = table(
+        tmp_path, [{**kit.question(i), "again": 0, "none": 1, "nor": 2} for i in range(3)], "m_Toy_openai_result.tsv"
+    )
     path.write_text(path.read_text().replace('"none"', '""').replace('"nor"', '""'))
     imported(tmp_path, tmp_path)
     path.write_text(path.read_text().replace('"again"', '"hit"'))
@@ -310,7 +348,9 @@ def test_formulas_without_values(tmp_path):
     assert [json.loads(one)["filtered_resps"] for one in found.log.read_text().splitlines()] == [["=1/2"]] * 4
     assert found.measures["score"].value == 0.5
     table(tmp_path, [kit.question(i, hit="=1+0" if i else 1) for i in range(4)])
-    with pytest.raises(RecordError, match=r"the hit '=1\+0' is a formula without its value; open the file in a spreadsheet program"):
+    with pytest.raises(
+        RecordError, match=r"the hit '=1\+0' is a formula without its value; open the file in a spreadsheet program"
+    ):
         imported(tmp_path, tmp_path / "again")
     table(tmp_path, [kit.question(i, hit=None) for i in range(4)])
     with pytest.raises(RecordError, match="no row has a hit; let VLMEvalKit evaluate first"):
@@ -326,7 +366,10 @@ def test_links_to_the_newest_evaluation(tmp_path):
     (found,), _ = imported(tmp_path / "out", tmp_path)
     assert (found.docs, found.measures["score"].value) == (4, 0.75)
     older = kit.write(tmp_path / "out" / "m" / "T20251001_Gabc" / path.name, rows)
-    with pytest.raises(RecordError, match=r"several files with scores .*T20251001.*; give one of these files, or the folder of one evaluation"):
+    with pytest.raises(
+        RecordError,
+        match=r"several files with scores .*T20251001.*; give one of these files, or the folder of one evaluation",
+    ):
         imported(tmp_path / "out", tmp_path)
     assert len(imported(older.parent, tmp_path)[0]) == 1
 
@@ -355,7 +398,10 @@ def test_a_pickle_is_read_only_where_it_is_trusted(tmp_path):
     path = tmp_path / "m" / "m_Toy_openai_result.pkl"
     path.parent.mkdir()
     path.write_bytes(pickle.dumps([Trap()]))
-    with pytest.raises(RecordError, match=r"a pickle can run any code when it is read; save it as .xlsx or .tsv, or type --trust-pickle"):
+    with pytest.raises(
+        RecordError,
+        match=r"a pickle can run any code when it is read; save it as .xlsx or .tsv, or type --trust-pickle",
+    ):
         imported(tmp_path, tmp_path)
     assert not (tmp_path / "sprung").exists()
     kit.write(path, [kit.question(i) for i in range(3)])
@@ -377,9 +423,14 @@ def test_two_judges_need_a_choice(tmp_path):
     rows = [kit.question(i) for i in range(4)]
     table(tmp_path, rows)
     table(tmp_path, [{**row, "hit": 0} for row in rows], "m_Toy_exact_matching_result.xlsx")
-    with pytest.raises(RecordError, match=r"several files with scores .*; name one judge with --judge, such as exact_matching"):
+    with pytest.raises(
+        RecordError, match=r"several files with scores .*; name one judge with --judge, such as exact_matching"
+    ):
         imported(tmp_path, tmp_path)
-    values = {judge: imported(tmp_path, tmp_path, judge=judge)[0][0].measures["score"].value for judge in ("openai", "exact_matching")}
+    values = {
+        judge: imported(tmp_path, tmp_path, judge=judge)[0][0].measures["score"].value
+        for judge in ("openai", "exact_matching")
+    }
     assert values == {"openai": 1.0, "exact_matching": 0.0}
     with pytest.raises(RecordError, match="no file of judge 'me'; there are: exact_matching, openai"):
         imported(tmp_path, tmp_path, judge="me")
@@ -389,7 +440,14 @@ def test_yes_and_no(tmp_path):
     """POPE in VLMEvalKit: Yes or No, ``extracted`` and ``score``. Three of five golds are Yes, so a constant answer gets 0.6."""
     golds = ["Yes", "Yes", "Yes", "No", "No"] * 20
     rows = [
-        {"index": i, "question": f"Is there a {i}?", "answer": gold, "prediction": "Yes, there is", "extracted": "Yes", "score": gold == "Yes"}
+        {
+            "index": i,
+            "question": f"Is there a {i}?",
+            "answer": gold,
+            "prediction": "Yes, there is",
+            "extracted": "Yes",
+            "score": gold == "Yes",
+        }
         for i, gold in enumerate(golds)
     ]
     table(tmp_path, rows, "m_POPE_auxmatch.xlsx")
@@ -414,7 +472,13 @@ def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
         for turn in range(4):
             options = {letter: f"thing {(place + turn) % 4}" for place, letter in enumerate(kit.LETTERS)}
             said = gold = kit.LETTERS[-turn % 4]
-            rows.append({**kit.question(i + turn * 10**6, gold, said if i % 5 else "none"), "question": f"Which? {i}", **options})
+            rows.append(
+                {
+                    **kit.question(i + turn * 10**6, gold, said if i % 5 else "none"),
+                    "question": f"Which? {i}",
+                    **options,
+                }
+            )
     table(tmp_path, rows, "m_MMBench_openai_result.xlsx")
     table(tmp_path, [kit.question(i, said="A" if i % 5 else "none") for i in range(25)], "m_Few_openai_result.xlsx")
     (few, found), (_, done) = imported(tmp_path, tmp_path)
@@ -432,11 +496,16 @@ def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
 def test_options_keep_their_letters(tmp_path):
     """30 docs have the options A, C and D, 18 with gold D; ten have A and B. By hand: a random option earns (30/3 + 10/2)/40, D 18/40, B 10/40."""
     golds = [*"D" * 18, *"A" * 6, *"C" * 6, *"B" * 10]
-    rows = [{**kit.question(i, gold, gold), **({"B": None} if i < 30 else {"C": None, "D": None})} for i, gold in enumerate(golds)]
+    rows = [
+        {**kit.question(i, gold, gold), **({"B": None} if i < 30 else {"C": None, "D": None})}
+        for i, gold in enumerate(golds)
+    ]
     table(tmp_path, rows)
     (found,), _ = imported(tmp_path, tmp_path)
     floors = found.details["analysis"]["chance"]["floors"]
-    assert {name: floors[name]["value"] for name in ("uniform", "constant")} == pytest.approx({"uniform": 15 / 40, "constant": 18 / 40})
+    assert {name: floors[name]["value"] for name in ("uniform", "constant")} == pytest.approx(
+        {"uniform": 15 / 40, "constant": 18 / 40}
+    )
     assert found.details["analysis"]["chance"]["constants"] == {"mc": "D"}
     first = next(found.records())
     assert (first.answer.label, first.answer.gold) == ("mc3", "D")
@@ -467,7 +536,8 @@ def test_grids_that_are_not_whole(tmp_path):
     for cell in ("1_1", "1_2", "2_1"):
         table(tmp_path, rows, f"m_Toy_patch_2_{cell}_openai_result.xlsx")
     with pytest.raises(
-        RecordError, match=r"the 2x2 grid needs 4 cells, each once, numbered from 0 or from 1 throughout; there are 3 \(1_1, 1_2, 2_1\)"
+        RecordError,
+        match=r"the 2x2 grid needs 4 cells, each once, numbered from 0 or from 1 throughout; there are 3 \(1_1, 1_2, 2_1\)",
     ):
         imported(tmp_path, tmp_path)
     table(tmp_path, rows, "m_Toy_patch_2_0_0_openai_result.xlsx")
@@ -479,13 +549,18 @@ def test_grids_that_are_not_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [({"index": 99}, "index 99 is not among those of the full image"), ({"question": "Why?"}, "another question")]
+    ("change", "says"),
+    [({"index": 99}, "index 99 is not among those of the full image"), ({"question": "Why?"}, "another question")],
 )
 def test_a_cell_of_another_dataset_is_refused(tmp_path, change, says):
     rows = [kit.question(i) for i in range(3)]
     table(tmp_path, rows)
     for cell in range(4):
-        table(tmp_path, [*rows[:2], {**rows[2], **(change if cell == 3 else {})}], f"m_Toy_patch_2_{cell}_openai_result.xlsx")
+        table(
+            tmp_path,
+            [*rows[:2], {**rows[2], **(change if cell == 3 else {})}],
+            f"m_Toy_patch_2_{cell}_openai_result.xlsx",
+        )
     with pytest.raises(RecordError, match=says):
         imported(tmp_path, tmp_path)
 
@@ -516,7 +591,9 @@ def test_names_that_act_on_a_terminal_or_a_build_server_are_shown_harmless(tmp_p
 def test_models_whose_folders_become_equal_are_refused(tmp_path):
     for model in ("a b", "a_b"):
         kit.write(tmp_path / model / f"{model}_Toy_openai_result.tsv", [kit.question(i) for i in range(3)])
-    with pytest.raises(RecordError, match=r"the models 'a b' and 'a_b' have the same folder, .*a_b; import them one by one"):
+    with pytest.raises(
+        RecordError, match=r"the models 'a b' and 'a_b' have the same folder, .*a_b; import them one by one"
+    ):
         imported([tmp_path / "a b", tmp_path / "a_b"], tmp_path)
     assert not (tmp_path / "imported").exists()
     imported(tmp_path / "a b", tmp_path)
@@ -537,5 +614,9 @@ def test_no_model_leads_out_of_the_folder(tmp_path, model):
 def test_indices_that_are_texts(tmp_path):
     table(tmp_path, [{**kit.question(i), "index": name} for i, name in enumerate(("b-2", "a-1", "c-3"))])
     (found,), _ = imported(tmp_path, tmp_path)
-    assert [json.loads(line)["input"] for line in found.log.read_text().splitlines()] == ["Which? 1", "Which? 0", "Which? 2"]
+    assert [json.loads(line)["input"] for line in found.log.read_text().splitlines()] == [
+        "Which? 1",
+        "Which? 0",
+        "Which? 2",
+    ]
     assert not any(math.isnan(value) for value in found.metrics.values() if value is not None)

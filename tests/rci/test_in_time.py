@@ -47,7 +47,9 @@ def test_the_index_of_five_segments_by_hand():
     assert grid.shares.score == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
     assert grid.shares.win == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
     assert grid.shares.centre == 0  # of the middle one of five
-    assert not any("context" in line for line in grid.warnings)  # a fifth of a clip is no small cell, as 1/25 of an image is
+    assert not any(
+        "context" in line for line in grid.warnings
+    )  # a fifth of a clip is no small cell, as 1/25 of an image is
     assert found.warnings == (
         "not checked whether the answers depend on the clip: no doc was asked on a wrong clip (null: 0, or a run of an earlier version)",
     )
@@ -65,7 +67,10 @@ def test_four_segments_have_the_numbers_of_four_cells(say):
     """The same answers on 2×2 cells and on 4 segments: every number, interval and p-value is the same, but for where the middle is."""
     space, time = (
         analyse(table(records), FakeNative(records), Settings(draws=300), (grid,)).grids[grid]
-        for grid, (_, records, _) in ((2, world_run(say, n=120, grid=2)), (4, world_run(say, n=120, grid=4, kind="trci")))
+        for grid, (_, records, _) in (
+            (2, world_run(say, n=120, grid=2)),
+            (4, world_run(say, n=120, grid=4, kind="trci")),
+        )
     )
     ours, theirs = to_json(time), to_json(space)
     assert ours["shares"].pop("centre") is not None
@@ -100,7 +105,18 @@ def test_what_a_run_says_is_of_clips():
 def test_a_clip_that_is_too_short_is_left_out_and_counted():
     records = [
         *docs(),
-        *(record(i, 1.0, {5: [1.0] * 5}, kind="trci", excluded=(5,), answer=("mc", 4, "A"), baselines=guesses("A", "ABCD")) for i in range(200, 210)),
+        *(
+            record(
+                i,
+                1.0,
+                {5: [1.0] * 5},
+                kind="trci",
+                excluded=(5,),
+                answer=("mc", 4, "A"),
+                baselines=guesses("A", "ABCD"),
+            )
+            for i in range(200, 210)
+        ),
     ]
     grid = numbers(records).grids[5]
     assert (grid.excluded, grid.mpp.n) == (10, 200)
@@ -116,7 +132,9 @@ def segments():
 
 def test_a_segment_is_one_row_without_boxes():
     views = [view for view in segments()["views"] if view["kind"] == "segment"]
-    assert [(view["n"], view["cell"], view["row"], view["col"]) for view in views] == [(4, i + 1, 0, i) for i in range(4)]
+    assert [(view["n"], view["cell"], view["row"], view["col"]) for view in views] == [
+        (4, i + 1, 0, i) for i in range(4)
+    ]
     assert not any("boxes" in view for view in views)
     assert segments()["clips"] == [{"frames": 32, "seconds": 8.0}]
 
@@ -148,7 +166,9 @@ def run(tmp_path_factory):
         folder,
         {
             "film_trci4": world_run(knows(0.9, 0.0), n=80, grid=4, kind="trci", base="film"),
-            "film_frames": views_run("frames", [0.3, 0.45, 0.6, 0.8], n=80, grids=(1, 2, 4, 8), base="film", short=(0, 1)),
+            "film_frames": views_run(
+                "frames", [0.3, 0.45, 0.6, 0.8], n=80, grids=(1, 2, 4, 8), base="film", short=(0, 1)
+            ),
             "film_treverse": views_run("treverse", [0.5], n=80, base="film"),
         },
     )
@@ -165,12 +185,17 @@ def test_a_finished_run_is_recomputed_to_the_same_numbers(run):
 
 
 def test_a_task_of_clips_has_another_fingerprint_than_one_of_images(run):
-    assert {one.result.kind.name: one.result.fingerprint["kind"] for one in load(run)} == {"trci": "trci", "frames": "frames"}
+    assert {one.result.kind.name: one.result.fingerprint["kind"] for one in load(run)} == {
+        "trci": "trci",
+        "frames": "frames",
+    }
 
 
 def test_the_rows_of_a_quick_run_stand_where_a_full_pass_has_them(tmp_path):
     spec, records, made = world_run(guesses_on_cells, n=20, grid=4, kind="trci")
-    (batch,) = batches(read(write_run(tmp_path, {"toy_trci4": (spec, quick(records, set(range(10)), {10, 11}), made)})).results[0])
+    (batch,) = batches(
+        read(write_run(tmp_path, {"toy_trci4": (spec, quick(records, set(range(10)), {10, 11}), made)})).results[0]
+    )
     rows = batch.select(["doc_id", "kind", "cell", "asked"]).to_pylist()
     unasked = [row for row in rows if row["doc_id"] == 15]
     assert [(row["kind"], row["cell"]) for row in unasked] == [("full", None), *(("segment", i) for i in range(1, 5))]
@@ -185,7 +210,9 @@ def test_the_curve_has_a_number_for_each_count_of_frames_in_order():
     short = (3, 7)
     _, records, _ = views_run("frames", [0.3, 0.45, 0.6, 0.8], n=200, grids=(1, 2, 4, 8), short=short)
     found = analyse(table(records), FakeNative(records), Settings(draws=200))
-    right = np.array([[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in short])
+    right = np.array(
+        [[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in short]
+    )
     assert list(found.curve) == [1, 2, 4, 8]
     assert [found.curve[n].value for n in (1, 2, 4)] == pytest.approx([0.3, 0.45, 0.6])
     assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
@@ -216,7 +243,12 @@ def test_the_curve_of_an_aggregation_that_must_be_called():
 
 def test_the_numbers_of_a_curve_are_measures(run):
     (curve,) = _results(run, "frames")
-    assert [name for name in curve.measures if name.startswith("frames")] == ["frames1", "frames2", "frames4", "frames8"]
+    assert [name for name in curve.measures if name.startswith("frames")] == [
+        "frames1",
+        "frames2",
+        "frames4",
+        "frames8",
+    ]
     assert curve.measures["frames4"].value == pytest.approx(0.6)
     assert curve.measures["frames1"].value == curve.measures["score"].value
 

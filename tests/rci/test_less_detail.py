@@ -44,7 +44,9 @@ def test_an_image_too_small_for_a_reduction_is_left_out_of_both_sides():
     """Docs 3 and 7 have no view at 1/8: score and drop there are of the other 198, and so is the full image that they are compared with."""
     records = docs(short=(3, 7))
     found = analyse(table(records), FakeNative(records), Settings(draws=200))
-    right = np.array([[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in (3, 7)])
+    right = np.array(
+        [[view["scores"]["acc"] for view in one["views"]] for one in records if one["doc_id"] not in (3, 7)]
+    )
     assert (found.curve[8].value, found.curve[8].n) == (pytest.approx(right[:, 3].mean()), 198)
     assert (found.drops[8].value, found.drops[8].n) == (pytest.approx((right[:, 0] - right[:, 3]).mean()), 198)
     assert found.curve[4].n == 200
@@ -61,11 +63,16 @@ def test_an_image_too_small_for_a_reduction_is_left_out_of_both_sides():
 def test_no_image_is_large_enough():
     _, records, _ = views_run("lowres", [0.9, 0.5], n=20, grids=(64,), short=range(20))
     found = analyse(table(records), FakeNative(records), Settings(draws=50))
-    assert (found.curve[64].value, found.drops[64].value, found.curve[64].reason) == (None, None, "no image is large enough")
+    assert (found.curve[64].value, found.drops[64].value, found.curve[64].reason) == (
+        None,
+        None,
+        "no image is large enough",
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("gqa_lowres1", "reduction 1"), ("gqa_lowres65", "allowed: 2 to 64"), ("gqa_lowres04", "without leading")]
+    ("name", "said"),
+    [("gqa_lowres1", "reduction 1"), ("gqa_lowres65", "allowed: 2 to 64"), ("gqa_lowres04", "without leading")],
 )
 def test_a_reduction_that_is_not_possible(name, said):
     with pytest.raises(UnknownNameError, match=said):
@@ -87,7 +94,11 @@ def runs(tmp_path_factory):
     """Two models; the second needs more detail: at 1/4 it is right on 0.2 of the docs, not 0.5."""
     folder = tmp_path_factory.mktemp("detail")
     for name, known in (("a", KNOWN), ("b", [0.9, 0.8, 0.2, 0.1])):
-        write_run(folder / name, {"sheet_lowres": views_run("lowres", known, n=80, grids=(2, 4, 8), base="sheet")}, model_name=f"org/{name}")
+        write_run(
+            folder / name,
+            {"sheet_lowres": views_run("lowres", known, n=80, grids=(2, 4, 8), base="sheet")},
+            model_name=f"org/{name}",
+        )
     return folder
 
 
@@ -136,7 +147,9 @@ def test_fewer_docs_are_held_against_the_full_image_of_the_same_docs(tmp_path):
             view |= {"scores": score, "items": score}
     write_run(tmp_path, {"sheet_lowres": (spec, records, extra)})
     (said,) = (one.text for one in api.show(tmp_path).findings)
-    assert "(full image 0.750, 1/2 0.750, 1/4 0.750, 1/8 0.500 (full image of the same docs 0.500), chance 0.250)" in said
+    assert (
+        "(full image 0.750, 1/2 0.750, 1/4 0.750, 1/8 0.500 (full image of the same docs 0.500), chance 0.250)" in said
+    )
 
 
 def fails(records, docs, view):
@@ -151,7 +164,11 @@ def test_many_failed_calls_at_one_size_leave_no_score_there(lost, refused):
     """By hand, of 200 calls: 5 % are 10, and two standard errors 2 · √(0.05 · 0.95 · 200) = 6.16 more."""
     records = fails(docs(), range(lost), 3)
     found = analyse(table(records), FakeNative(records), Settings(draws=50))
-    assert [found.curve[k].value is None for k in (2, 4, 8)] == [found.drops[k].value is None for k in (2, 4, 8)] == [False, False, refused]
+    assert (
+        [found.curve[k].value is None for k in (2, 4, 8)]
+        == [found.drops[k].value is None for k in (2, 4, 8)]
+        == [False, False, refused]
+    )
     assert found.fip.value == pytest.approx(0.9)
     if refused:
         why = "17 of 200 calls for the image at 1/8 failed (8%, more than 5%); run again with the same --use_cache: only the failed calls are asked"
@@ -170,13 +187,17 @@ def test_many_failed_calls_for_the_full_image_leave_no_score_at_any_size():
     assert {one.value for one in (*found.curve.values(), *found.drops.values())} == {None}
     told = [line for line in found.warnings if line.startswith("no ")]
     assert len(told) == 1
-    assert told[0].startswith("no lowres2, lowres4, lowres8: 40 of 200 calls for the full image failed (20%, more than 5%)")
+    assert told[0].startswith(
+        "no lowres2, lowres4, lowres8: 40 of 200 calls for the full image failed (20%, more than 5%)"
+    )
 
 
 @pytest.mark.parametrize(("view", "without", "said"), [(0, (1, 2, 4, 8), "the first view"), (3, (8,), "8 frames")])
 def test_many_failed_calls_on_frames(view, without, said):
     records = fails(views_run("frames", KNOWN, n=100, grids=(1, 2, 4, 8))[1], range(30), view)
-    found = analyse(table(records), FakeNative([one for one in records if view or one["doc_id"] >= 30]), Settings(draws=50))
+    found = analyse(
+        table(records), FakeNative([one for one in records if view or one["doc_id"] >= 30]), Settings(draws=50)
+    )
     assert [n for n, one in found.curve.items() if one.value is None] == list(without)
     assert found.curve[8].reason.startswith(f"30 of 100 calls for {said} failed (30%, more than 5%)")
 
@@ -184,7 +205,9 @@ def test_many_failed_calls_on_frames(view, without, said):
 def test_a_refused_score_is_refused_where_people_look_and_in_comparisons(tmp_path):
     for name, lost in (("a", 0), ("b", 30)):
         spec, records, extra = views_run("lowres", KNOWN, n=80, grids=(2, 4, 8), base="sheet")
-        write_run(tmp_path / name, {"sheet_lowres": (spec, fails(records, range(lost), 3), extra)}, model_name=f"org/{name}")
+        write_run(
+            tmp_path / name, {"sheet_lowres": (spec, fails(records, range(lost), 3), extra)}, model_name=f"org/{name}"
+        )
     (said,) = (one.text for one in api.show(tmp_path / "b").findings)
     assert "1/4 0.500, 1/8 not known: 30 of 80 calls for the image at 1/8 failed (38%, more than 5%); " in said
     one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
@@ -197,7 +220,10 @@ def test_a_refused_score_is_refused_where_people_look_and_in_comparisons(tmp_pat
 
 
 def test_scores_on_frames_name_their_docs_where_these_are_fewer(tmp_path):
-    write_run(tmp_path, {"film_frames": views_run("frames", [0.5] * 4, n=40, grids=(1, 2, 4, 8), base="film", short=range(30))})
+    write_run(
+        tmp_path,
+        {"film_frames": views_run("frames", [0.5] * 4, n=40, grids=(1, 2, 4, 8), base="film", short=range(30))},
+    )
     (said,) = (one.text for one in api.show(tmp_path).findings)
     assert "1 frame " in said
     assert " (10 of 40 docs)" in said

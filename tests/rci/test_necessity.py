@@ -19,9 +19,16 @@ NONE, ONE = [0.0] * 4, [0.0, 1.0, 0.0, 0.0]
 
 def wrong(full, cells=NONE):
     """A doc's question on another doc's image."""
-    views = [{"kind": "full"}, *({"kind": "cell", "n": 2, "cell": c + 1, "row": c // 2, "col": c % 2, "boxes": [[0, 0, 9, 9]]} for c in range(4))]
+    views = [
+        {"kind": "full"},
+        *(
+            {"kind": "cell", "n": 2, "cell": c + 1, "row": c // 2, "col": c % 2, "boxes": [[0, 0, 9, 9]]}
+            for c in range(4)
+        ),
+    ]
     scored = [
-        view | {"swapped": True, "said": "x", "items": {METRIC: s}, "scores": {METRIC: s}} for view, s in zip(views, [full, *cells], strict=True)
+        view | {"swapped": True, "said": "x", "items": {METRIC: s}, "scores": {METRIC: s}}
+        for view, s in zip(views, [full, *cells], strict=True)
     ]
     return {"from": 7, "image_sizes": [[90, 90]], "views": scored}
 
@@ -102,7 +109,13 @@ def test_docs_that_were_not_checked_are_text_as_often_as_those_of_their_class():
             docs.append(doc(len(docs), *answers, (float(i < right),) if i < asked else None))
     (found,) = necessity(table(docs), [2], SETTINGS)
     assert shares(found) == pytest.approx(dict(zip(NEEDS, (35 / 120, 30 / 120, 25 / 120, 30 / 120), strict=True)))
-    assert (found.docs, found.checked, found.sources, found.unscored, found.graded) == (120, 24, ("wrong images",), 0, 0)
+    assert (found.docs, found.checked, found.sources, found.unscored, found.graded) == (
+        120,
+        24,
+        ("wrong images",),
+        0,
+        0,
+    )
     assert found.counts == {"text": 7, "one cell": 6, "whole image": 5, "unsolved": 6}
     assert found.by_image == {"one cell": 60, "whole image": 30, "unsolved": 30}
     assert all(one.low < one.value < one.high for one in found.shares.values())
@@ -110,7 +123,9 @@ def test_docs_that_were_not_checked_are_text_as_often_as_those_of_their_class():
 
 
 def test_a_class_without_a_checked_doc_is_text_as_often_as_all_docs_are():
-    assert shares_of(np.array([10.0, 3, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0])) * 18 == pytest.approx([1 + 2.5 + 1, 3 + 7.5, 3, 0])
+    assert shares_of(np.array([10.0, 3, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0])) * 18 == pytest.approx(
+        [1 + 2.5 + 1, 3 + 7.5, 3, 0]
+    )
 
 
 def test_both_sources_count_what_a_run_over_all_docs_on_both_would_find():
@@ -132,12 +147,18 @@ def test_where_nothing_is_known_of_text_there_are_three_classes_and_the_reason()
 
 def test_where_all_is_known_a_share_has_its_exact_interval():
     (found,) = necessity(table([doc(i, 1.0, ONE, (float(i < 4),)) for i in range(40)]), [2], SETTINGS)
-    assert (found.shares["text"].low, found.shares["text"].high) == pytest.approx((0.0279, 0.2366), abs=1e-3)  # Clopper-Pearson of 4 of 40
+    assert (found.shares["text"].low, found.shares["text"].high) == pytest.approx(
+        (0.0279, 0.2366), abs=1e-3
+    )  # Clopper-Pearson of 4 of 40
     assert found.shares["unsolved"].high == pytest.approx(1 - 0.025 ** (1 / 40))  # of 0 of 40
 
 
 def test_docs_without_a_class_are_counted_apart():
-    docs = [doc(i, 1.0, ONE, (0.0,)) for i in range(20)] + [doc(20, None, NONE, (0.0,)), doc(21, 0.3, ONE, (0.0,)), doc(22, 1.0, NONE, excluded=[2])]
+    docs = [doc(i, 1.0, ONE, (0.0,)) for i in range(20)] + [
+        doc(20, None, NONE, (0.0,)),
+        doc(21, 0.3, ONE, (0.0,)),
+        doc(22, 1.0, NONE, excluded=[2]),
+    ]
     (found,) = necessity(table(docs), [2], SETTINGS)
     assert (found.docs, found.unscored, found.graded, shares(found)["one cell"]) == (21, 1, 1, 1.0)
 
@@ -158,7 +179,9 @@ def test_the_finest_grid_comes_first():
 def test_a_run_that_left_docs_out_counts_those_that_were_asked_whole():
     whole = {"metric": METRIC, "block": 0, "steps": 2}
     later = {"metric": METRIC, "block": 1, "steps": 2, "p": [0.5, 0.1]}
-    docs = [doc(i, 1.0, NONE if i < 10 else ONE, (0.0,), whole) for i in range(40)] + [doc(40 + i, 1.0, ONE, None, later) for i in range(60)]
+    docs = [doc(i, 1.0, NONE if i < 10 else ONE, (0.0,), whole) for i in range(40)] + [
+        doc(40 + i, 1.0, ONE, None, later) for i in range(60)
+    ]
     (found,) = necessity(table(docs), [2], SETTINGS)
     assert (found.docs, shares(found)["whole image"]) == (40, 0.25)  # with the later docs it were 0.1
 
@@ -174,7 +197,10 @@ def test_a_run_that_left_only_cells_out_counts_all_docs():
 
 
 def test_an_analysis_has_it_and_captions_do_not():
-    docs = [doc(i, 1.0, ONE, (0.0,), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD")) for i in range(40)]
+    docs = [
+        doc(i, 1.0, ONE, (0.0,), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD"))
+        for i in range(40)
+    ]
     assert [one.n for one in analyse(table(docs), FakeNative(docs), SETTINGS, (2,)).necessity] == [2]
     assert analyse(table(docs), FakeNative(docs), SETTINGS, ()).necessity == ()
     docs = [doc(i, 1.0, ONE, (0.0,), answer=("caption", 0, "a cat")) for i in range(40)]
@@ -200,12 +226,17 @@ def test_where_luck_saturates_there_are_no_shares():
     found = analyse(table(docs), FakeNative(docs), SETTINGS, (2,))
     assert found.gate.valid
     assert found.grids[2].adj.estimate.reason.startswith("luck saturates")
-    assert {(share.value, share.reason) for share in found.necessity[0].shares.values()} == {(None, found.grids[2].adj.estimate.reason)}
+    assert {(share.value, share.reason) for share in found.necessity[0].shares.values()} == {
+        (None, found.grids[2].adj.estimate.reason)
+    }
 
 
 def test_a_refused_task_has_counts_and_no_shares():
     """Right on a wrong image as on its own."""
-    docs = [doc(i, 1.0, ONE, (1.0, ONE), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD")) for i in range(40)]
+    docs = [
+        doc(i, 1.0, ONE, (1.0, ONE), answer=("mc", 4, "ABCD"[i % 4]), baselines=guesses("ABCD"[i % 4], "ABCD"))
+        for i in range(40)
+    ]
     found = analyse(table(docs), FakeNative(docs), SETTINGS, (2,))
     (one,) = found.necessity
     assert (found.gate.valid, one.counts["text"]) == (False, 40)
@@ -235,7 +266,11 @@ def world(stream, docs, per_cluster, image, text):
 
 
 ANSWERS = [(1.0, ONE), (1.0, NONE), (0.0, NONE)]
-KINDS = {(kind, lost): as_record(doc(0, *ANSWERS[kind], None if lost is None else (lost,))) for kind in range(3) for lost in (None, 0.0, 1.0)}
+KINDS = {
+    (kind, lost): as_record(doc(0, *ANSWERS[kind], None if lost is None else (lost,)))
+    for kind in range(3)
+    for lost in (None, 0.0, 1.0)
+}
 
 
 def made(owner, kind, text, asked):
@@ -262,7 +297,11 @@ def test_intervals_hold_the_shares_of_all_docs(name):
     for seed in range(sims):
         owner, kind, is_text = world(stream, docs, per_cluster, image, text)
         order = stream.permutation(docs // per_cluster)
-        found = necessity(made(owner, kind, is_text, order[owner] < sample // per_cluster), [2], dataclasses.replace(SETTINGS, seed=seed))[0]
+        found = necessity(
+            made(owner, kind, is_text, order[owner] < sample // per_cluster),
+            [2],
+            dataclasses.replace(SETTINGS, seed=seed),
+        )[0]
         ends = [(found.shares[need].low, found.shares[need].high) for need in NEEDS]
         held += [low <= true <= high for (low, high), true in zip(ends, truth, strict=True)]
         values.append(list(shares(found).values()))

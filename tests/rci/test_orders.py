@@ -88,7 +88,11 @@ def test_guesses_of_docs_with_other_numbers_of_options():
     """By hand: of 300 docs, 200 with 2 options, 50 with 3 and 50 with 4."""
     found = numbers(knows(0.0), n=300, options=lambda doc: (2, 2, 2, 2, 3, 4)[doc % 6], draws=50)[0].turned
     assert found.guess == pytest.approx((200 / 4 + 50 / 27 + 50 / 256) / 300)
-    assert {count: (one.docs, len(one.scores)) for count, one in found.places.items()} == {2: (200, 2), 3: (50, 3), 4: (50, 4)}
+    assert {count: (one.docs, len(one.scores)) for count, one in found.places.items()} == {
+        2: (200, 2),
+        3: (50, 3),
+        4: (50, 4),
+    }
 
 
 def test_a_taste_for_one_place_is_seen_in_the_score_by_place():
@@ -119,7 +123,11 @@ def test_every_number_by_its_definition():
     for count, placed in turned.places.items():
         for place, one in enumerate(placed.scores, 1):
             mine = [
-                view["scores"]["acc"] for record in records if len(record["views"]) == count for view in record["views"] if view["gold_at"] == place
+                view["scores"]["acc"]
+                for record in records
+                if len(record["views"]) == count
+                for view in record["views"]
+                if view["gold_at"] == place
             ]
             assert one.value == pytest.approx(np.mean(mine))
             assert one.n == len(mine) == placed.docs
@@ -156,7 +164,9 @@ def test_graded_scores_keep_the_worst_order():
 
 def test_an_aggregation_without_a_known_form():
     records = turned_run(knows(0.5), n=40)[1]
-    found = analyse(table(records), FakeNative(records, lambda items: max(items) - 0.123 * len(items) ** 0.5), Settings(draws=50)).turned
+    found = analyse(
+        table(records), FakeNative(records, lambda items: max(items) - 0.123 * len(items) ** 0.5), Settings(draws=50)
+    ).turned
     assert found.every.value is None
     assert found.every.reason == "orders cannot be averaged: the aggregation of acc has no known form"
 
@@ -170,7 +180,10 @@ def test_docs_that_count_in_one_order_alone():
     assert (flat["n_rotated"], flat["rotate_every"], flat["rotate_at4"]) == (36, 1, 1)
     told, mind = sentences(found, KINDS["rotate"])
     assert told[1].startswith("right in every order of the options: 1.000 [")
-    assert mind[-1] == "asked in one order alone, and left out of these numbers: 3 (two of its options are the same); 1 (a call failed)"
+    assert (
+        mind[-1]
+        == "asked in one order alone, and left out of these numbers: 3 (two of its options are the same); 1 (a call failed)"
+    )
 
 
 @pytest.mark.parametrize(("lost", "refused"), [(52, False), (53, True)])
@@ -179,9 +192,22 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
 
     The model knows the odd docs, and calls fail on even ones: 100 of 200 docs are right in every order, and 100 of the 147 that are left.
     """
-    found = numbers(lambda doc, order, gold, stream: order.index(gold) if doc % 2 else 0, n=200, unscored=range(0, 2 * lost, 2), draws=50)[0]
+    found = numbers(
+        lambda doc, order, gold, stream: order.index(gold) if doc % 2 else 0,
+        n=200,
+        unscored=range(0, 2 * lost, 2),
+        draws=50,
+    )[0]
     flat = columns(found, KINDS["rotate"])
-    names = ["rotate_every", "rotate_once", "rotate_mean", "rotate_lost", "rotate_guess", "rotate_p", *(f"rotate_at{k}" for k in (1, 2, 3, 4))]
+    names = [
+        "rotate_every",
+        "rotate_once",
+        "rotate_mean",
+        "rotate_lost",
+        "rotate_guess",
+        "rotate_p",
+        *(f"rotate_at{k}" for k in (1, 2, 3, 4)),
+    ]
     assert {flat[name] is None for name in names} == {refused}
     assert (found.turned.docs, found.fip.n) == (200 - lost, 200)
     if not refused:
@@ -195,7 +221,11 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
 
 def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_path):
     for name, lost in (("a", ()), ("b", range(40))):
-        write_run(tmp_path / name, {"quiz_rotate": turned_run(knows(0.5), n=100, unscored=lost, base="quiz")}, model_name=f"org/{name}")
+        write_run(
+            tmp_path / name,
+            {"quiz_rotate": turned_run(knows(0.5), n=100, unscored=lost, base="quiz")},
+            model_name=f"org/{name}",
+        )
     shown = api.show(tmp_path / "b")
     (said,) = (one.text for one in shown.findings)
     assert said.startswith("No result for quiz (40 of 400 calls for the full image in all orders failed (10%, m")
@@ -211,10 +241,17 @@ def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_pat
 def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
     """Every order of the full image is a call: 53 of 4 · 200 are too many, 10 are not; the cells' calls are another matter."""
     for lost, refused in ((53, True), (10, False)):
-        spec_records = crci_run(lambda doc, view, order, gold, stream: order.index(gold), n=200, grid=2, failed={(i, "full", 2) for i in range(lost)})
+        spec_records = crci_run(
+            lambda doc, view, order, gold, stream: order.index(gold),
+            n=200,
+            grid=2,
+            failed={(i, "full", 2) for i in range(lost)},
+        )
         records = spec_records[1]
         made = table(records)
-        found = analyse(made, FakeNative([one for one in records if one["doc_id"] >= lost]), Settings(draws=50), (2,)).turned
+        found = analyse(
+            made, FakeNative([one for one in records if one["doc_id"] >= lost]), Settings(draws=50), (2,)
+        ).turned
         assert (found.docs, found.every.value is None, found.places[4].p is None) == (200 - lost, refused, refused)
         assert found.every.reason.startswith("53 of 800 calls for the full image in all orders failed") is refused
 
@@ -229,7 +266,9 @@ def test_no_doc_in_every_order():
 
 
 def alarms(choose, times=120, **more):
-    return np.mean([evenness(table(turned_run(choose, n=60, seed=seed, **more)[1]), 4, seed) < 0.05 for seed in range(times)])
+    return np.mean(
+        [evenness(table(turned_run(choose, n=60, seed=seed, **more)[1]), 4, seed) < 0.05 for seed in range(times)]
+    )
 
 
 def test_guesses_without_a_taste_for_a_place_seldom_alarm():
@@ -257,7 +296,8 @@ def test_a_taste_of_each_image_is_none_of_the_model():
 @pytest.mark.parametrize("name", ["gqa_rotate3", "gqa_rotate1"])
 def test_cells_are_not_asked_in_every_order(name):
     with pytest.raises(
-        UnknownNameError, match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[23]'"
+        UnknownNameError,
+        match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[23]'",
     ):
         parse(name)
 
@@ -282,7 +322,11 @@ def runs(tmp_path_factory):
         return order.index(gold) if doc % 10 < 7 else 0
 
     for name, choose in (("a", knows(0.5)), ("b", biased)):
-        write_run(folder / name, {"sheet_rotate": turned_run(choose, n=100, base="sheet", left_out=(99,))}, model_name=f"org/{name}")
+        write_run(
+            folder / name,
+            {"sheet_rotate": turned_run(choose, n=100, base="sheet", left_out=(99,))},
+            model_name=f"org/{name}",
+        )
     return folder
 
 
@@ -299,7 +343,10 @@ def test_the_numbers_of_a_finished_run_are_measures(runs):
     audit.check(result)
 
 
-@pytest.mark.parametrize(("where", "name"), [("flat", "rotate_every"), ("flat", "n_rotated"), ("analysis", "rotate_every"), ("flat", "rotate_p")])
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("flat", "rotate_every"), ("flat", "n_rotated"), ("analysis", "rotate_every"), ("flat", "rotate_p")],
+)
 def test_a_changed_number_is_found_by_the_audit(runs, tmp_path, where, name):
     (path,), (log,) = (runs / "a").glob("*_results.json"), (runs / "a").glob("*_samples_*.jsonl")
     whole = json.loads(path.read_text())
@@ -338,9 +385,15 @@ def test_a_board_ranks_by_what_is_right_in_every_order(runs, tmp_path):
 def test_the_orders_of_a_doc_are_rows_with_their_turn(runs):
     (result,) = read(next((runs / "a").glob("*_results.json"))).results
     found = samples.table(result, ["doc_id", "turn", "gold_at", "kind", "excluded"]).to_pydict()
-    of_doc = [(turn, place) for doc, turn, place in zip(found["doc_id"], found["turn"], found["gold_at"], strict=True) if doc == 1]
+    of_doc = [
+        (turn, place)
+        for doc, turn, place in zip(found["doc_id"], found["turn"], found["gold_at"], strict=True)
+        if doc == 1
+    ]
     assert of_doc == [(None, 2), (1, 1), (2, 4), (3, 3)]
-    assert [why for doc, why in zip(found["doc_id"], found["excluded"], strict=True) if doc == 99] == ["two of its options are the same"]
+    assert [why for doc, why in zip(found["doc_id"], found["excluded"], strict=True) if doc == 99] == [
+        "two of its options are the same"
+    ]
 
 
 def test_two_models_are_compared(runs):

@@ -28,7 +28,9 @@ def numbers(folder, **changes):
 def test_the_same_settings_give_the_same_numbers(run_folder):
     (run,) = load(run_folder)
     again = recompute(run)
-    assert dict(again.metrics) == {name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)}
+    assert dict(again.metrics) == {
+        name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
+    }
     assert again.metrics["gate"] == 1
     assert again.metrics["rci2_adj_low"] is not None
     assert json.loads(json.dumps(again.to_json()["analysis"])) == run.result.details["analysis"]
@@ -42,7 +44,13 @@ def test_other_settings(run_folder):
     assert other["rci2_low"] != usual["rci2_low"]
     assert numbers(run_folder, draws=300)["rci2_low"] != usual["rci2_low"]
     failed = numbers(run_folder, chance=0.84)
-    assert (failed["chance"], failed["gate"], failed["rci2"], failed["gap2"], failed["rci2_adj"]) == (0.84, 0, None, None, None)
+    assert (failed["chance"], failed["gate"], failed["rci2"], failed["gap2"], failed["rci2_adj"]) == (
+        0.84,
+        0,
+        None,
+        None,
+        None,
+    )
     assert numbers(run_folder, delta=0.9)["gate"] == 0
 
 
@@ -86,7 +94,9 @@ def test_clusters(tmp_path):
     ratio = (wide["gap2_high"] - wide["gap2_low"]) / (narrow["gap2_high"] - narrow["gap2_low"])
     assert ratio == pytest.approx(5**0.5, rel=0.15)
     assert numbers(tmp_path, cluster="image") == wide
-    with pytest.raises(RecordError, match=r"no cluster field 'scene' in the log; allowed: cluster, image, category, kind, none"):
+    with pytest.raises(
+        RecordError, match=r"no cluster field 'scene' in the log; allowed: cluster, image, category, kind, none"
+    ):
         numbers(tmp_path, cluster="scene")
 
 
@@ -102,7 +112,9 @@ def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
     assert run.result.details["analysis"]["form"] is None
     again = recompute(run, Changes(seed=9))
     assert again.analysis is None
-    assert dict(again.metrics) == {name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)}
+    assert dict(again.metrics) == {
+        name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
+    }
     assert again.metrics["rci2_low"] is not None
     assert "can only be computed in the run" in again.note
     assert recompute(run, Changes(category="a")).metrics == {}
@@ -124,7 +136,9 @@ def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
 
 def test_a_group_below_its_floor_has_no_index(tmp_path):
     path = write_run(
-        tmp_path, {name: mc_run(n=100, know_full=0.0, seed=s) for s, name in enumerate(("a_rci2", "b_rci2"))}, groups={"g": ["a_rci2", "b_rci2"]}
+        tmp_path,
+        {name: mc_run(n=100, know_full=0.0, seed=s) for s, name in enumerate(("a_rci2", "b_rci2"))},
+        groups={"g": ["a_rci2", "b_rci2"]},
     )
     (pooled,) = pooling.groups(path, [recompute(run) for run in load(path)])
     assert pooled.index.value is None
@@ -254,7 +268,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, how, say
     assert not list(tmp_path.glob("*.part"))
 
 
-@pytest.mark.parametrize(("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high"), ("--seed", "-1")])
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high"), ("--seed", "-1")]
+)
 def test_bad_options_say_what_is_allowed(run_folder, capsys, flag, value):
     assert analyze(run_folder, flag, value) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -316,7 +332,10 @@ def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
     best = sum(max(v.scores["acc"] for v in r.views[1:]) / r.asked.p[1] for r in part if r.is_asked) / len(part)
     assert 0 < full < 1, "else it is moved to the end of the scale"
     assert 0 < best < 1
-    for analysis in (recompute(quick_run, by_category=True).categories["enough"], recompute(quick_run, Changes(category="enough")).analysis):
+    for analysis in (
+        recompute(quick_run, by_category=True).categories["enough"],
+        recompute(quick_run, Changes(category="enough")).analysis,
+    ):
         assert (analysis.n_docs, analysis.asked.docs) == (len(part), 20)
         assert analysis.fip.value == pytest.approx(full)
         assert analysis.grids[2].mpp.value == pytest.approx(best)
@@ -325,9 +344,13 @@ def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
 def test_a_whole_run_has_numbers_of_small_categories_too(tmp_path):
     """7 of 400 docs; nothing was left out, so nothing is predicted."""
     spec, records, made = mc_run(n=400)
-    records = [{**one, "fields": {**one["fields"], "category": "few" if one["doc_id"] < 7 else "rest"}} for one in records]
+    records = [
+        {**one, "fields": {**one["fields"], "category": "few" if one["doc_id"] < 7 else "rest"}} for one in records
+    ]
     write_run(tmp_path, {"toy_rci2": (spec, records, made)})
     (run,) = load(tmp_path)
     found = recompute(run, by_category=True)
     assert found.note == ""
-    assert found.categories["few"].fip.value == pytest.approx(np.mean([r.views[0].scores["acc"] for r in run.records[:7]]))
+    assert found.categories["few"].fip.value == pytest.approx(
+        np.mean([r.views[0].scores["acc"] for r in run.records[:7]])
+    )

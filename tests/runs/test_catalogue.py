@@ -54,15 +54,25 @@ def test_every_number_of_a_run_has_a_row(results):
         page = (ROOT / PAGES[kind.name]).read_text(encoding="utf-8") if kind.name in PAGES else ""
         for name in {*result.metrics, *result.measures} - {"records", "patch"}:
             seen.add(name)
-            over_cells = re.fullmatch(rf"(?:({'|'.join(map(re.escape, native))})_)?(mpp|drop)(\d+|_relevant|_adversarial)", name) if native else None
+            over_cells = (
+                re.fullmatch(rf"(?:({'|'.join(map(re.escape, native))})_)?(mpp|drop)(\d+|_relevant|_adversarial)", name)
+                if native
+                else None
+            )
             plain = re.sub(r"_(low|high)$", "", name)
-            assert name in rows or plain in native or over_cells or (kind.name in PAGES and documented(plain, page)), (result.label, name)
+            assert name in rows or plain in native or over_cells or (kind.name in PAGES and documented(plain, page)), (
+                result.label,
+                name,
+            )
     assert len(seen) > 100
 
 
 def documented(name, page):
     """Whether a page names a number, by itself or with the others of its kind (``magiscore_<kind>``)."""
-    return name in ("score", "chance", "n_failed", "n_docs") or re.search(rf"`[^`\n]*{re.escape(name.split('_')[0])}", page) is not None
+    return (
+        name in ("score", "chance", "n_failed", "n_docs")
+        or re.search(rf"`[^`\n]*{re.escape(name.split('_')[0])}", page) is not None
+    )
 
 
 def test_columns_are_those_that_the_run_wrote(results):
@@ -71,7 +81,11 @@ def test_columns_are_those_that_the_run_wrote(results):
         if result.analysis is None:
             continue
         for name, value in catalogue.columns(result.analysis, result.kind).items():
-            if name in result.metrics and name not in ("n_failed", "n_null", "fip0"):  # earlier versions did not write what these are made of
+            if name in result.metrics and name not in (
+                "n_failed",
+                "n_null",
+                "fip0",
+            ):  # earlier versions did not write what these are made of
                 assert result.metrics[name] == (None if value is None else pytest.approx(value)), (result.label, name)
                 compared += 1
     assert compared > 500
@@ -83,7 +97,11 @@ def test_numbers_that_tables_show_are_named_in_their_order(results):
     first, second = result.described["grids"][:2]
     names = [name for name in result.measures if name in catalogue.named(result.kind, result.described["grids"])]
     expected = ["score", "fip", "chance", "ceiling"]
-    expected += [f"{stem}{n}{end}" for n in (first, second) for stem, end in (("mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))]
+    expected += [
+        f"{stem}{n}{end}"
+        for n in (first, second)
+        for stem, end in (("mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))
+    ]
     assert names == expected
 
 
@@ -114,5 +132,7 @@ def test_places_are_of_the_commonest_number_of_options(results):
         places = result.details["analysis"]["turned"]["places"]
         most = max(places, key=lambda count: (places[count]["docs"], -int(count)))
         numbers = catalogue.columns(result.analysis, result.kind)
-        assert [numbers[f"rotate_at{place}"] for place in range(1, int(most) + 1)] == [one["value"] for one in places[most]["scores"]]
+        assert [numbers[f"rotate_at{place}"] for place in range(1, int(most) + 1)] == [
+            one["value"] for one in places[most]["scores"]
+        ]
         assert f"rotate_at{int(most) + 1}" not in numbers

@@ -16,17 +16,28 @@ ENDS = ("_stderr", "_stderr_clt", "_stderr_clustered")
 
 def as_the_host_writes(values):
     """The columns of a task with the harness's three columns of standard errors beside each."""
-    return {key.replace(",", f"{end},"): value if not end else "N/A" for key, value in values.items() for end in ("", *ENDS)}
+    return {
+        key.replace(",", f"{end},"): value if not end else "N/A" for key, value in values.items() for end in ("", *ENDS)
+    }
 
 
 def test_a_wrapped_task_keeps_the_columns_of_the_native_metric(tmp_path):
     [result] = find([write_run(tmp_path, {"toy_rci2": mc_run(60)})])[0].results
-    values = as_the_host_writes({key: value for key, value in result.run.written["toy_rci2"].items() if "_low" not in key and "_high" not in key})
+    values = as_the_host_writes(
+        {
+            key: value
+            for key, value in result.run.written["toy_rci2"].items()
+            if "_low" not in key and "_high" not in key
+        }
+    )
     values["acc_stderr_clt,none"] = values["acc_stderr,none"] = 0.5  # as the harness computed them
     made = with_ends(with_errors(values, [result]), [result])
     assert [made[f"acc{end},none"] for end in ENDS] == [0.5, 0.5, "N/A"]
     assert made["gap2_stderr,none"] == result.measures["gap2"].se > 0
-    assert (made["gap2_low,none"], made["gap2_high,none"]) == (result.measures["gap2"].low, result.measures["gap2"].high)
+    assert (made["gap2_low,none"], made["gap2_high,none"]) == (
+        result.measures["gap2"].low,
+        result.measures["gap2"].high,
+    )
     assert [key for key, value in made.items() if value == "N/A"] == ["acc_stderr_clustered,none"]
     assert [key for key, value in made.items() if isinstance(value, dict)] == []
     assert made["n_docs,none"] == 60
@@ -55,7 +66,11 @@ def test_all_metrics_of_a_magic_task_are_ours(tmp_path):
     made = with_ends(with_errors(as_the_host_writes(result.run.written[result.task]), [result]), [result])
     assert "N/A" not in made.values()
     assert [key for key, value in made.items() if isinstance(value, dict)] == []
-    known = {name: one.se for name, one in result.measures.items() if one.se is not None and f"{name},{result.filter}" in made}
+    known = {
+        name: one.se
+        for name, one in result.measures.items()
+        if one.se is not None and f"{name},{result.filter}" in made
+    }
     assert known
     assert {name: made[f"{name}_stderr,{result.filter}"] for name in known} == known
 
@@ -69,7 +84,9 @@ def test_a_magic_task_has_the_ends_of_its_intervals_beside_its_numbers(tmp_path)
     for name, one in known.items():
         assert (made[f"{name}_low,{result.filter}"], made[f"{name}_high,{result.filter}"]) == (one.low, one.high)
     data = json.loads(path.read_text())
-    data["results"][result.task] |= made  # the object stays where it is: this reads as the results file and the file beside it do
+    data["results"][result.task] |= (
+        made  # the object stays where it is: this reads as the results file and the file beside it do
+    )
     path.write_text(json.dumps(data))
     [again] = find([tmp_path])[0].results
     assert again.measures == result.measures, "the end of an interval is no number of its own"

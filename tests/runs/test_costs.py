@@ -31,7 +31,9 @@ def of(path, *bases):
 
 def test_calls_tokens_and_time_are_what_the_files_say(tmp_path):
     """Two benchmarks, 20 docs each, 10 calls a doc: the first has 100 tokens in and 4 out a call, the second 300 and 8."""
-    path = made(tmp_path, lambda n: [{"input_tokens": 100 + 200 * n, "output_tokens": 4 + 4 * n}] * 10, names=("a", "b"))
+    path = made(
+        tmp_path, lambda n: [{"input_tokens": 100 + 200 * n, "output_tokens": 4 + 4 * n}] * 10, names=("a", "b")
+    )
     both, one = of(path), of(path, "b")
     assert (both.calls, both.seconds, both.why) == (400, 300.0, "")
     assert (both.input_tokens, both.output_tokens) == (200, 6)
@@ -72,7 +74,9 @@ def test_a_time_that_is_not_of_these_calls_is_none(tmp_path, about, why):
 
 
 def test_a_run_that_made_all_its_tokens_has_a_time(tmp_path):
-    assert of(made(tmp_path, lambda n: [{"output_tokens": 3}] * 10, throughput={"total_gen_tokens": 600})).seconds == 300.0
+    assert (
+        of(made(tmp_path, lambda n: [{"output_tokens": 3}] * 10, throughput={"total_gen_tokens": 600})).seconds == 300.0
+    )
 
 
 def test_a_text_only_model_and_a_run_without_logs_say_nothing_of_calls(tmp_path):

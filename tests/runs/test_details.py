@@ -54,8 +54,14 @@ def put(*keys):
         (put("analysis", "grids", "2", "adj", {}), "grids.2.adj"),
         (put("analysis", "grids", "2", "shares", "score", [0.5, 0.5]), "shares are not of 4 cells"),
         (put("analysis", "grids", "2", "shares", "p_cells", None), "shares are not of 4 cells"),
-        (put("analysis", "grids", "2", "shares", "score", [0.2, 0.3, None, 0.5]), "shares.score must be a list with nothing but numbers, not null"),
-        (put("analysis", "grids", "2", "shares", "score", "0.5"), "shares.score must be a list with nothing but numbers, not '0.5'"),
+        (
+            put("analysis", "grids", "2", "shares", "score", [0.2, 0.3, None, 0.5]),
+            "shares.score must be a list with nothing but numbers, not null",
+        ),
+        (
+            put("analysis", "grids", "2", "shares", "score", "0.5"),
+            "shares.score must be a list with nothing but numbers, not '0.5'",
+        ),
         (put("analysis", "grids", "x", {}), "a key of analysis.grids must be a whole number, not 'x'"),
         (put("analysis", None), "analysis must be an object, not null"),
         (put("settings", []), "settings must be an object, not a list"),
@@ -72,7 +78,10 @@ def test_what_somebody_changed_is_named(whole, change, said):
     assert said in wrong(*parts(data))
 
 
-@pytest.mark.parametrize("path", ["analysis.grids", "analysis.warnings", "analysis.chance.floors", "analysis.chance.reason", "analysis.gate.reason"])
+@pytest.mark.parametrize(
+    "path",
+    ["analysis.grids", "analysis.warnings", "analysis.chance.floors", "analysis.chance.reason", "analysis.gate.reason"],
+)
 def test_a_key_that_every_version_writes_is_missed(whole, path):
     data = copy.deepcopy(whole)
     part = parts(data)[1]
@@ -91,7 +100,9 @@ def test_a_comparison_with_wrong_images_is_whole(key, tmp_path):
     assert wrong(*parts(data)) == f"analysis.gate.looks[0].{key} is missing"
 
 
-@pytest.mark.parametrize(("key", "value"), [("grids", "23"), ("grids", [1]), ("grids", [True]), ("options", None), ("metric", 3)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("grids", "23"), ("grids", [1]), ("grids", [True]), ("options", None), ("metric", 3)]
+)
 def test_a_description_of_another_type_is_named(whole, key, value):
     data = copy.deepcopy(whole)
     parts(data)[0][key] = value
@@ -179,7 +190,9 @@ def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
         "boxes": {},
         "left_out": {},
     }
-    details["analysis"]["regions"] = json.loads(json.dumps({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE}))
+    details["analysis"]["regions"] = json.loads(
+        json.dumps({**regions, "best": ESTIMATE, "even": ESTIMATE, "average": ESTIMATE})
+    )
     change(details["analysis"]["regions"])
     assert said in wrong(described, details)
     assert bool(said) == bool(wrong(described, details))
@@ -198,7 +211,14 @@ def test_numbers_of_boxes_that_somebody_changed_are_named(whole, change, said):
 )
 def test_numbers_of_magic_that_somebody_changed_are_named(whole, change, said):
     described = {**copy.deepcopy(parts(whole)[0]), "kind": "magic", "grids": []}
-    magic = {"variant": "none", "metric": "acc_exact", "numbers": {"acc_exact": dict(ESTIMATE)}, "counts": {}, "warnings": [], "judge": None}
+    magic = {
+        "variant": "none",
+        "metric": "acc_exact",
+        "numbers": {"acc_exact": dict(ESTIMATE)},
+        "counts": {},
+        "warnings": [],
+        "judge": None,
+    }
     change(magic)
     found = wrong(described, {"records": 9, "magic": magic})
     assert said in found

@@ -48,7 +48,11 @@ def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.0
         return float(np.mean([r["views"][place(r)]["items"]["acc"] for r in docs])) if docs else None
 
     def over_cells(n):
-        return mean(used, lambda r: 0), mean(used, lambda r: r["best"]["2"]), "" if used else "no doc can be used at this grid"
+        return (
+            mean(used, lambda r: 0),
+            mean(used, lambda r: r["best"]["2"]),
+            "" if used else "no doc can be used at this grid",
+        )
 
     native = Native(lambda: mean(answered, lambda r: 0), over_cells, lambda items: float(np.mean(items)), "", False)
     found = details(spec, records, "acc", {"acc": True}, native, plan)
@@ -108,7 +112,9 @@ def test_the_cells_of_a_grid_count_for_that_grid_alone():
     cells = [{**VIEW, "kind": "cell", "n": n, "cell": 1, **failed} for n, failed in ((2, {}), (3, {"failed": TEXT}))]
     records = as_records([{"views": [VIEW, *cells]}]) * 40
     assert failures.too_many(records, 2) == ""
-    assert failures.too_many(records, 3).startswith("40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again")
+    assert failures.too_many(records, 3).startswith(
+        "40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again"
+    )
 
 
 def test_a_doc_of_which_every_call_failed_is_counted(made):

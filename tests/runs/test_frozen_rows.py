@@ -44,14 +44,22 @@ def test_the_parquet_file_has_these_rows(tmp_path, monkeypatch):
     [result] = find([folder])[0].results
     assert samples.write([result]).name == "2026_samples_toy_rci2.parquet"
     monkeypatch.setattr(samples, "batches", lambda result: pytest.fail("the log was read"))
-    frozen = {name.partition(":")[0]: values for name, values in json.loads(ROWS.read_text(encoding="utf-8"))["columns"].items()}
-    assert samples.table(result).to_pydict() == {name: values for name, values in frozen.items() if not name.startswith("record.")}
+    frozen = {
+        name.partition(":")[0]: values
+        for name, values in json.loads(ROWS.read_text(encoding="utf-8"))["columns"].items()
+    }
+    assert samples.table(result).to_pydict() == {
+        name: values for name, values in frozen.items() if not name.startswith("record.")
+    }
     assert samples.records(result) == list(result.records())
 
 
 def test_the_frozen_rows_are_right():
     """By hand: right is half of what the gold scores, so 0.5 of 1 and 0.4 of 0.8 are, and 0.49 and 0.39 are not."""
-    columns = {name.partition(":")[0]: values for name, values in json.loads(ROWS.read_text(encoding="utf-8"))["columns"].items()}
+    columns = {
+        name.partition(":")[0]: values
+        for name, values in json.loads(ROWS.read_text(encoding="utf-8"))["columns"].items()
+    }
     first = {doc: columns["doc_id"].index(doc) for doc in columns["doc_id"]}
     assert {doc: columns["need"][row] for doc, row in first.items()} == {
         0: "text",  # right on the wrong image, as on its own
@@ -80,7 +88,9 @@ def test_the_frozen_rows_are_right():
 
 
 def test_what_is_told():
-    assert told(SCHEMA, {"need: string": ["text"]}, {"need: string": ["one cell"]}).startswith("raise SCHEMA in lmms_patch/runs/samples.py")
+    assert told(SCHEMA, {"need: string": ["text"]}, {"need: string": ["one cell"]}).startswith(
+        "raise SCHEMA in lmms_patch/runs/samples.py"
+    )
     assert told(SCHEMA, {"need: string": []}, {"need: int8": []}).endswith(": need: int8, need: string")
     assert told(SCHEMA - 1, {"need: string": ["text"]}, {"need: string": ["one cell"]}).startswith("SCHEMA was raised")
 
@@ -92,7 +102,9 @@ def write():
         frozen = json.loads(ROWS.read_text(encoding="utf-8"))
         if frozen["schema"] == SCHEMA and (why := told(SCHEMA, frozen["columns"], found)):
             raise SystemExit(why)
-    columns = ",\n".join(f"{json.dumps(name)}: {json.dumps(values, ensure_ascii=False)}" for name, values in found.items())
+    columns = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(values, ensure_ascii=False)}" for name, values in found.items()
+    )
     ROWS.write_text(f'{{"schema": {SCHEMA}, "columns": {{\n{columns}\n}}}}\n', encoding="utf-8")
 
 

@@ -38,7 +38,14 @@ def runs(tmp_path_factory):
     return runs
 
 
-NAMES = ["analyze world_a", "gate world_a", "report world_a", "compare world", "gate world against a baseline", "leaderboard world"]
+NAMES = [
+    "analyze world_a",
+    "gate world_a",
+    "report world_a",
+    "compare world",
+    "gate world against a baseline",
+    "leaderboard world",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +60,9 @@ def test_every_command_says_the_same_with_and_without_it(runs, tmp_path, capsys,
             one["runs"].sort(key=lambda run: run["model"])
     apart = [one for one in differences(before["wrote"], wrote) if ".sha256" not in one]
     assert not apart
-    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".csv", ".html", ".tex"))
+    written = "".join(
+        path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".csv", ".html", ".tex")
+    )
     assert "adj_blind" not in written + capsys.readouterr().out
 
 
@@ -71,7 +80,10 @@ def by_words(data):
     number = {**about["numbers"]["acc_exact"], "value": 0.9, "low": 0.8, "high": 0.95}
     about |= {"metric": "self_heal_words", "numbers": {"self_heal_words": number, **about["numbers"]}}
     about |= {"by_words": {"healed": 0.9, "chance": 0.1, "above": number, "reported": True, "undefined": 0}}
-    about |= {"by_type": {"query": dict(about["numbers"])}, "warnings": ["self_heal_words is not reported: 0.9 by words", *about["warnings"]]}
+    about |= {
+        "by_type": {"query": dict(about["numbers"])},
+        "warnings": ["self_heal_words is not reported: 0.9 by words", *about["warnings"]],
+    }
     details["self_heal_words"] = task["self_heal_words,none"] = 0.9
     data["configs"]["toy_magic_selfheal"]["metadata"]["magic"]["metric"] = "self_heal_words"
 
@@ -92,7 +104,9 @@ def test_a_run_about_self_heal_by_words_is_about_its_answers_now(unjudged, tmp_p
     a, b, out = str(unjudged / "a"), str(unjudged / "b"), str(tmp_path)
     (result,) = read(next((unjudged / "a").glob("*_results.json"))).results
     assert (result.described["metric"], result.measures["score"].value) == ("acc_synonym", 0.5)
-    (tmp_path / "rules.yaml").write_text("schema: 1\nrules: [{name: a, metric: score, min: 0.3}, {name: b, metric: score, max_drop: 0.5}]")
+    (tmp_path / "rules.yaml").write_text(
+        "schema: 1\nrules: [{name: a, metric: score, min: 0.3}, {name: b, metric: score, max_drop: 0.5}]"
+    )
     for line in (
         ["magic", "show", a, b, "--json", f"{out}/show.json"],
         ["show", a],
@@ -102,7 +116,9 @@ def test_a_run_about_self_heal_by_words_is_about_its_answers_now(unjudged, tmp_p
         ["leaderboard", a, b, "--output", f"{out}/board"],
     ):
         assert (main(line) or 0) == 0, line
-    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".csv", ".html", ".tex"))
+    written = "".join(
+        path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".csv", ".html", ".tex")
+    )
     assert "words" not in capsys.readouterr().out.replace("go by words", "")
     assert "self_heal_words" not in written
     jsonschema.validate(json.loads((tmp_path / "show.json").read_text()), schemas.load("magic-show"))
@@ -134,7 +150,13 @@ def test_a_rule_on_it_is_told_what_took_its_place(name):
         parse({"schema": 1, "rules": [{"name": "a", "metric": name, "max": 0.1}]})
     assert str(told.value) == f"rules: rule 'a': metric: {name!r} is no longer computed: {instead(name)}"
     with pytest.raises(OptionError, match="is no longer computed"):
-        parse({"schema": 1, "defaults": {"primary": "rci3_adj_blind"}, "rules": [{"name": "a", "metric": "fip", "max_drop": 0.1}]})
+        parse(
+            {
+                "schema": 1,
+                "defaults": {"primary": "rci3_adj_blind"},
+                "rules": [{"name": "a", "metric": "fip", "max_drop": 0.1}],
+            }
+        )
 
 
 def test_a_board_is_told_what_took_its_place(capsys, runs):

@@ -26,7 +26,11 @@ def test_the_numbers_are_the_runs_own(result):
     assert found["fip"].value == found["score"].value == found["acc"].value == wrote["acc"]
     assert found["mpp2"].value == pytest.approx(wrote["acc_mpp2"])
     for name in ("rci2", "rci2_adj", "gap2"):
-        assert (found[name].value, found[name].low, found[name].high) == (wrote[name], wrote[f"{name}_low"], wrote[f"{name}_high"])
+        assert (found[name].value, found[name].low, found[name].high) == (
+            wrote[name],
+            wrote[f"{name}_low"],
+            wrote[f"{name}_high"],
+        )
     assert found["chance"].value == wrote["chance"]
 
 
@@ -48,7 +52,18 @@ def test_other_native_metrics_have_no_interval(result):
 
 
 def test_ends_of_intervals_and_counts_are_no_numbers_of_their_own(result):
-    assert set(result.measures) == {"score", "fip", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2", "acc", "acc2"}
+    assert set(result.measures) == {
+        "score",
+        "fip",
+        "chance",
+        "ceiling",
+        "mpp2",
+        "rci2",
+        "rci2_adj",
+        "gap2",
+        "acc",
+        "acc2",
+    }
 
 
 def test_near_chance_keeps_the_reason(tmp_path):
@@ -82,7 +97,9 @@ def test_wildcards_take_rci_and_pcri_for_one():
 )
 def test_the_scale_of_a_mean_is_from_0_to_full_marks_or_unknown(analysis, options, marks):
     sets = {key: SimpleNamespace(**grid) for key, grid in analysis.get("grids", {}).items()}
-    assert full_marks(SimpleNamespace(form=analysis["form"], ceiling=analysis["ceiling"], sets=sets), **options) == marks
+    assert (
+        full_marks(SimpleNamespace(form=analysis["form"], ceiling=analysis["ceiling"], sets=sets), **options) == marks
+    )
 
 
 def test_text_only_numbers(tmp_path):
@@ -94,7 +111,15 @@ def test_text_only_numbers(tmp_path):
         "p": 0.1,
     }
     grouped["above"] = {**grouped["accuracy"], "value": 0.1, "low": -0.1, "high": 0.3}
-    details = {"headline": "none", "by_grouping": {"none": grouped}, "chance": 0.25, "leakage": None, "zero_shot": None, "delta": None, "s": None}
+    details = {
+        "headline": "none",
+        "by_grouping": {"none": grouped},
+        "chance": 0.25,
+        "leakage": None,
+        "zero_shot": None,
+        "delta": None,
+        "s": None,
+    }
     options = {"options": {}, "metric": "acc", "grids": [], "folds": 5}
     config = {"lmms_patch": {"schema": 2, "base": "toy", "kind": "tst", **options}}
     values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}

@@ -17,9 +17,9 @@ def run(tmp_path):
 def test_each_number_once_with_its_interval(run):
     """By hand (test_regions.test_numbers_by_hand): MPP 0.75 each, the best relevant box less the best adversarial one 0 over docs with both."""
     found = runs.read(run).results[0].measures
-    assert [found[name].value for name in ("fip", "mpp_relevant", "mpp_adversarial", "rci_adversarial", "regions_best")] == pytest.approx(
-        [0.8, 0.75, 0.75, 0.25, 0]
-    )
+    assert [
+        found[name].value for name in ("fip", "mpp_relevant", "mpp_adversarial", "rci_adversarial", "regions_best")
+    ] == pytest.approx([0.8, 0.75, 0.75, 0.25, 0])
     assert found["regions_best"].n == 120
     assert found["mpp_relevant"].low is not None
     assert not [name for name in found if name.endswith(("_low", "_high")) or name.startswith(("n_", f"{METRIC}_mpp"))]

@@ -23,12 +23,20 @@ def estimate(value, low=None, high=None):
 WORDED = [
     (reading.corrected(estimate(0.866, 0.8, 0.9), "measured", False), "+0.866 [+0.800, +0.900]", ""),
     (reading.corrected(estimate(0.866, 0.8, 0.9), "assumed", False), "+0.866, assumed null", "assumed null"),
-    (reading.corrected(estimate(0.866, 0.8, 0.9), None, True), "+0.866, assumed null, marginal", "assumed null, marginal"),
+    (
+        reading.corrected(estimate(0.866, 0.8, 0.9), None, True),
+        "+0.866, assumed null, marginal",
+        "assumed null, marginal",
+    ),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False), "1.00, cells mislead", "cells mislead"),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False, "boxes"), "1.00, boxes mislead", "boxes mislead"),
     (reading.corrected(estimate(1.11, 0.99, 1.2), "measured", False), "+1.110 [+0.990, +1.200]", ""),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "assumed", False), "+1.110, assumed null", "assumed null"),
-    (reading.raw(estimate(-0.085, -0.1, -0.07), "not luck-corrected -0.085, ...", False), "-0.085 [-0.100, -0.070], contradicted", "contradicted"),
+    (
+        reading.raw(estimate(-0.085, -0.1, -0.07), "not luck-corrected -0.085, ...", False),
+        "-0.085 [-0.100, -0.070], contradicted",
+        "contradicted",
+    ),
     (reading.raw(estimate(-0.085, -0.1, -0.07), "", True), "-0.085 [-0.100, -0.070], marginal", "marginal"),
     (reading.raw(estimate(-0.085, -0.1, -0.07), "", False), "-0.085 [-0.100, -0.070]", ""),
 ]
@@ -54,7 +62,13 @@ def test_every_form_of_a_table_has_the_words_and_data_keeps_the_number(found, te
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(0.9, 1.0, ""), (-0.2, 0.3, ""), (None, None, ""), (0.97, 1.06, "noise of a ratio"), (1.01, 1.2, "a cell does worse than a wrong image")],
+    [
+        (0.9, 1.0, ""),
+        (-0.2, 0.3, ""),
+        (None, None, ""),
+        (0.97, 1.06, "noise of a ratio"),
+        (1.01, 1.2, "a cell does worse than a wrong image"),
+    ],
 )
 def test_an_interval_above_1_says_why(low, high, said):
     told = reading.above_one(low, high)
@@ -83,7 +97,10 @@ def test_words_are_not_written_into_files_of_numbers():
         ({"valid": False, "reason": "of the 60 docs that grid 3 uses: near chance"}, "near chance"),
         ({"valid": False}, "near chance"),
         ({"valid": False, "reason": "the answers do not depend on the image (9 docs)"}, "does not look"),
-        ({"valid": False, "reason": "not shown that it looks (9 docs); all docs were asked"}, "not shown that it looks"),
+        (
+            {"valid": False, "reason": "not shown that it looks (9 docs); all docs were asked"},
+            "not shown that it looks",
+        ),
     ],
 )
 def test_a_gate_in_a_word(gate, word):

@@ -55,7 +55,10 @@ def test_a_changed_record_is_refused_in_one_line_or_read(tmp_path):
             continue
         if isinstance(changed, dict):
             (tmp_path / "log").write_text(json.dumps({"patch": changed}) + "\n")
-            whole, line = told(partial(record_of, changed)), told(partial(list, read_samples(tmp_path / "log", lean=True)))
+            whole, line = (
+                told(partial(record_of, changed)),
+                told(partial(list, read_samples(tmp_path / "log", lean=True))),
+            )
             assert bool(whole) == bool(line), (how, whole, line)
             assert (whole + line).isprintable(), how
             assert len(whole) < 600
@@ -92,7 +95,10 @@ def put(*keys):
         (put("answer", "gold_at", 5), "patch.answer.gold_at must be the place of one of its "),
         (put("views", 3, "names", 5), "patch.views name more than the "),
         (put("answer", "gold", ["A"]), "patch.answer.gold must be a text or null, not a list"),
-        (put("baselines", 0, "roles", ["judge"]), 'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not'),
+        (
+            put("baselines", 0, "roles", ["judge"]),
+            'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not',
+        ),
         (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99, not 100"),
         (put("lent", "full", []), "patch.lent must have as many numbers in each of its lists"),
         (put("image_sizes", [[9]]), "patch.image_sizes[0] must be a list of length >= 2, not of 1"),
@@ -119,20 +125,36 @@ def test_of_several_faults_no_key_is_named_that_is_right():
     patch = copy.deepcopy(RECORDS[0])
     patch["views"][0]["scores"] = {"right": 1.0, "wrong": "x", "null": None}
     patch["lent"] = 5
-    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+    with pytest.raises(
+        RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
+    ):
         record_of(patch)
     del patch["lent"]
-    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+    with pytest.raises(
+        RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
+    ):
         record_of(patch)
     patch["views"][1]["items"] = 5
-    with pytest.raises(RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"):
+    with pytest.raises(
+        RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
+    ):
         record_of(patch)
 
 
 # --- digests --------------------------------------------------------------------------------------
 
-NUMBERS = st.one_of(st.integers(), st.floats(), st.floats(1e-6, 1e-3), st.floats(1e14, 1e18), st.sampled_from([0.0, -0.0, 1e-5, 1e16, 5e-324, 2**64]))
-TEXTS = st.one_of(st.text(), st.text("0123456789abcdef", min_size=16, max_size=16), st.sampled_from(["1e5", "a,1e5,", "\x7f", "</p>", "\ud83d", "é"]))
+NUMBERS = st.one_of(
+    st.integers(),
+    st.floats(),
+    st.floats(1e-6, 1e-3),
+    st.floats(1e14, 1e18),
+    st.sampled_from([0.0, -0.0, 1e-5, 1e16, 5e-324, 2**64]),
+)
+TEXTS = st.one_of(
+    st.text(),
+    st.text("0123456789abcdef", min_size=16, max_size=16),
+    st.sampled_from(["1e5", "a,1e5,", "\x7f", "</p>", "\ud83d", "é"]),
+)
 TREES = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
@@ -147,7 +169,19 @@ def test_the_digest_of_a_text_is_that_of_what_it_says(patch, spaced, plain):
 
 
 @pytest.mark.parametrize(
-    "text", ["0.00001", "0.000010", "1.50", "1E2", "1e+02", "10000000000000000.0", "100000000000000000000.0", "1e-7", "-0", "NaN"]
+    "text",
+    [
+        "0.00001",
+        "0.000010",
+        "1.50",
+        "1E2",
+        "1e+02",
+        "10000000000000000.0",
+        "100000000000000000000.0",
+        "1e-7",
+        "-0",
+        "NaN",
+    ],
 )
 def test_a_number_has_one_digest_however_a_file_writes_it(text):
     assert hashed_text(f'{{"a": [{text}]}}'.encode()) == hashed({"a": [json.loads(text)]})

@@ -22,7 +22,19 @@ def test_the_object_of_the_schema():
     """docs/records.md, field by field; the boxes by the formula of DESIGN 5 on 5x7 pixels."""
     patch = record().to_json()
     assert json.loads(json.dumps(patch, allow_nan=False)) == patch
-    assert set(patch) == {"schema", "task", "base", "kind", "grids", "doc_id", "image_sizes", "views", "best", "excluded", "fields"}
+    assert set(patch) == {
+        "schema",
+        "task",
+        "base",
+        "kind",
+        "grids",
+        "doc_id",
+        "image_sizes",
+        "views",
+        "best",
+        "excluded",
+        "fields",
+    }
     assert patch["schema"] == 2
     assert patch["image_sizes"] == [[5, 7]]
     assert patch["best"] == {"2": 2}
@@ -113,7 +125,11 @@ def results(**changes):
         "rci2,none": None,
         "patch,none": {"records": 3, "chance": 0.25, "analysis": {}},
     }
-    return {"configs": {"gqa_rci2": {"lmms_patch": described}, "gqa": {}}, "results": {"gqa_rci2": values, "gqa": {"acc,none": 0.5}}, **changes}
+    return {
+        "configs": {"gqa_rci2": {"lmms_patch": described}, "gqa": {}},
+        "results": {"gqa_rci2": values, "gqa": {"acc,none": 0.5}},
+        **changes,
+    }
 
 
 def test_reading_results(tmp_path):
@@ -182,7 +198,9 @@ def test_a_score_on_a_wrong_image_that_is_no_number_is_refused(tmp_path, score):
     view = {"kind": "full", "items": {}, "scores": {"acc": score}, "said": "x"}
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"patch": {**record().to_json(), "wrong_image": {"from": 1, "views": [view]}}}) + "\n")
-    with pytest.raises(RecordError, match=r"line 1: patch\.wrong_image\.views\[0\]\.scores\.acc must be a finite number"):
+    with pytest.raises(
+        RecordError, match=r"line 1: patch\.wrong_image\.views\[0\]\.scores\.acc must be a finite number"
+    ):
         list(read_samples(path))
 
 

@@ -49,7 +49,10 @@ def test_without_a_checkpoint_the_adapter_is_the_model(tmp_path, plain):
     assert runs.read(write(tmp_path, plain, model_name="", config={"model": "mosaic_vlm"})).model == "mosaic_vlm"
 
 
-@pytest.mark.parametrize(("given", "shown"), [("Qwen/Qwen2-VL", "Qwen/Qwen2-VL"), ("/home/me/ck/step-500", "step-500"), ("./out/best/", "best")])
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("Qwen/Qwen2-VL", "Qwen/Qwen2-VL"), ("/home/me/ck/step-500", "step-500"), ("./out/best/", "best")],
+)
 def test_a_local_checkpoint_goes_by_its_own_name(tmp_path, plain, given, shown):
     assert runs.read(write(tmp_path, plain, model_name=given)).model == shown
 
@@ -79,7 +82,11 @@ def test_labels_tell_models_apart_only_by_what_differs(tmp_path, plain):
     write(tmp_path / "a", plain, config={"model": "m", "model_args": "pretrained=x/y,quant=4"})
     write(tmp_path / "b", plain)
     write(tmp_path / "c", plain, model_name="z")
-    assert sorted(runs.labels(runs.find([tmp_path])).values()) == ["x/y (pretrained=x/y)", "x/y (pretrained=x/y,quant=4)", "z"]
+    assert sorted(runs.labels(runs.find([tmp_path])).values()) == [
+        "x/y (pretrained=x/y)",
+        "x/y (pretrained=x/y,quant=4)",
+        "z",
+    ]
 
 
 def test_the_same_run_twice_differs_in_nothing(tmp_path, plain):
@@ -133,7 +140,9 @@ def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
 
 def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
     a = one(write(tmp_path / "a", plain)).fingerprint
-    b = one(write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))).fingerprint
+    b = one(
+        write(tmp_path / "b", plain, edit=lambda data: data["results"]["toy_rci2"]["patch,none"].pop("made"))
+    ).fingerprint
     assert b["docs"] is None
     assert runs.differences(a, b) == []
 
@@ -193,7 +202,17 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
     found = one(write(tmp_path, plain)).details["made"]
     assert found["lmms_patch"] == lmms_patch.__version__
-    assert set(found) == {"lmms_patch", "lmms_eval", "numbers", "log", "all_docs", "docs", "prompts", "image_sizes", "images"}
+    assert set(found) == {
+        "lmms_patch",
+        "lmms_eval",
+        "numbers",
+        "log",
+        "all_docs",
+        "docs",
+        "prompts",
+        "image_sizes",
+        "images",
+    }
 
 
 # --- asked the same way, and whether it is two runs -------------------------------------------------
@@ -201,7 +220,11 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 
 @pytest.mark.parametrize(
     ("given", "known"),
-    [({}, None), ({"system_instruction_sha": None}, "none"), ({"system_instruction_sha": None, "system_instruction": None}, "none")],
+    [
+        ({}, None),
+        ({"system_instruction_sha": None}, "none"),
+        ({"system_instruction_sha": None, "system_instruction": None}, "none"),
+    ],
 )
 def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, plain, given, known):
     path = write(tmp_path, plain, edit=lambda data: data.pop("system_instruction_sha", None))
@@ -212,7 +235,9 @@ def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, 
 
 def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
     a = one(write(tmp_path / "a", plain)).fingerprint
-    b = one(write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)).fingerprint
+    b = one(
+        write(tmp_path / "b", plain, system_instruction="You are secret.", system_instruction_sha="f" * 64)
+    ).fingerprint
     (told,) = runs.differences(a, b)
     assert told.startswith("system instruction")
     assert "secret" not in json.dumps(b)
@@ -245,6 +270,13 @@ def test_a_copy_is_the_same_run_and_the_same_answers_at_another_time_are_not(tmp
     first = one(write(tmp_path / "a", plain, start_time=1.0))
     copy = one(write(tmp_path / "b", plain, start_time=1.0))
     later = one(write(tmp_path / "c", plain, start_time=2.0))
-    edited = one(write(tmp_path / "d", plain, start_time=1.0, edit=lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.123})))
+    edited = one(
+        write(
+            tmp_path / "d",
+            plain,
+            start_time=1.0,
+            edit=lambda data: data["results"]["toy_rci2"].update({"acc,none": 0.123}),
+        )
+    )
     other = one(write(tmp_path / "e", plain, start_time=1.0, model_name="z"))
     assert [first.is_same(two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]

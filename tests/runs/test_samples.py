@@ -20,7 +20,9 @@ ASKED = "Which?\nA. a cat\nB. a dog"
 
 def view(score, n=None, cell=None, **more):
     """One view: the full image, or a cell."""
-    place = {} if cell is None else {"kind": "cell", "n": n, "cell": cell, "row": (cell - 1) // n, "col": (cell - 1) % n}
+    place = (
+        {} if cell is None else {"kind": "cell", "n": n, "cell": cell, "row": (cell - 1) // n, "col": (cell - 1) % n}
+    )
     return {"kind": "full", **place, "scores": {"acc": score}, "items": {"acc": score}, **more}
 
 
@@ -30,7 +32,15 @@ def cells(*scores, n=2):
 
 def doc(doc_id, views, answers, *, said=None, **more):
     """One line of a sample log; ``said`` are other keys of the line."""
-    patch = {"schema": 2, "task": "toy_rci2", "base": "toy", "kind": "rci", "grids": [2], "doc_id": doc_id, "image_sizes": [[64, 48]]}
+    patch = {
+        "schema": 2,
+        "task": "toy_rci2",
+        "base": "toy",
+        "kind": "rci",
+        "grids": [2],
+        "doc_id": doc_id,
+        "image_sizes": [[64, 48]],
+    }
     patch |= {"views": views, "best": {}, "excluded": {}, **more}
     return {"doc_id": doc_id, "target": "T", "input": ASKED, "filtered_resps": answers, **(said or {}), "patch": patch}
 
@@ -51,7 +61,13 @@ def rows(result, *columns):
 
 def test_every_column_of_a_doc_by_hand(tmp_path):
     """A doc of grid 2 whose third cell is the best, asked again on the image of doc 9; a call failed, and one scorer."""
-    own = [view(1.0), view(0.0, 2, 1), view(0.4, 2, 2), view(0.9, 2, 3), {**view(None, 2, 4), "scores": {}, "items": {}, "error": "it raised"}]
+    own = [
+        view(1.0),
+        view(0.0, 2, 1),
+        view(0.4, 2, 2),
+        view(0.9, 2, 3),
+        {**view(None, 2, 4), "scores": {}, "items": {}, "error": "it raised"},
+    ]
     lost = [
         {**view(0.0), "swapped": True, "said": "B"},
         {**view(0.0, 2, 1), "scores": {}, "items": {}, "failed": "timeout", "said": "", "swapped": True},
@@ -106,14 +122,22 @@ def test_views_that_were_left_out_stand_in_their_places(tmp_path):
     lost = {"from": 1, "image_sizes": [[8, 8]], "views": [{**view(0.0), "swapped": True, "said": "w"}]}
     nothing = {"kind": "full", "scores": {}, "items": {}}
     lines = [
-        doc(0, [view(1.0), view(1.0, 2, 3)], ["A", "B"], best={"2": 1}, asked={"metric": "acc", "block": 1, "steps": 2, "unasked": 3}),
+        doc(
+            0,
+            [view(1.0), view(1.0, 2, 3)],
+            ["A", "B"],
+            best={"2": 1},
+            asked={"metric": "acc", "block": 1, "steps": 2, "unasked": 3},
+        ),
         doc(1, [view(0.0)], "C", asked={"metric": "acc", "block": 1, "steps": 1, "unasked": 4}),
         doc(2, [nothing], "never said", asked={"metric": "acc", "block": 1, "steps": 0, "unasked": 5}),
         doc(3, [nothing], "D", asked={"metric": "acc", "block": 1, "steps": 0, "unasked": 5}, wrong_image=lost),
     ]
     [result] = result_of(tmp_path, lines)
     of_cells = [(1, 1, 0, 0), (2, 2, 0, 1), (3, 3, 1, 0), (4, 4, 1, 1)]
-    unasked = [(0, None, None, None, False, None, None, False)] + [(*place, False, None, None, False) for place in of_cells]
+    unasked = [(0, None, None, None, False, None, None, False)] + [
+        (*place, False, None, None, False) for place in of_cells
+    ]
     expected = [
         (0, None, None, None, True, 1.0, "A", False), *((*place, False, None, None, False) for place in of_cells[:2]),
         (3, 3, 1, 0, True, 1.0, "B", True), (4, 4, 1, 1, False, None, None, False),
@@ -127,7 +151,12 @@ def test_views_that_were_left_out_stand_in_their_places(tmp_path):
 
 def test_boxes_of_regions_and_greyed_cells(tmp_path):
     boxes = [{**view(1.0), "kind": "region", "region": i, "relevant": i == 1, "boxes": [[0, 0, 9, 9]]} for i in (1, 2)]
-    regions = result_of(tmp_path / "r", [doc(0, [view(1.0), *boxes], ["A"] * 3, kind="regions", grids=[], best={"relevant": 1})], "regions", ())
+    regions = result_of(
+        tmp_path / "r",
+        [doc(0, [view(1.0), *boxes], ["A"] * 3, kind="regions", grids=[], best={"relevant": 1})],
+        "regions",
+        (),
+    )
     assert rows(regions[0], "kind", "region", "relevant", "chosen") == [
         ("full", None, None, False),
         ("region", 1, True, True),
@@ -151,7 +180,10 @@ def test_other_metrics_have_columns_and_what_should_be_low_is_never_right(tmp_pa
     spec = WrapSpec("toy", "blind", (), Options())
     found = {"records": 1, "higher_is_better": {"acc": True, "wer": False}}
     config = {"lmms_patch": {**described(spec)["lmms_patch"], "metric": "wer"}}
-    path = write_files(tmp_path, {"toy_blind": ({"patch": found}, config, [doc(0, views, "A", kind="blind", grids=[], image_sizes=[])])})
+    path = write_files(
+        tmp_path,
+        {"toy_blind": ({"patch": found}, config, [doc(0, views, "A", kind="blind", grids=[], image_sizes=[])])},
+    )
     [result] = find([path])[0].results
     names = table(result).column_names
     assert names[names.index("score") : names.index("score") + 3] == ["score", "score.acc", "right"]
@@ -169,7 +201,9 @@ def test_other_metrics_have_columns_and_what_should_be_low_is_never_right(tmp_pa
 )
 def test_why_a_doc_is_left_out(tmp_path, best, excluded, told):
     [result] = result_of(
-        tmp_path, [doc(0, [view(1.0), *cells(1, 0, 0, 0), *cells(*[0] * 9, n=3)], ["A"] * 14, best=best, excluded=excluded)], grids=(2, 3)
+        tmp_path,
+        [doc(0, [view(1.0), *cells(1, 0, 0, 0), *cells(*[0] * 9, n=3)], ["A"] * 14, best=best, excluded=excluded)],
+        grids=(2, 3),
     )
     assert set(rows(result, "excluded")) == {(told,)}
 
@@ -177,7 +211,10 @@ def test_why_a_doc_is_left_out(tmp_path, best, excluded, told):
 def test_halves_of_characters_and_values_that_are_no_text(tmp_path):
     fields = {"category": 3, "cluster": ["a", 1]}
     said = {"input": None, "target": 5}
-    [result] = result_of(tmp_path, [doc(0, [view(1.0), *cells(0, 0, 0, 0)], ["\ud83d half", 7, None, ["x"], "=1+1"], said=said, fields=fields)])
+    [result] = result_of(
+        tmp_path,
+        [doc(0, [view(1.0), *cells(0, 0, 0, 0)], ["\ud83d half", 7, None, ["x"], "=1+1"], said=said, fields=fields)],
+    )
     assert [answer for (answer,) in rows(result, "answer")] == ["\ufffd half", "7", "None", "['x']", "=1+1"]
     assert rows(result, "question", "gold", "category", "cluster", "options")[0] == (None, "5", "3", "['a', 1]", None)
 
@@ -185,7 +222,11 @@ def test_halves_of_characters_and_values_that_are_no_text(tmp_path):
 @pytest.mark.parametrize("choices", [["one", "two"], None])
 def test_options_are_those_of_the_field_or_those_that_were_scored(tmp_path, choices):
     baselines = [{"answer": one, "roles": ["option"], "scores": {"acc": 0.0}} for one in ("yes", "no")]
-    more = {"fields": {"choices": choices}, "baselines": baselines, "answer": {"format": "yesno", "label": "", "options": 2, "gold": "yes"}}
+    more = {
+        "fields": {"choices": choices},
+        "baselines": baselines,
+        "answer": {"format": "yesno", "label": "", "options": 2, "gold": "yes"},
+    }
     [result] = result_of(tmp_path, [doc(0, [view(1.0), *cells(0, 0, 0, 0)], ["A"] * 5, **more)])
     assert rows(result, "options")[0] == (choices or ["no", "yes"],)
 
@@ -225,7 +266,9 @@ def test_every_row_of_stored_runs_is_that_of_the_log(tmp_path, monkeypatch, batc
                 given = given if isinstance(given, list) else [given] * len(views)
                 for place, (one, answer) in enumerate(zip(views, given, strict=True)):
                     score = one["scores"].get("acc")
-                    gold = max((b["scores"]["acc"] for b in patch.get("baselines", ()) if "gold" in b["roles"]), default=1.0)
+                    gold = max(
+                        (b["scores"]["acc"] for b in patch.get("baselines", ()) if "gold" in b["roles"]), default=1.0
+                    )
                     expected.append(
                         (
                             patch["doc_id"], place, one["kind"], one.get("swapped", False), one.get("n"), one.get("cell"), one.get("row"), one.get("col"),
@@ -234,6 +277,21 @@ def test_every_row_of_stored_runs_is_that_of_the_log(tmp_path, monkeypatch, batc
                         )
                     )  # fmt: skip
             seen += len(expected)
-            names = ("doc_id", "view", "kind", "swapped", "n", "cell", "row", "col", "region", "relevant", "score", "right", "chosen", "answer")
+            names = (
+                "doc_id",
+                "view",
+                "kind",
+                "swapped",
+                "n",
+                "cell",
+                "row",
+                "col",
+                "region",
+                "relevant",
+                "score",
+                "right",
+                "chosen",
+                "answer",
+            )
             assert rows(result, *names, "wrong_from", "category", "width") == expected
     assert seen > 10_000

@@ -25,7 +25,9 @@ from tests.stored import unpack
 def made(tmp_path_factory):
     """Two tasks of one run, each with its Parquet file."""
     folder = tmp_path_factory.mktemp("run")
-    run = write_run(folder, {"toy_rci2": mc_run(40), "toy2_pcri3": world_run(guesses_on_cells, 30, 3, base="toy2", kind="pcri")})
+    run = write_run(
+        folder, {"toy_rci2": mc_run(40), "toy2_pcri3": world_run(guesses_on_cells, 30, 3, base="toy2", kind="pcri")}
+    )
     for result in find([run])[0].results:
         write([result])
     return folder
@@ -90,11 +92,17 @@ def test_several_filters_share_a_file(tmp_path, monkeypatch):
     path = write_run(tmp_path, {"toy_rci2": (spec, records, plan)})
     data = json.loads(path.read_text())
     values = data["results"]["toy_rci2"]
-    data["results"]["toy_rci2"] = {key.replace(",none", f",{name}"): value for name in ("strict", "loose") for key, value in values.items()}
+    data["results"]["toy_rci2"] = {
+        key.replace(",none", f",{name}"): value for name in ("strict", "loose") for key, value in values.items()
+    }
     path.write_text(json.dumps(data))
     log = next(tmp_path.glob("*.jsonl"))
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    log.write_text("".join(json.dumps({**line, "filtered_resps": [name] * 5}) + "\n" for line in lines for name in ("strict", "loose")))
+    log.write_text(
+        "".join(
+            json.dumps({**line, "filtered_resps": [name] * 5}) + "\n" for line in lines for name in ("strict", "loose")
+        )
+    )
     results = find([path])[0].results
     assert write(results) == parquet(tmp_path)
     for result in results:
@@ -107,13 +115,19 @@ def test_several_filters_share_a_file(tmp_path, monkeypatch):
 def test_pandas_polars_and_duckdb_read_it(run):
     """Round trips: from each back to Arrow, the same rows; and each reads the file itself, with our digest between pages and footer."""
     path, found = parquet(run, "toy2_pcri3"), table(result_of(run, "toy2_pcri3"))
-    plain = found.cast(pa.schema([(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type) for field in found.schema]))
+    plain = found.cast(
+        pa.schema(
+            [(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type) for field in found.schema]
+        )
+    )
     back = pa.Table.from_pandas(found.to_pandas(types_mapper=pd.ArrowDtype), schema=plain.schema, preserve_index=False)
     assert back.equals(plain)
     assert pl.from_arrow(found).to_arrow().cast(plain.schema).equals(plain)
     assert pl.read_parquet(path, columns=found.column_names).to_arrow().cast(plain.schema).equals(plain)
     assert pa.Table.from_pandas(
-        pd.read_parquet(path, columns=found.column_names, dtype_backend="pyarrow"), schema=plain.schema, preserve_index=False
+        pd.read_parquet(path, columns=found.column_names, dtype_backend="pyarrow"),
+        schema=plain.schema,
+        preserve_index=False,
     ).equals(plain)
     assert duckdb.sql(f"select count(*), sum(score), max(doc_id), any_value(task) from '{path}'").fetchall() == [
         (found.num_rows, float(np.nansum(found["score"].to_numpy())), 29, "toy2_pcri3")
@@ -167,7 +181,10 @@ def newer(run):
 
 
 def other_types(run):
-    resealed(run, lambda found: found.set_column(found.column_names.index("score"), "score", found["score"].cast(pa.float32())))
+    resealed(
+        run,
+        lambda found: found.set_column(found.column_names.index("score"), "score", found["score"].cast(pa.float32())),
+    )
 
 
 def a_column_less(run):

@@ -86,12 +86,17 @@ def test_estimates_and_their_variances_have_no_bias_whatever_was_predicted():
     p = np.column_stack([first, first * stream.uniform(0.3, 1, n)])
     wrong = 1 - full, stream.random(n), 1 - best  # predictions that are as bad as can be
     found = [sampled(stream, full, best, *wrong, p) for _ in range(turns)]
-    for values, truth in (([one.whole.sum() for one in found], full.sum()), ([one.cells.sum() for one in found], best.sum())):
+    for values, truth in (
+        ([one.whole.sum() for one in found], full.sum()),
+        ([one.cells.sum() for one in found], best.sum()),
+    ):
         assert abs(np.mean(values) - truth) < 4 * np.std(values) / math.sqrt(turns)
     for x, y in ((1, 0), (0, 1), (1, -0.7)):
         sums = [x * one.cells.sum() + y * one.whole.sum() for one in found]
         told = [one.variances(x, y).sum() for one in found]
-        assert abs(np.mean(told) - np.var(sums)) < 5 * np.std(told) / math.sqrt(turns) + 5 * np.var(sums) * math.sqrt(2 / turns)
+        assert abs(np.mean(told) - np.var(sums)) < 5 * np.std(told) / math.sqrt(turns) + 5 * np.var(sums) * math.sqrt(
+            2 / turns
+        )
 
 
 def test_docs_asked_in_full_say_what_they_are():
@@ -155,7 +160,12 @@ def test_small_benchmarks_near_the_ends_of_the_scale(shape):
     for seed in range(turns):
         stream = np.random.default_rng(seed)
         levels = (0.97, 0.9) if shape == "nearly all right" else (0.8, 0.03)
-        scores = np.column_stack([stream.random(200) < levels[0], stream.random((200, 9)) < levels[1] / (1 if shape == "nearly all right" else 3)])
+        scores = np.column_stack(
+            [
+                stream.random(200) < levels[0],
+                stream.random((200, 9)) < levels[1] / (1 if shape == "nearly all right" else 3),
+            ]
+        )
         docs = Docs(stream.permutation(200), stream.random(200), np.arange(200), np.ones(200), (9,), 100)
         ends = asked(scores.astype(float), docs, Goal(0.05)).interval(0)
         held += ends.low <= index(scores) <= ends.high
@@ -175,7 +185,13 @@ def test_where_there_is_no_index_there_is_none(full):
 
 @pytest.mark.parametrize(
     ("earlier", "cells"),
-    [(None, (9,)), (lambda s, r: s, (9,)), (lambda s, r: 1 - s, (9,)), (lambda s, r: r.permutation(s), (9,)), (None, (4, 9))],
+    [
+        (None, (9,)),
+        (lambda s, r: s, (9,)),
+        (lambda s, r: 1 - s, (9,)),
+        (lambda s, r: r.permutation(s), (9,)),
+        (None, (4, 9)),
+    ],
     ids=["none", "the same", "contrary", "mixed up", "two grids"],
 )
 def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
@@ -195,7 +211,9 @@ def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
 def test_a_good_earlier_run_saves_calls_and_a_bad_one_costs_few():
     calls = {}
     for name, earlier in (("none", None), ("same", lambda s, r: s), ("mixed up", lambda s, r: r.permutation(s))):
-        calls[name] = np.mean([asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(4)])
+        calls[name] = np.mean(
+            [asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(4)]
+        )
     assert calls["same"] < 0.8 * calls["none"]
     assert calls["mixed up"] < 1.06 * calls["none"]
 
@@ -274,7 +292,9 @@ def worlds_of_uneven_golds(seed):
         scores = np.round(stream.random((n, 1 + sum(cells))), 1)
     clusters = np.unique(stream.integers(0, max(2, n // 2), n), return_inverse=True)[1]
     shapes = tuple((math.isqrt(count), math.isqrt(count)) for count in cells)
-    return scores, Docs(np.argsort(clusters, kind="stable"), stream.random(n), clusters, marks, cells, 10, shapes=shapes)
+    return scores, Docs(
+        np.argsort(clusters, kind="stable"), stream.random(n), clusters, marks, cells, 10, shapes=shapes
+    )
 
 
 def test_no_cell_is_left_out_that_may_earn_more_than_its_docs_gold():
@@ -365,7 +385,9 @@ def test_no_round_is_smaller_than_it_must_be():
             wanted = rounds.send(scores[wanted])
         except StopIteration:
             wanted = None
-    assert all(size >= LEAST_ROUND or size == docs_left for size, docs_left in sizes[:-2] if docs_left * 2 > LEAST_ROUND)
+    assert all(
+        size >= LEAST_ROUND or size == docs_left for size, docs_left in sizes[:-2] if docs_left * 2 > LEAST_ROUND
+    )
     assert len(sizes) <= 11
 
 
@@ -407,7 +429,11 @@ def test_where_few_docs_are_right_all_are_asked_and_an_interval_of_a_part_holds(
         asking = asked(scores, design, Goal(half))
         ends = asking.interval(0)
         if asking.p.min() == 1:
-            exact += math.isnan(ends.value) if not scores[:, 0].any() else ends.value == pytest.approx(index(scores), abs=1e-9)
+            exact += (
+                math.isnan(ends.value)
+                if not scores[:, 0].any()
+                else ends.value == pytest.approx(index(scores), abs=1e-9)
+            )
         else:
             given += 1
             held += ends.low <= index(scores) <= ends.high
@@ -479,7 +505,10 @@ def test_rates_are_the_cheapest():
     """Against a numerical optimum of v / W + sum p v / W' under one budget, with W' <= W."""
     stream = np.random.default_rng(2)
     for _ in range(20):
-        image, finish = stream.uniform(0.05, 1), [(p, stream.uniform(0.01, 1), stream.uniform(1, 9)) for p in (0.3, 0.2, 0.5)]
+        image, finish = (
+            stream.uniform(0.05, 1),
+            [(p, stream.uniform(0.01, 1), stream.uniform(1, 9)) for p in (0.3, 0.2, 0.5)],
+        )
         first, rest = best_rates(image, finish)
 
         def spent(w, finish=finish):
@@ -543,7 +572,14 @@ def spots(docs=500, grids=(2, 3, 4, 5), size=0.08, seed=0):
         held = (down[:, :, None] & across[:, None, :] & (inside[0] & inside[1])[:, None, None]).reshape(docs, -1)
         parts.append(held | (stream.random(held.shape) < 0.02))
     scores = np.concatenate(parts, axis=1).astype(float)
-    order = stream.permutation(docs), stream.random(docs), np.arange(docs), np.ones(docs), tuple(n * n for n in grids), 60
+    order = (
+        stream.permutation(docs),
+        stream.random(docs),
+        np.arange(docs),
+        np.ones(docs),
+        tuple(n * n for n in grids),
+        60,
+    )
     return scores, Docs(*order), Docs(*order, shapes=tuple((n, n) for n in grids))
 
 

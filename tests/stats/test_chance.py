@@ -19,7 +19,13 @@ def exact(answer, gold):
 def asked(form, gold, options=(), constant=(), stratum=None, other=None, score=exact):
     """A doc whose uninformed answers are scored, one entry per answer with all of its roles, as the plan makes them."""
     roles = {}
-    for role, answers in (("gold", [gold]), ("option", options), ("constant", constant), ("stratum", [stratum]), ("other", [other])):
+    for role, answers in (
+        ("gold", [gold]),
+        ("option", options),
+        ("constant", constant),
+        ("stratum", [stratum]),
+        ("other", [other]),
+    ):
         for answer in answers:
             if answer is not None:
                 roles.setdefault(answer, set()).add(role)
@@ -81,7 +87,9 @@ def binary(gold, **more):
     return asked("yesno", gold, ("yes", "no"), ("yes", "no"), **more)
 
 
-@pytest.mark.parametrize(("golds", "constant", "rule"), [(["no"] * 3 + ["yes"], 3 / 4, 3 / 4), (["no", "yes"] * 2, 1 / 2, 1 / 2)])
+@pytest.mark.parametrize(
+    ("golds", "constant", "rule"), [(["no"] * 3 + ["yes"], 3 / 4, 3 / 4), (["no", "yes"] * 2, 1 / 2, 1 / 2)]
+)
 def test_skewed_golds(golds, constant, rule):
     docs = [binary(gold) for gold in golds]
     assert floor(docs, "uniform") == pytest.approx(1 / 2)
@@ -122,7 +130,9 @@ def test_open_answers():
 def test_the_best_constant_need_not_be_the_most_frequent_gold():
     """Consensus scores: "cat" is the gold of two docs at 0.3 each, "dog" of one at 1: the scorer decides, the paper's rule counts golds."""
     score = {("cat", "cat"): 0.3, ("dog", "dog"): 1.0}
-    docs = [words(gold, score=lambda answer, gold: score.get((answer, gold), 0.0)) for gold in ("cat", "cat", "dog", "bird")]
+    docs = [
+        words(gold, score=lambda answer, gold: score.get((answer, gold), 0.0)) for gold in ("cat", "cat", "dog", "bird")
+    ]
     assert constants(docs) == {"open": "dog"}
     assert floor(docs, "constant") == pytest.approx(1 / 4)
     assert published(docs, 1.0) == pytest.approx(0.6 / 4)
@@ -183,7 +193,9 @@ def test_which_floors_decide(formats, deciding):
 
 def test_unscored_answers_are_no_zeros():
     """The scorer gave nothing for "B": the guess is over the other three, and a constant cannot be B."""
-    docs = [letters(gold, 4, score=lambda answer, gold: None if answer == "B" else exact(answer, gold)) for gold in "ABB"]
+    docs = [
+        letters(gold, 4, score=lambda answer, gold: None if answer == "B" else exact(answer, gold)) for gold in "ABB"
+    ]
     assert [one.answer for one in docs[0].of("option")] == ["A", "C", "D"]
     assert constants(docs) == {"mc": "A"}
     assert floor(docs[:1], "uniform") == pytest.approx(1 / 3)
@@ -226,7 +238,10 @@ def test_the_largest_of_the_deciding_floors():
 
 
 def test_unknown_floors_do_not_decide():
-    assert decide({"uniform": estimate(0.25), "constant": estimate(None)}, ("uniform", "constant", "stratum"))[0] == "uniform"
+    assert (
+        decide({"uniform": estimate(0.25), "constant": estimate(None)}, ("uniform", "constant", "stratum"))[0]
+        == "uniform"
+    )
     assert decide({"uniform": estimate(None)}, ("uniform",)) == (None, None)
     assert decide({}, ("uniform", "constant")) == (None, None)
     assert decide({"constant": estimate(-0.5)}, ("constant",))[1].value == -0.5

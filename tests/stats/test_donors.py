@@ -24,7 +24,12 @@ def test_small_kinds_are_merged_into_their_parent():
 
 def test_merging_goes_up_as_far_as_it_must():
     """Four levels: the finest kind has 5 docs, its parent 10, the next 30."""
-    kinds = [("mc", 4, "ab", "x")] * 5 + [("mc", 4, "ab", "y")] * 5 + [("mc", 4, "cd", "z")] * 20 + [("mc", 5, "ab", "x")] * 5
+    kinds = (
+        [("mc", 4, "ab", "x")] * 5
+        + [("mc", 4, "ab", "y")] * 5
+        + [("mc", 4, "cd", "z")] * 20
+        + [("mc", 5, "ab", "x")] * 5
+    )
     found = strata(kinds, least=20)
     assert found.labels == [("mc", 4)] * 10 + [("mc", 4, "cd", "z")] * 20 + [("mc",)] * 5
     assert found.members[("mc", 4)] == list(range(30))
@@ -45,7 +50,9 @@ def test_least_is_twenty():
     assert strata([("open", "what")] * 20).labels[0] == ("open", "what")
 
 
-kinds_of_docs = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 2), st.sampled_from("xyz")), min_size=1, max_size=60)
+kinds_of_docs = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(1, 2), st.sampled_from("xyz")), min_size=1, max_size=60
+)
 
 
 @given(kinds_of_docs, st.integers(1, 12))
@@ -172,7 +179,9 @@ def test_clusters_lend_to_clusters_of_their_size(sizes, data):
         allowed = [
             other
             for other in members
-            if other != name and len(members[other]) == len(docs) and (images[name] is None or images[other] != images[name])
+            if other != name
+            and len(members[other]) == len(docs)
+            and (images[name] is None or images[other] != images[name])
         ]
         lenders = []
         for k in range(p):

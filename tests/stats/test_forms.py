@@ -10,7 +10,22 @@ from hypothesis import strategies as st
 from lmms_eval.tasks.mme import utils as mme
 from lmms_eval.tasks.pope import utils as pope
 
-from lmms_patch.stats.forms import F1, FORMS, MEAN, MME, PERCENT, PRECISION, RECALL, SUM, Picked, fits, on, recognise, same, value_of
+from lmms_patch.stats.forms import (
+    F1,
+    FORMS,
+    MEAN,
+    MME,
+    PERCENT,
+    PRECISION,
+    RECALL,
+    SUM,
+    Picked,
+    fits,
+    on,
+    recognise,
+    same,
+    value_of,
+)
 from tests.sizes import size
 
 scalars = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -69,7 +84,10 @@ def test_counts_by_their_definitions(pairs):
 @given(labels)
 def test_counts_against_pope(pairs):
     """lmms-eval gives 0 where nothing is counted; there the form is not defined (a draw that is not made up of zeros)."""
-    items = [{"prediction": "yes" if said else "no", "ground_truth": "yes" if gold else "no", "score": float(said == gold)} for said, gold in pairs]
+    items = [
+        {"prediction": "yes" if said else "no", "ground_truth": "yes" if gold else "no", "score": float(said == gold)}
+        for said, gold in pairs
+    ]
     picked = of_labels(pairs)
     for form, native in (
         (PRECISION, pope.pope_aggregate_precision),
@@ -99,12 +117,20 @@ def test_counts_need_labels(form):
 
 def mme_items(pairs):
     """Items as lmms-eval makes them, two to a question; ``pairs`` are (category, question, first right, second right)."""
-    return [{"question_id": question, "category": category, "score": float(right)} for category, question, *both in pairs for right in both]
+    return [
+        {"question_id": question, "category": category, "score": float(right)}
+        for category, question, *both in pairs
+        for right in both
+    ]
 
 
 def mme_picked(items):
     clusters = [f"{item['category']}/{item['question_id']}" for item in items]
-    return Picked(np.array([item["score"] for item in items]), clusters=numbers(clusters), categories=numbers([item["category"] for item in items]))
+    return Picked(
+        np.array([item["score"] for item in items]),
+        clusters=numbers(clusters),
+        categories=numbers([item["category"] for item in items]),
+    )
 
 
 def test_mme_by_hand():
@@ -114,7 +140,11 @@ def test_mme_by_hand():
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["OCR", "count", "scene"]), st.integers(0, 6), st.booleans(), st.booleans()), min_size=1, max_size=20),
+    st.lists(
+        st.tuples(st.sampled_from(["OCR", "count", "scene"]), st.integers(0, 6), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=20,
+    ),
     st.randoms(),
 )
 @settings(deadline=None)
@@ -129,7 +159,9 @@ def test_mme_against_lmms_eval(pairs, shuffler):
 def test_mme_needs_pairs_and_categories():
     assert math.isnan(value_of(MME, of_scores(1, 1)))
     assert math.isnan(value_of(MME, Picked(np.ones(2), clusters=np.zeros(2, np.intp))))
-    assert math.isnan(value_of(MME, Picked(np.zeros(0), clusters=np.zeros(0, np.intp), categories=np.zeros(0, np.intp))))
+    assert math.isnan(
+        value_of(MME, Picked(np.zeros(0), clusters=np.zeros(0, np.intp), categories=np.zeros(0, np.intp)))
+    )
 
 
 # --- a weighted sum is M of docs that are taken so often ------------------------------------------------
@@ -149,7 +181,11 @@ def test_sums_under_weights_are_m_of_a_resample(pairs, data):
 def test_pairs_under_weights_are_mme_of_a_resample():
     """A pair that is taken twice counts as two questions; a category that is not drawn is not in the sum, as lmms-eval has it."""
     stream = random.Random(5)
-    pairs = [(category, question, stream.random() < 0.7, stream.random() < 0.5) for category in ("OCR", "count", "scene") for question in range(5)]
+    pairs = [
+        (category, question, stream.random() < 0.7, stream.random() < 0.5)
+        for category in ("OCR", "count", "scene")
+        for question in range(5)
+    ]
     picked = mme_picked(mme_items(pairs))
     for _ in range(50):
         times = [stream.choice([0, 0, 1, 2, 3]) for _ in pairs]
@@ -157,7 +193,9 @@ def test_pairs_under_weights_are_mme_of_a_resample():
         if not taken:
             continue
         weights = np.repeat(times, 2)
-        assert float(MME.value(weights @ MME.rows(picked))) == pytest.approx(mme.mme_aggregate_results(mme_items(taken)))
+        assert float(MME.value(weights @ MME.rows(picked))) == pytest.approx(
+            mme.mme_aggregate_results(mme_items(taken))
+        )
 
 
 def test_values_of_many_draws_at_once():
@@ -196,7 +234,9 @@ def test_macro_by_hand_and_against_mmstar():
     value = value_of(FORMS["macro"], Picked(np.array(scores), categories=np.array([0, 0, 1, 1, 1])))
     assert value == pytest.approx(by_hand)
     assert mmstar_aggregate_results(items) == pytest.approx(by_hand)
-    missing = FORMS["macro"].value(FORMS["macro"].rows(Picked(np.array(scores), categories=np.array([0, 0, 2, 2, 2]))).sum(axis=0))
+    missing = FORMS["macro"].value(
+        FORMS["macro"].rows(Picked(np.array(scores), categories=np.array([0, 0, 2, 2, 2]))).sum(axis=0)
+    )
     assert float(missing) == pytest.approx(by_hand)  # a category without docs does not count
 
 
@@ -223,12 +263,20 @@ def test_merged_categories_against_vsibench():
     names, merged = list(KINDS_OF_VSI), tuple(KINDS_OF_VSI.values())
     numeric = set(utils.NA_QUESTION_TYPES)
     kinds = stream.integers(0, 10, 80)
-    scores = np.where([names[kind] in numeric for kind in kinds], stream.integers(0, 11, 80) / 10, stream.integers(0, 2, 80))
+    scores = np.where(
+        [names[kind] in numeric for kind in kinds], stream.integers(0, 11, 80) / 10, stream.integers(0, 2, 80)
+    )
     every = Picked(scores, categories=kinds, merged=merged)
     form, seen = on(FORMS["macro"], merged), {"both": 0, "neither": 0, "other kinds lack": 0}
     for _ in range(size(120, 300)):
         drawn = stream.integers(0, 80, 40)
-        docs = [{"question_type": names[kinds[i]], ("MRA:.5:.95:.05" if names[kinds[i]] in numeric else "accuracy"): float(scores[i])} for i in drawn]
+        docs = [
+            {
+                "question_type": names[kinds[i]],
+                ("MRA:.5:.95:.05" if names[kinds[i]] in numeric else "accuracy"): float(scores[i]),
+            }
+            for i in drawn
+        ]
         sums = form.rows(every)[drawn].sum(axis=0)
         try:
             native = utils._compute_all_subscores(docs)["overall"]
@@ -240,7 +288,9 @@ def test_merged_categories_against_vsibench():
         seen["other kinds lack"] += len({names[kinds[i]] for i in drawn}) < 10
         assert float(form.value(sums)) == pytest.approx(native, abs=1e-12)
     assert min(seen.values()) > 10, seen
-    assert value_of(FORMS["macro"], every) != pytest.approx(value_of(FORMS["macro"], Picked(scores, categories=kinds)), abs=1e-3)
+    assert value_of(FORMS["macro"], every) != pytest.approx(
+        value_of(FORMS["macro"], Picked(scores, categories=kinds)), abs=1e-3
+    )
 
 
 def test_merged_categories_of_some_docs_keep_their_parts():
@@ -260,7 +310,9 @@ def test_merged_categories_of_some_docs_keep_their_parts():
 DOCS = of_scores(0.2, 0.9, 0.4, 0.8, 0.8, 0.9, 1.0)  # mean 5/7 = 0.714285714...
 
 
-@pytest.mark.parametrize(("native", "name"), [(5 / 7, "mean"), (500 / 7, "percent"), (5.0, "sum"), (5 / 7 + 1e-12, "mean")])
+@pytest.mark.parametrize(
+    ("native", "name"), [(5 / 7, "mean"), (500 / 7, "percent"), (5.0, "sum"), (5 / 7 + 1e-12, "mean")]
+)
 def test_recognised(native, name):
     form, warning = recognise([(DOCS, native), (of_scores(1, 0), {"mean": 0.5, "percent": 50.0, "sum": 1.0}[name])])
     assert (form.name, warning) == (name, "")
@@ -316,7 +368,15 @@ def test_a_rounded_number_is_the_same_unless_it_ends_in_0(value, decimals):
         assert same(value, rounded)
 
 
-PAIRS = [(1, 1), (1, 1), (1, 0), (0, 1), (0, 1), (0, 0), (0, 0)]  # accuracy 4/7, F1 4/7 by accident: 2TP/(2TP+FP+FN) = 4/7
+PAIRS = [
+    (1, 1),
+    (1, 1),
+    (1, 0),
+    (0, 1),
+    (0, 1),
+    (0, 0),
+    (0, 0),
+]  # accuracy 4/7, F1 4/7 by accident: 2TP/(2TP+FP+FN) = 4/7
 UNEVEN = [(1, 1), (1, 1), (1, 0), (0, 1), (0, 1)]  # accuracy 2/5, F1 4/7
 
 
@@ -347,7 +407,9 @@ def test_a_declared_form_that_does_not_fit_gives_way_to_one_that_does():
 
 def test_popes_recall_where_an_answer_is_neither():
     """lmms-eval counts only a "no" to a gold "yes" as a miss; a "maybe" is none. Then M is not the form, and is not taken for it."""
-    items = [{"prediction": said, "ground_truth": "yes", "score": float(said == "yes")} for said in ("yes", "no", "maybe")]
+    items = [
+        {"prediction": said, "ground_truth": "yes", "score": float(said == "yes")} for said in ("yes", "no", "maybe")
+    ]
     picked = of_labels([(1, 1), (0, 1), (0, 1)])
     native = pope.pope_aggregate_recall(items)
     assert (native, value_of(RECALL, picked)) == (0.5, pytest.approx(1 / 3))

@@ -30,7 +30,14 @@ def test_the_larger_margin_counts_and_the_boundary_passes(se, threshold):
 
 def test_every_term_is_kept():
     found = gate(0.75, CHANCE, se=0.0625, se_fip=0.03125, se_chance=0.015625, delta=DELTA_8)
-    assert (found.fip, found.chance, found.delta, found.se, found.se_fip, found.se_chance) == (0.75, CHANCE, DELTA_8, 0.0625, 0.03125, 0.015625)
+    assert (found.fip, found.chance, found.delta, found.se, found.se_fip, found.se_chance) == (
+        0.75,
+        CHANCE,
+        DELTA_8,
+        0.0625,
+        0.03125,
+        0.015625,
+    )
 
 
 def test_the_default_is_one_point_of_a_fraction():
@@ -44,7 +51,9 @@ def test_a_model_below_chance_fails():
 
 
 def test_a_pass_by_less_than_one_further_standard_error_is_marginal():
-    assert [gate(fip, CHANCE, se=0.125, delta=DELTA_8).marginal for fip in (0.75, math.nextafter(0.875, 0), 0.875, 0.7)] == [True, True, False, False]
+    assert [
+        gate(fip, CHANCE, se=0.125, delta=DELTA_8).marginal for fip in (0.75, math.nextafter(0.875, 0), 0.875, 0.7)
+    ] == [True, True, False, False]
 
 
 TERMS = {"fip": "FIP", "chance": "chance", "se": "standard error of FIP - chance", "delta": "scale"}
@@ -114,7 +123,9 @@ def test_a_model_at_a_documented_floor_passes_in_at_most_three_percent(p, togeth
     rate = p if together == 1 else stream.beta(p * 0.7 / 0.3, (1 - p) * 0.7 / 0.3, (runs, clusters))
     scores = stream.binomial(together, rate, (runs, clusters)) / together
     fip, se = scores.mean(axis=1), scores.std(axis=1) / clusters**0.5
-    passed = [gate(f, p, se=max(s, se_at_chance(s, f, p))).valid for f, s in zip(fip.tolist(), se.tolist(), strict=True)]
+    passed = [
+        gate(f, p, se=max(s, se_at_chance(s, f, p))).valid for f, s in zip(fip.tolist(), se.tolist(), strict=True)
+    ]
     assert np.mean(passed) < 0.03
 
 
@@ -136,7 +147,15 @@ def apart(value, se, docs=300, everyone=1000, high=None):
     difference = Estimate(value, se, *ends, docs, docs, 1000)
     step = 1 / docs
     return looks(
-        difference, 0.5 + value, 0.5, docs, against="wrong images", everyone=everyone, step=step, delta=0.01, wanted=wanted(difference, docs, step)
+        difference,
+        0.5 + value,
+        0.5,
+        docs,
+        against="wrong images",
+        everyone=everyone,
+        step=step,
+        delta=0.01,
+        wanted=wanted(difference, docs, step),
     )
 
 
@@ -148,8 +167,13 @@ def test_the_difference_less_one_doc_must_exceed_two_standard_errors():
 
 def test_a_small_difference_that_is_sure_is_none():
     """Shown to be below five points: the answers do not depend on the image. Above, it is only not shown that they do."""
-    assert apart(0.02, 0.0145, high=0.049).reason == "the answers do not depend on the image (full image 0.52, a wrong image 0.5, 300 docs)"
-    assert apart(0.02, 0.0145, high=0.051).reason.startswith("not shown that it looks (full image 0.52, a wrong image 0.5, 300 docs); null: ")
+    assert (
+        apart(0.02, 0.0145, high=0.049).reason
+        == "the answers do not depend on the image (full image 0.52, a wrong image 0.5, 300 docs)"
+    )
+    assert apart(0.02, 0.0145, high=0.051).reason.startswith(
+        "not shown that it looks (full image 0.52, a wrong image 0.5, 300 docs); null: "
+    )
     assert apart(0.0, 0.0).reason.startswith("the answers do not depend on the image")
 
 
@@ -162,7 +186,9 @@ def test_how_many_docs_would_settle_it_is_a_power_of_80_percent():
     found = runs.mean(axis=1) > 2 * runs.std(axis=1) / math.sqrt(docs)
     assert 0.78 < found.mean() < 0.83  # rounded up to hundreds of docs
     with_step = int(wanted(difference, 300, 1 / 300))
-    assert apart(0.05, math.sqrt(0.38 / 300), everyone=5000).reason.endswith(f"300 docs); null: {with_step} would settle it")
+    assert apart(0.05, math.sqrt(0.38 / 300), everyone=5000).reason.endswith(
+        f"300 docs); null: {with_step} would settle it"
+    )
 
 
 def test_how_many_docs_by_hand():
@@ -170,7 +196,8 @@ def test_how_many_docs_by_hand():
     At half the SE z = 2: a quarter of that, 604.9, is 700. No number settles a difference of 0.
     """
     found = [
-        wanted(Estimate(value, se, None, None, 300, 300, 0), 300, 0.01) for value, se in ((0.05, 0.04), (0.05, 0.02), (0.01, 0.04), (-0.05, 0.04))
+        wanted(Estimate(value, se, None, None, 300, 300, 0), 300, 0.01)
+        for value, se in ((0.05, 0.04), (0.05, 0.02), (0.01, 0.04), (-0.05, 0.04))
     ]
     assert found == [2500, 700, math.inf, math.inf]
 
@@ -189,7 +216,9 @@ def test_a_model_that_does_not_look_passes_in_at_most_two_and_a_half_percent(doc
     for _ in range(runs):
         flips = stream.choice([1.0, 0.0, -1.0], p=[rate / 2, 1 - rate, rate / 2], size=docs)
         difference = mean(flips, ends=(-1.0, 1.0), draws=400, seed=stream)
-        found = looks(difference, 0.5, 0.5, docs, against="blind", everyone=docs, step=1 / docs, delta=0.01, wanted=math.inf)
+        found = looks(
+            difference, 0.5, 0.5, docs, against="blind", everyone=docs, step=1 / docs, delta=0.01, wanted=math.inf
+        )
         passed += found.value is True
     assert passed / runs <= 0.025 + 4 * math.sqrt(0.025 * 0.975 / runs)
 
@@ -199,7 +228,9 @@ def test_a_gate_fails_with_its_looks_and_keeps_its_own_reason_first():
     same, unsure = apart(0.0, 0.0), apart(0.03, 0.03)
     seen, unknown = apart(0.3, 0.03), Looks("blind", None, None, None, Estimate(None, None, None, None, 0, 0, 0), 0)
     assert (with_looks(open_, (seen,)).valid, with_looks(open_, (unknown,)).valid) == (True, True)
-    assert with_looks(open_, (seen, same)) == Gate(**{**vars(open_), "valid": False, "reason": same.reason, "looks": (seen, same)})
+    assert with_looks(open_, (seen, same)) == Gate(
+        **{**vars(open_), "valid": False, "reason": same.reason, "looks": (seen, same)}
+    )
     assert with_looks(near, (same,)).reason.startswith("near chance")
     assert with_looks(open_, (unsure,)).valid is False
     assert with_looks(open_, (unsure,), part=True).valid is True, "few docs of a category were asked"

@@ -23,7 +23,9 @@ def test_probabilities_by_their_definition(place, options, tries):
     named = np.stack([(said == option).any(axis=1) for option in range(options)])
     error = 4 * 0.5 / np.sqrt(docs)
     for given in range(1, options):
-        assert (~named[:given]).all(axis=0).mean() == pytest.approx(habits.never(np.array([tries]), options, given)[place, 0], abs=error)
+        assert (~named[:given]).all(axis=0).mean() == pytest.approx(
+            habits.never(np.array([tries]), options, given)[place, 0], abs=error
+        )
     assert named.all(axis=0).mean() == pytest.approx(habits.every(np.array([tries]), options)[place, 0], abs=error)
 
 

@@ -71,7 +71,10 @@ def table2():
     if not TABLE2.is_file():
         pytest.skip(f"no {TABLE2.name}: public numbers that are not part of the repository")
     with open(TABLE2) as lines:
-        cells = {(row["dataset"], row["model"], int(row["n"])): round(1000 * float(row["rci"])) for row in csv.DictReader(lines)}
+        cells = {
+            (row["dataset"], row["model"], int(row["n"])): round(1000 * float(row["rci"]))
+            for row in csv.DictReader(lines)
+        }
     assert len(cells) == 13 * 3 * 2
     return cells
 

@@ -114,7 +114,9 @@ def test_draws_of_a_share_end_where_clopper_and_pearson_do(hits, n):
     ours = estimate(with_ones(right(hits, n)), mean, extremes=SHARE, draws=40_000)
     exact = stats.binomtest(hits, n).proportion_ci(0.95, "exact")
     for end, true in ((ours.low, exact.low), (ours.high, exact.high)):
-        assert end == pytest.approx(true, abs=0.04 * ours.se)  # a 2.5 % quantile of 40,000 draws is good to some 0.02 standard errors
+        assert end == pytest.approx(
+            true, abs=0.04 * ours.se
+        )  # a 2.5 % quantile of 40,000 draws is good to some 0.02 standard errors
 
 
 @pytest.mark.parametrize(("hits", "n"), [(60, 60), (3, 60), (150, 300)])
@@ -125,7 +127,9 @@ def test_right_or_wrong_is_exact(hits, n):
     drawn = estimate(with_ones(right(hits, n)), mean, extremes=SHARE, draws=40_000)
     assert found.se == pytest.approx(drawn.se, rel=0.03)
     percent = of_right_or_wrong(100 * right(hits, n), (0.0, 100.0))
-    assert (percent.value, percent.low, percent.se) == pytest.approx((100 * found.value, 100 * found.low, 100 * found.se))
+    assert (percent.value, percent.low, percent.se) == pytest.approx(
+        (100 * found.value, 100 * found.low, 100 * found.se)
+    )
     assert of_right_or_wrong([0.0, 1.0, 0.3] * 20) is None
     assert of_right_or_wrong([0.0, 1.0] * 4) is None  # 8 docs: too few for an interval
 
@@ -180,7 +184,9 @@ def test_an_index_is_the_worst_of_all_dirichlet_posteriors(table):
         prior = np.array(table, float)
         prior[k] += 0.5
         drawn = np.zeros((20_000, 4))
-        drawn[:, prior > 0] = stats.dirichlet(prior[prior > 0]).rvs(20_000, np.random.default_rng(k)) if (prior > 0).sum() > 1 else 1
+        drawn[:, prior > 0] = (
+            stats.dirichlet(prior[prior > 0]).rvs(20_000, np.random.default_rng(k)) if (prior > 0).sum() > 1 else 1
+        )
         index = 1 - (drawn @ cells)[:, 1] / (drawn @ cells)[:, 0]
         lows.append(np.quantile(index, 0.025))
         highs.append(np.quantile(index, 0.975))
@@ -195,7 +201,9 @@ def test_copies_of_a_doc_say_no_more_than_the_doc(size):
     for hits in (60, 57, 30):
         scores = right(hits, 60)
         alone = estimate(with_ones(scores), mean, extremes=SHARE, seed=1)
-        copied = estimate(with_ones(np.repeat(scores, size)), mean, np.repeat(np.arange(60), size), extremes=SHARE, seed=1)
+        copied = estimate(
+            with_ones(np.repeat(scores, size)), mean, np.repeat(np.arange(60), size), extremes=SHARE, seed=1
+        )
         assert (copied.low, copied.high) == pytest.approx((alone.low, alone.high), abs=1e-9)
         assert (copied.n, copied.clusters, copied.effective) == (60 * size, 60, 60)
 
@@ -220,7 +228,9 @@ def test_the_unseen_doc_brings_its_cluster_along_by_hand():
     by_hand = ((z.reshape(30, 4).sum(axis=1) ** 2).sum() + 4) / ((z**2).sum() + 1)
     assert sample._weight(mean, SHARE[0]) == pytest.approx(by_hand, rel=1e-3)
     assert sample.unit == 4
-    assert Sample(with_ones(np.ones(120)), np.arange(120) // 4)._weight(mean, SHARE[0]) == 4  # nothing is known: a whole cluster
+    assert (
+        Sample(with_ones(np.ones(120)), np.arange(120) // 4)._weight(mean, SHARE[0]) == 4
+    )  # nothing is known: a whole cluster
 
 
 def test_few_clusters_widen_the_draws_themselves():
@@ -243,10 +253,15 @@ def test_uneven_clusters_count_as_fewer():
     found = estimate(with_ones(np.random.default_rng(2).random(370)), mean, clusters)
     assert found.effective == pytest.approx(370**2 / 5150)
     assert found.clusters == 63
-    assert found.reason == f"63 clusters, by their sizes worth 26.6, are few: the interval is widened by {few_clusters(found.effective):.2f}"
+    assert (
+        found.reason
+        == f"63 clusters, by their sizes worth 26.6, are few: the interval is widened by {few_clusters(found.effective):.2f}"
+    )
     few = estimate(with_ones(np.ones(100)), mean, np.repeat(np.arange(12), [89] + [1] * 11), extremes=SHARE)
     assert (few.value, few.low, few.se) == (1, None, None)
-    assert few.reason == "12 clusters, by their sizes worth 1.3, are too few for an interval; about 794 docs would do"  # 100 * 10 * 7932 / 100²
+    assert (
+        few.reason == "12 clusters, by their sizes worth 1.3, are too few for an interval; about 794 docs would do"
+    )  # 100 * 10 * 7932 / 100²
 
 
 @pytest.mark.parametrize(
@@ -285,7 +300,9 @@ def test_an_index_that_rests_on_one_doc_says_so_by_its_width():
 SCORES = st.sampled_from([0.0, 1.0]) | st.sampled_from([0.0, 0.3, 1.0]) | st.floats(0.001, 1)
 
 
-@given(st.lists(st.tuples(SCORES, SCORES), min_size=10, max_size=60), st.integers(1, 4), st.sampled_from([0.5, 0.95, 0.99]))
+@given(
+    st.lists(st.tuples(SCORES, SCORES), min_size=10, max_size=60), st.integers(1, 4), st.sampled_from([0.5, 0.95, 0.99])
+)
 @examples(150)
 def test_intervals_have_width_hold_their_value_and_stay_in_range(pairs, size, level):
     rows = with_ones(*np.array(pairs).T)
@@ -357,7 +374,9 @@ def test_an_unseen_doc_of_every_kind_by_enumeration():
     """Of F1 a doc is positive (missed or found) or negative (called positive or not); on two images that is 8 rows."""
     rows = forms.F1.unseen((0, 1), 3, 2)
     found, missed, false, silent = [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0]
-    expected = [one + two for kind in ((missed, found), (false, silent)) for one, two in itertools.product(kind, repeat=2)]
+    expected = [
+        one + two for kind in ((missed, found), (false, silent)) for one, two in itertools.product(kind, repeat=2)
+    ]
     assert sorted(rows.tolist()) == sorted(expected)
     assert forms.MME.unseen((0, 1), 4, 1).tolist() == [[0, 0, 1, 0], [200, 0, 1, 0], [0, 0, 0, 1], [0, 200, 0, 1]]
     assert forms.MEAN.unseen((0, 5), 2, 2).tolist() == [[0, 1, 0, 1], [0, 1, 5, 1], [5, 1, 0, 1], [5, 1, 5, 1]]
@@ -404,13 +423,18 @@ def test_index_and_gap_are_covered(n, full, best, together):
     """
     stream, runs, hits = np.random.default_rng(n), size(100, 400), np.zeros(2)
     for _ in range(runs):
-        shared = np.repeat(stream.standard_normal(n // together), together)[:, None] * math.sqrt(0.3 if together > 1 else 0.0)
+        shared = np.repeat(stream.standard_normal(n // together), together)[:, None] * math.sqrt(
+            0.3 if together > 1 else 0.0
+        )
         own = math.sqrt(0.6) * stream.standard_normal((n, 1)) + math.sqrt(0.4) * stream.standard_normal((n, 2))
         z = shared + math.sqrt(0.7 if together > 1 else 1.0) * own
         rows = with_ones(*(z < stats.norm.ppf([full, best])).T.astype(float))
         clusters = None if together == 1 else np.arange(n) // together
         for k, (number, truth) in enumerate(((rci, 1 - best / full), (gap, full - best))):
-            hits[k] += held(estimate(rows, number, clusters, extremes=CORNERS, unseen=UNSEEN_OF_PAIRS, draws=400, seed=stream), truth)
+            hits[k] += held(
+                estimate(rows, number, clusters, extremes=CORNERS, unseen=UNSEEN_OF_PAIRS, draws=400, seed=stream),
+                truth,
+            )
     assert (hits / runs >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / runs)).all()
 
 
@@ -431,7 +455,9 @@ def test_summary_by_hand():
     found = summarise(0.5, np.arange(1000) / 1000, 60, 60)
     assert (found.value, found.n, found.clusters, found.draws, found.reason) == (0.5, 60, 60, 1000, "")
     assert (found.low, found.high) == pytest.approx((0.025 * 0.999, 0.975 * 0.999))
-    assert found.se == pytest.approx(math.sqrt((1000**2 - 1) / 12 * 1000 / 999) / 1000)  # of the numbers 0..999, by n - 1
+    assert found.se == pytest.approx(
+        math.sqrt((1000**2 - 1) / 12 * 1000 / 999) / 1000
+    )  # of the numbers 0..999, by n - 1
     assert summarise(0.5, np.arange(1000) / 1000, 60, 60, level=0.8).low == pytest.approx(0.1 * 0.999)
 
 
@@ -477,7 +503,8 @@ def test_widening_does_not_leave_the_range():
 
 
 @pytest.mark.parametrize(
-    ("groups", "interval", "widened"), [(9, False, False), (9.99, False, False), (10, True, True), (49, True, True), (50, True, False)]
+    ("groups", "interval", "widened"),
+    [(9, False, False), (9.99, False, False), (10, True, True), (49, True, True), (50, True, False)],
 )
 def test_edges_of_few(groups, interval, widened):
     found = summarise(0.5, np.linspace(0, 1, 1000), 100, 60, groups)
@@ -497,11 +524,15 @@ def test_the_weight_of_docs_in_a_ratio_changes_nothing(weight):
     """Each doc adds ``weight`` below the line, and so does the doc that nobody has seen."""
     scores = np.random.default_rng(2).random(60)
     plain, heavy = (intervals.ratio(scores * each, np.full(60, each), draws=500) for each in (1.0, weight))
-    assert (heavy.value, heavy.low, heavy.high, heavy.se) == pytest.approx((plain.value, plain.low, plain.high, plain.se))
+    assert (heavy.value, heavy.low, heavy.high, heavy.se) == pytest.approx(
+        (plain.value, plain.low, plain.high, plain.se)
+    )
 
 
 @pytest.mark.parametrize("shape", [0.25, 1.0, 4.0])
-@pytest.mark.parametrize("rows", [np.ones((30, 1)), 1 + np.arange(30.0)[:, None] / 1000], ids=["alike", "all different"])
+@pytest.mark.parametrize(
+    "rows", [np.ones((30, 1)), 1 + np.arange(30.0)[:, None] / 1000], ids=["alike", "all different"]
+)
 def test_a_weight_of_a_draw_has_mean_1_and_variance_1_over_its_shape(rows, shape):
     """What the unseen doc's own weight of mean 1 is set beside. 20,000 draws: the mean of a sum of 30 within 4 of its standard errors."""
     drawn = weighted_sums(rows, 20_000, 6, shape)[:, 0]
@@ -512,7 +543,10 @@ def test_a_weight_of_a_draw_has_mean_1_and_variance_1_over_its_shape(rows, shape
 
 def test_at_another_level_by_the_ratio_of_quantiles():
     out = at_level(stored(0.5, 0.5 - 1.96, 0.5 + 0.98), 0.99)
-    assert (out.value - out.low, out.high - out.value) == (pytest.approx(2.5758, abs=1e-3), pytest.approx(1.2879, abs=1e-3))
+    assert (out.value - out.low, out.high - out.value) == (
+        pytest.approx(2.5758, abs=1e-3),
+        pytest.approx(1.2879, abs=1e-3),
+    )
     few = at_level(stored(0.0, -2.262, 2.262, clusters=10), 0.99)  # t tables, 9 degrees: 2.262 and 3.250
     assert few.high == pytest.approx(3.250, abs=2e-3)
     uneven = at_level(stored(0.0, -2.262, 2.262, clusters=70, effective=10.0), 0.99)
@@ -545,23 +579,44 @@ def test_a_share_of_another_scale_moves_with_its_scale(hits, n):
 
 def test_an_interval_of_an_earlier_version():
     """They have no ``effective``: without width a share gets the exact interval of as many docs as it has clusters, another number none."""
-    old = {"value": 1.0, "se": 0.0, "low": 1.0, "high": 1.0, "n": 80, "clusters": 40, "draws": 1000, "level": 0.95, "reason": ""}
+    old = {
+        "value": 1.0,
+        "se": 0.0,
+        "low": 1.0,
+        "high": 1.0,
+        "n": 80,
+        "clusters": 40,
+        "draws": 1000,
+        "level": 0.95,
+        "reason": "",
+    }
     found = of_file(old, (0.0, 1.0))
     assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / 40)), 1.0)
     index = of_file(old)
     assert (index.value, index.low, index.high) == (1.0, None, None)
     assert index.reason == "no draw differs, so nothing says how sure this is"
-    near = of_file({**old, "value": 99.0, "se": 1.0, "low": 97.0, "high": 100.0, "n": 100, "clusters": 100}, (0.0, 100.0))
-    assert (near.low, near.high) == (pytest.approx(94.55, abs=0.01), pytest.approx(100.0))  # Clopper & Pearson: 99 of 100
+    near = of_file(
+        {**old, "value": 99.0, "se": 1.0, "low": 97.0, "high": 100.0, "n": 100, "clusters": 100}, (0.0, 100.0)
+    )
+    assert (near.low, near.high) == (
+        pytest.approx(94.55, abs=0.01),
+        pytest.approx(100.0),
+    )  # Clopper & Pearson: 99 of 100
     far = {**old, "value": 0.5, "se": 0.05, "low": 0.4, "high": 0.6, "clusters": 100}
     assert (of_file(far, (0.0, 1.0)).low, of_file(far, (0.0, 1.0)).high) == (0.4, 0.6)
     beyond = {**old, "value": 0.925, "se": 0.05, "low": 0.82, "high": 1.003}
     assert of_file(beyond, (0.0, 1.0)).high == 1.0
-    assert of_file({"value": None, "low": None, "high": None, "n": 0, "clusters": 0, "draws": 0, "se": None}).value is None
+    assert (
+        of_file({"value": None, "low": None, "high": None, "n": 0, "clusters": 0, "draws": 0, "se": None}).value is None
+    )
 
 
 def test_a_new_interval_is_read_as_it_is():
-    for made in (intervals.mean(np.ones(60)), intervals.mean(right(3, 400)), intervals.mean(np.ones(60), np.arange(60) // 2)):
+    for made in (
+        intervals.mean(np.ones(60)),
+        intervals.mean(right(3, 400)),
+        intervals.mean(np.ones(60), np.arange(60) // 2),
+    ):
         assert of_file({key: getattr(made, key) for key in made.__dataclass_fields__}, (0.0, 1.0)) == made
 
 
@@ -579,7 +634,11 @@ def test_a_difference_is_newcombes_tenth_method():
     wilson = [stats.binomtest(k, n).proportion_ci(0.95, "wilson") for k, n in ((56, 70), (48, 80))]
     (one, two) = (stored(v, w.low, w.high) for v, w in zip((0.8, 0.6), wilson, strict=True))
     out = difference(two, one)
-    assert (out.value, out.low, out.high) == (pytest.approx(0.2), pytest.approx(0.0524, abs=1e-4), pytest.approx(0.3339, abs=1e-4))
+    assert (out.value, out.low, out.high) == (
+        pytest.approx(0.2),
+        pytest.approx(0.0524, abs=1e-4),
+        pytest.approx(0.3339, abs=1e-4),
+    )
     assert difference(stored(None), one).value is None
     assert difference(stored(0.5, se=None), one).low is None
 
@@ -613,7 +672,11 @@ def test_the_difference_of_distances_covers_all_that_the_intervals_allow(first, 
     ends = [sorted(pair) for pair in (first, second, change)]
     one, two, diff = (number(sum(pair) / 2, *pair) for pair in ends)
     out = magnitude_difference(one, two, diff)
-    inside = [abs(b) - abs(a) for a, b in itertools.product(np.linspace(*ends[0], 9), np.linspace(*ends[1], 9)) if ends[2][0] <= b - a <= ends[2][1]]
+    inside = [
+        abs(b) - abs(a)
+        for a, b in itertools.product(np.linspace(*ends[0], 9), np.linspace(*ends[1], 9))
+        if ends[2][0] <= b - a <= ends[2][1]
+    ]
     assert all(out.low - 1e-9 <= value <= out.high + 1e-9 for value in inside)
 
 

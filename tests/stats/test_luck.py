@@ -164,7 +164,9 @@ def test_the_scale_of_the_metric_changes_nothing():
     parts = [np.array(part) for part in (full, best, ceiling, null_full, null_best)]
     one, hundred = (
         adjusted(
-            scores_of(k * parts[0], k * parts[1], k * parts[3], k * parts[4], donors, classes, ("a", "b", "c"), k * parts[2]),
+            scores_of(
+                k * parts[0], k * parts[1], k * parts[3], k * parts[4], donors, classes, ("a", "b", "c"), k * parts[2]
+            ),
             MEAN.value,
             np.array(clusters),
             scale=float(k),
@@ -173,7 +175,9 @@ def test_the_scale_of_the_metric_changes_nothing():
         for k in (1, 100)
     )
     assert one.estimate.value == pytest.approx(hundred.estimate.value)
-    assert (one.estimate.low, one.estimate.high) == pytest.approx((hundred.estimate.low, hundred.estimate.high), rel=1e-4)
+    assert (one.estimate.low, one.estimate.high) == pytest.approx(
+        (hundred.estimate.low, hundred.estimate.high), rel=1e-4
+    )
     assert [c.state for c in one.classes] == [c.state for c in hundred.classes]
 
 
@@ -182,8 +186,18 @@ def test_what_stands_where_there_is_no_donor_counts_for_nothing(rubbish):
     full, best, ceiling, null_full, null_best, donors, classes, clusters = example(2)
     values = []
     for filler in (0.0, rubbish):
-        nulls = [[[filler if donors[i][p] < 0 else row[i] for i in range(30)] for p, row in enumerate(null)] for null in (null_full, null_best)]
-        values.append(adjusted(scores_of(full, best, *nulls, donors, classes, ("a", "b", "c"), ceiling), MEAN.value, np.array(clusters), seed=1))
+        nulls = [
+            [[filler if donors[i][p] < 0 else row[i] for i in range(30)] for p, row in enumerate(null)]
+            for null in (null_full, null_best)
+        ]
+        values.append(
+            adjusted(
+                scores_of(full, best, *nulls, donors, classes, ("a", "b", "c"), ceiling),
+                MEAN.value,
+                np.array(clusters),
+                seed=1,
+            )
+        )
     assert values[0].estimate == values[1].estimate
     assert values[0].fip0 == values[1].fip0
 
@@ -197,7 +211,10 @@ def test_pairs_against_the_definition():
     pairs = 60
     clusters, categories = np.repeat(np.arange(pairs), 2), np.repeat(np.arange(pairs) % 2, 2)
     donor_pair = [(k + 2) % pairs for k in range(pairs)]
-    right = {name: [stream.random() < p for _ in clusters] for name, p in (("full", 0.8), ("best", 0.9), ("null_full", 0.3), ("null_best", 0.5))}
+    right = {
+        name: [stream.random() < p for _ in clusters]
+        for name, p in (("full", 0.8), ("best", 0.9), ("null_full", 0.3), ("null_best", 0.5))
+    }
 
     def rows(values):
         return MME.rows(Picked(np.array(values, float), clusters=clusters, categories=categories))
@@ -232,7 +249,9 @@ def test_pairs_against_the_definition():
 # --- why there is none ---------------------------------------------------------------------------------------
 
 
-def plain_case(n=200, *, full=0.8, best=0.9, fip0=0.25, mpp0=0.5, classes=None, labels=("mc4",), donors=None, clusters=None, **more):
+def plain_case(
+    n=200, *, full=0.8, best=0.9, fip0=0.25, mpp0=0.5, classes=None, labels=("mc4",), donors=None, clusters=None, **more
+):
     """Docs of which the first are right; donors' answers all score the same."""
     rate = [np.arange(n) % 20 < 20 * x for x in (full, best)]
     if donors is None:
@@ -253,7 +272,9 @@ def test_no_donors():
 
 
 def test_no_docs():
-    is_null(adjusted(scores_of([], [], np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((0, 1), int)), MEAN.value), "no donors")
+    is_null(
+        adjusted(scores_of([], [], np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((0, 1), int)), MEAN.value), "no donors"
+    )
 
 
 @pytest.mark.parametrize(("clusters", "known"), [(9, False), (10, True)])

@@ -21,7 +21,19 @@ def right(count, of):
     return np.repeat([1.0, 0.0], [count, of - count])
 
 
-def world(full, best, null_full, null_best, *, asked=None, classes=None, labels=("mc4",), corners=None, ceiling=1.0, habits=None):
+def world(
+    full,
+    best,
+    null_full,
+    null_best,
+    *,
+    asked=None,
+    classes=None,
+    labels=("mc4",),
+    corners=None,
+    ceiling=1.0,
+    habits=None,
+):
     n = len(full)
     every = np.ones(n, bool)
     return Measured(
@@ -35,7 +47,10 @@ def test_by_hand():
     0.2 / 0.5 = 2/5, and the index 1 - 6/11.
     """
     asked = np.arange(200) % 2 == 0
-    null_full, null_best = np.full(200, 9.0), np.full(200, 9.0)  # what stands where a doc was not asked counts for nothing
+    null_full, null_best = (
+        np.full(200, 9.0),
+        np.full(200, 9.0),
+    )  # what stands where a doc was not asked counts for nothing
     null_full[asked], null_best[asked] = right(25, 100), right(50, 100)
     found = measured(world(right(160, 200), right(140, 200), null_full, null_best, asked=asked), MEAN.value, draws=400)
     assert (found.kappa_full, found.kappa_best) == pytest.approx((11 / 15, 2 / 5))
@@ -90,7 +105,9 @@ def test_classes_share_the_prior_by_their_docs():
     given = (right(n, n), right(n, n), right(0, n), right(0, n))
     one = measured(world(*given, corners=CORNERS), MEAN.value, draws=20_000).estimate
     classes = np.repeat([0, 1, 2], [60, 60, 120])
-    three = measured(world(*given, classes=classes, labels=("a", "b", "c"), corners=CORNERS), MEAN.value, draws=20_000).estimate
+    three = measured(
+        world(*given, classes=classes, labels=("a", "b", "c"), corners=CORNERS), MEAN.value, draws=20_000
+    ).estimate
     assert three.high - three.low == pytest.approx(one.high - one.low, rel=0.15)
 
 
@@ -99,12 +116,21 @@ def test_classes_share_the_prior_by_their_docs():
 
 @pytest.mark.parametrize(
     ("sizes", "labels"),
-    [((50, 60, 70), ["a", "b", "c"]), ((49, 60, 70), ["b", "c", "other"]), ((49, 20, 70), ["c", "other"]), ((49, 20, 30), ["all"])],
+    [
+        ((50, 60, 70), ["a", "b", "c"]),
+        ((49, 60, 70), ["b", "c", "other"]),
+        ((49, 20, 70), ["c", "other"]),
+        ((49, 20, 30), ["all"]),
+    ],
 )
 def test_classes_of_few_asked_docs_are_one(sizes, labels):
     n = sum(sizes)
     full = right(round(0.9 * n), n)
-    found = measured(world(full, full, right(0, n), right(0, n), classes=np.repeat([0, 1, 2], sizes), labels=("a", "b", "c")), MEAN.value, draws=200)
+    found = measured(
+        world(full, full, right(0, n), right(0, n), classes=np.repeat([0, 1, 2], sizes), labels=("a", "b", "c")),
+        MEAN.value,
+        draws=200,
+    )
     assert [one.label for one in found.classes] == labels
     assert sum(one.docs for one in found.classes) == n
 
@@ -119,9 +145,21 @@ def of_shares(fip, mpp, fip0, mpp0, n=200):
 @pytest.mark.parametrize(
     ("shares", "state", "says"),
     [
-        ((0.9, 0.95, 0.5, 1.0), "saturated", "luck saturates: the best cell of a wrong picture is nearly always right in 200 of 200 docs"),
-        ((0.9, 0.95, 0.5, 0.975), "saturated", "luck saturates"),  # 0.025 is left: under 3 standard errors, √(0.025 · 0.975 / 200), of the difference
-        ((0.99, 0.95, 0.985, 0.3), "no variety", "a wrong picture is nearly always answered rightly in 200 of 200 docs"),
+        (
+            (0.9, 0.95, 0.5, 1.0),
+            "saturated",
+            "luck saturates: the best cell of a wrong picture is nearly always right in 200 of 200 docs",
+        ),
+        (
+            (0.9, 0.95, 0.5, 0.975),
+            "saturated",
+            "luck saturates",
+        ),  # 0.025 is left: under 3 standard errors, √(0.025 · 0.975 / 200), of the difference
+        (
+            (0.99, 0.95, 0.985, 0.3),
+            "no variety",
+            "a wrong picture is nearly always answered rightly in 200 of 200 docs",
+        ),
         ((0.5, 0.6, 0.5, 0.3), "used", "no signal: FIP is not above what wrong pictures score"),
     ],
 )
@@ -144,8 +182,13 @@ def test_a_best_cell_that_wins_as_often_on_a_wrong_picture_leaves_no_doubt():
 def test_a_class_that_is_most_docs_may_not_leave():
     """140 of 200 docs are always right on their best cell of a wrong image; of the other 60 alone there would be an index."""
     shares = ((0.9, 0.8), (0.9, 0.7), (0.5, 0.1), (1.0, 0.2))
-    parts = [np.concatenate([right(round(share * n), n) for share, n in zip(each, (140, 60), strict=True)]) for each in shares]
-    found = measured(world(*parts, classes=(np.arange(200) >= 140).astype(np.intp), labels=("open", "mc4")), MEAN.value, draws=400)
+    parts = [
+        np.concatenate([right(round(share * n), n) for share, n in zip(each, (140, 60), strict=True)])
+        for each in shares
+    ]
+    found = measured(
+        world(*parts, classes=(np.arange(200) >= 140).astype(np.intp), labels=("open", "mc4")), MEAN.value, draws=400
+    )
     assert found.estimate.value is None
     assert found.estimate.reason.endswith("in 140 of 200 docs")
 
@@ -156,7 +199,9 @@ def test_a_class_that_nobody_asked_on_wrong_pictures_is_docs_too():
         sizes = (answered, 500 - answered if answered == 200 else 200)
         parts = [np.concatenate([right(round(share * n), n) for n in sizes]) for share in (0.8, 0.6, 0.25, 0.4)]
         asked = np.arange(sum(sizes)) < answered
-        found = measured(world(*parts, asked=asked, classes=np.repeat([0, 1], sizes), labels=("mc4", "open")), MEAN.value, draws=400)
+        found = measured(
+            world(*parts, asked=asked, classes=np.repeat([0, 1], sizes), labels=("mc4", "open")), MEAN.value, draws=400
+        )
         assert found.estimate.reason == reason
         assert (found.estimate.value is None) == bool(reason)
 
@@ -173,7 +218,9 @@ def test_clusters_are_resampled_whole():
 
 
 def test_few_clusters_have_no_index():
-    found = measured(world(right(50, 60), right(40, 60), right(10, 60), right(20, 60)), MEAN.value, np.arange(60) % 9, draws=200)
+    found = measured(
+        world(right(50, 60), right(40, 60), right(10, 60), right(20, 60)), MEAN.value, np.arange(60) % 9, draws=200
+    )
     assert (found.estimate.value, found.estimate.reason) == (
         None,
         "9 clusters are too few; about 67 docs would do",
@@ -203,7 +250,11 @@ def test_a_doc_that_misses_stands_for_those_that_hit_by_luck():
     """Four options, golds even, three cells. By hand: of the docs that know nothing each says one option on all cells: 3 of 4 miss, and each that
     misses counts 4/3. 100 docs know it from a cell, 300 say one wrong option: 300 · 4/3 = 400 know nothing. On wrong images 400 of 500 abstain.
     """
-    kinds = [(100, 0, (0, 0, 0)), *((75, gold, ((gold + step) % 4,) * 3) for gold in range(4) for step in (1,)), (100, 1, (1, 1, 1))]
+    kinds = [
+        (100, 0, (0, 0, 0)),
+        *((75, gold, ((gold + step) % 4,) * 3) for gold in range(4) for step in (1,)),
+        (100, 1, (1, 1, 1)),
+    ]
     docs, gold, cells = zip(*kinds, strict=True)
     known = [100, 0, 0, 0, 0, 100]
     best = np.repeat([1.0, 0, 0, 0, 0, 1.0], docs)
@@ -211,7 +262,9 @@ def test_a_doc_that_misses_stands_for_those_that_hit_by_luck():
     silent, gone = [(-1, -1, -1)] * 6, [-1] * 6
     habits = said(docs, gold, cells, [one[0] for one in cells], silent, gone)
     found = measured(world(full, best, np.zeros(500), np.zeros(500), habits=habits), MEAN.value, draws=400)
-    share = np.bincount(np.repeat(gold, docs), minlength=4) / 500  # golds are not even here: option o is missed with 1 - share[o]
+    share = (
+        np.bincount(np.repeat(gold, docs), minlength=4) / 500
+    )  # golds are not even here: option o is missed with 1 - share[o]
     missed = sum(75 / (1 - share[(one + 1) % 4]) for one in range(4)) / 500
     assert found.kappa_best == pytest.approx(1 - missed), "weighted losses, of which none is luck on the wrong image"
     assert found.kappa_full == pytest.approx(1 - missed)
@@ -242,7 +295,11 @@ def test_where_right_answers_are_misread_unlike_habits_leave_no_index():
     counts = np.stack([(seen[:, 1:] == o).sum(axis=1) for o in range(4)], 1)
     for share, reason in ((0.02, ""), (0.2, "20% of right answers are not read as the gold")):
         habits = Habits(np.full(n, 4), gold, counts, seen[:, 0], np.full(n, 4), silent, np.full(n, -1), misread=share)
-        found = measured(world(hit[:, 0], hit[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), corners=CORNERS, habits=habits), MEAN.value, draws=400)
+        found = measured(
+            world(hit[:, 0], hit[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), corners=CORNERS, habits=habits),
+            MEAN.value,
+            draws=400,
+        )
         assert reason in found.estimate.reason
         assert reason or found.estimate.low < 0.5 < found.estimate.high
         assert (found.estimate.value is None) == bool(reason)
@@ -256,7 +313,9 @@ def drawn_world(seed, options, n=800, silent=0.5):
     seen[: n // 2, 0] = gold[: n // 2]
     seen[: n // 4, 3] = gold[: n // 4]
     hit, null_hit = (answers == gold[:, None] for answers in (seen, lost))
-    counts, null_counts = (np.stack([(answers[:, 1:] == o).sum(axis=1) for o in range(5)], 1) for answers in (seen, lost))
+    counts, null_counts = (
+        np.stack([(answers[:, 1:] == o).sum(axis=1) for o in range(5)], 1) for answers in (seen, lost)
+    )
     parts = (hit[:, 0], hit[:, 1:].any(axis=1), null_hit[:, 0], null_hit[:, 1:].any(axis=1))
     said = (np.full(n, options), gold, counts, seen[:, 0], np.full(n, 4), null_counts, lost[:, 0])
     return parts, said
@@ -266,7 +325,9 @@ def test_weights_of_two_answer_classes_count_by_their_docs():
     """800 docs of three options and 400 of five: kappas are those of each class alone, two to one."""
     first, second = drawn_world(1, 3), drawn_world(2, 5, n=400)
     alone = [measured(world(*parts, habits=Habits(*said)), MEAN.value, draws=200) for parts, said in (first, second)]
-    parts, said = ([np.concatenate(pair) for pair in zip(*both, strict=True)] for both in zip(first, second, strict=True))
+    parts, said = (
+        [np.concatenate(pair) for pair in zip(*both, strict=True)] for both in zip(first, second, strict=True)
+    )
     classes = np.repeat([0, 1], [800, 400])
     found = measured(world(*parts, classes=classes, labels=("mc3", "mc5"), habits=Habits(*said)), MEAN.value, draws=200)
     for name in ("kappa_full", "kappa_best"):
@@ -350,7 +411,11 @@ def test_where_the_gold_never_varies_there_is_no_other_form(gold):
     nothing, none = np.zeros((n, 4), int), np.full(n, -1)
     habits = Habits(np.full(n, 4), gold, counts, cells[:, 0], np.full(n, 4), nothing, none)
     right_at = cells == gold[:, None]
-    found = measured(world(right_at[:, 0], right_at[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), habits=habits), MEAN.value, draws=400)
+    found = measured(
+        world(right_at[:, 0], right_at[:, 1:].any(axis=1), np.zeros(n), np.zeros(n), habits=habits),
+        MEAN.value,
+        draws=400,
+    )
     if len(set(gold)) == 1:
         assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing"
     else:
@@ -382,11 +447,22 @@ def on_a_line(seed, n, on_wrong, *, lean=0.0, alike=8, asked=None):
         return scores[:, 0], scores[:, 1:].max(axis=1)
 
     others = [golds[(np.arange(n) + step) % n] for step in range(alike + 1)]  # the first is the doc's own
-    elsewhere = np.mean([[1 - part for answers in (seen, lost) for part in of(answers, gold)] for gold in others], axis=0).T
+    elsewhere = np.mean(
+        [[1 - part for answers in (seen, lost) for part in of(answers, gold)] for gold in others], axis=0
+    ).T
     given = (*of(seen, golds), *of(lost, golds))
     known = np.ones(n, bool) if asked is None else np.arange(n) < asked
     none = np.zeros((n, 1), int)
-    habits = Habits(none[:, 0], none[:, 0], none, none[:, 0], np.full(n, 4), none, none[:, 0], np.where(known[:, None], elsewhere, np.nan))
+    habits = Habits(
+        none[:, 0],
+        none[:, 0],
+        none,
+        none[:, 0],
+        np.full(n, 4),
+        none,
+        none[:, 0],
+        np.where(known[:, None], elsewhere, np.nan),
+    )
     return world(*given, asked=known, corners=CORNERS, habits=habits), world(*given, asked=known, corners=CORNERS)
 
 
@@ -400,7 +476,9 @@ def test_partial_marks_are_weighed_by_what_answers_earn_under_other_golds(on_wro
     assert weighed.tests.unlike == (on_wrong > 0)
     if on_wrong == 1:
         assert "an answer fits other docs' golds" in weighed.tests.said
-        assert weighed.tests.elsewhere.value == pytest.approx(line(np.arange(41)[None], np.array([20])).mean() * 2, rel=0.3), "best of four"
+        assert weighed.tests.elsewhere.value == pytest.approx(
+            line(np.arange(41)[None], np.array([20])).mean() * 2, rel=0.3
+        ), "best of four"
 
 
 def test_partial_marks_that_the_words_alone_raise_leave_no_index():
@@ -412,9 +490,14 @@ def test_partial_marks_that_the_words_alone_raise_leave_no_index():
     null = [np.where(silent[:, None], [0.0, 1.0], part) for part in (stream.null_full, stream.null_best)]
     elsewhere = stream.habits.elsewhere.copy()
     elsewhere[silent, 2:] = 1.0
-    both = dataclasses.replace(stream, null_full=null[0], null_best=null[1], habits=dataclasses.replace(stream.habits, elsewhere=elsewhere))
+    both = dataclasses.replace(
+        stream, null_full=null[0], null_best=null[1], habits=dataclasses.replace(stream.habits, elsewhere=elsewhere)
+    )
     found = measured(both, MEAN.value, draws=400)
-    assert found.estimate.reason == "wrong images are answered otherwise than cells that show nothing, and the words alone point to the gold"
+    assert (
+        found.estimate.reason
+        == "wrong images are answered otherwise than cells that show nothing, and the words alone point to the gold"
+    )
 
 
 def test_a_loss_is_weighed_by_hand():

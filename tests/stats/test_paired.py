@@ -23,7 +23,9 @@ def scored(*sides):
 
 
 def compared(first, second, clusters=None, **options):
-    return differences(MEAN, {"full": scored(first, second)}, {"score": Number(("full",))}, clusters, **options)["score"]
+    return differences(MEAN, {"full": scored(first, second)}, {"score": Number(("full",))}, clusters, **options)[
+        "score"
+    ]
 
 
 def estimate(value, se, n=200, clusters=200):
@@ -48,7 +50,9 @@ def test_against_a_loop_over_docs(per_cluster):
     first, second = correlated(stream, 120, per_cluster, 0.1)
     clusters = None if per_cluster == 1 else np.repeat(np.arange(120 // per_cluster), per_cluster)
     found = compared(first, second, clusters, draws=8000)
-    groups = [[i] for i in range(120)] if clusters is None else [np.flatnonzero(clusters == c).tolist() for c in range(30)]
+    groups = (
+        [[i] for i in range(120)] if clusters is None else [np.flatnonzero(clusters == c).tolist() for c in range(30)]
+    )
     slow, change = [], (second - first).tolist()
     for _ in range(4000):
         picked = [i for g in stream.integers(0, len(groups), len(groups)) for i in groups[g]]
@@ -60,7 +64,9 @@ def test_against_a_loop_over_docs(per_cluster):
         ends = value + (ends - value) * 2.0452 / 1.95996 * math.sqrt(30 / 29)
     assert found.estimate.value == pytest.approx(value)
     assert found.estimate.se == pytest.approx(slow.std(ddof=1), rel=0.05)
-    np.testing.assert_allclose([found.estimate.low, found.estimate.high], ends, atol=0.15 * found.estimate.se + 1 / 120)  # a doc more or less
+    np.testing.assert_allclose(
+        [found.estimate.low, found.estimate.high], ends, atol=0.15 * found.estimate.se + 1 / 120
+    )  # a doc more or less
     if clusters is None:
         assert found.p == pytest.approx(2 * min((slow <= 1e-12).mean(), (slow >= -1e-12).mean()), abs=0.02)
 
@@ -129,7 +135,9 @@ def test_p_and_interval_agree(groups, shift, seed):
 
 
 @examples(40)
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=10, max_size=60))
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=10, max_size=60)
+)
 def test_swapping_the_runs_turns_the_sign(pairs):
     first, second = np.array(pairs).T
     there, back = compared(first, second, draws=300), compared(second, first, draws=300)
@@ -143,7 +151,9 @@ def test_the_order_of_docs_changes_nothing_but_the_draws():
     stream = np.random.default_rng(5)
     first, second = correlated(stream, 300, 1, 0.05)
     order = stream.permutation(300)
-    assert compared(first, second) == compared(first[order], second[order])  # equal docs are drawn by how many there are
+    assert compared(first, second) == compared(
+        first[order], second[order]
+    )  # equal docs are drawn by how many there are
 
 
 def test_pairing_is_narrower_than_two_samples():
@@ -162,7 +172,9 @@ def test_nothing_differs():
     found = compared(np.ones(1000), np.ones(1000), draws=40_000)
     assert (found.estimate.value, found.p) == (0, 1)
     assert (-found.estimate.low, found.estimate.high) == pytest.approx((1 - 0.025 ** (1 / 1000),) * 2, rel=0.05)
-    assert compared(np.ones(1000), np.ones(1000), ends=None).estimate.low is None  # nobody says what could change: no interval of no width
+    assert (
+        compared(np.ones(1000), np.ones(1000), ends=None).estimate.low is None
+    )  # nobody says what could change: no interval of no width
 
 
 def test_not_defined_and_too_few():
@@ -201,7 +213,9 @@ def test_the_p_value_of_right_and_wrong_is_mcnemars(worse, better):
     first, second = np.zeros(500), np.zeros(500)
     first[:worse], second[worse : worse + better] = 1, 1
     exact = mcnemar(first, second).p
-    assert compared(first, second, draws=40_000).p == pytest.approx(exact, abs=4 * math.sqrt(max(exact, 1e-3) * 2 / 40_000))
+    assert compared(first, second, draws=40_000).p == pytest.approx(
+        exact, abs=4 * math.sqrt(max(exact, 1e-3) * 2 / 40_000)
+    )
 
 
 @pytest.mark.parametrize(("up", "down"), [(0.0, 0.02), (0.01, 0.03), (0.03, 0.03)])
@@ -240,7 +254,9 @@ def table(both, only_first, only_second, neither):
     return first, second
 
 
-@pytest.mark.parametrize(("one", "other", "p"), [(1, 6, 0.125), (0, 5, 0.0625), (0, 6, 0.03125), (3, 3, 1.0), (0, 0, 1.0), (2, 8, 0.109375)])
+@pytest.mark.parametrize(
+    ("one", "other", "p"), [(1, 6, 0.125), (0, 5, 0.0625), (0, 6, 0.03125), (3, 3, 1.0), (0, 0, 1.0), (2, 8, 0.109375)]
+)
 def test_mcnemar_by_hand(one, other, p):
     """1 against 6: 2 · (C(7, 0) + C(7, 1)) / 2^7 = 16 / 128. 2 against 8: 2 · (1 + 10 + 45) / 1024."""
     found = mcnemar(*table(10, one, other, 10))
@@ -269,7 +285,10 @@ def test_unpaired_by_hand():
     found = unpaired(estimate(0.8, 0.03), estimate(0.7, 0.04))
     assert found.estimate.value == pytest.approx(-0.1)
     assert found.estimate.se == pytest.approx(0.05)
-    assert (found.estimate.low, found.estimate.high) == (pytest.approx(-0.198, abs=1e-4), pytest.approx(-0.002, abs=1e-4))
+    assert (found.estimate.low, found.estimate.high) == (
+        pytest.approx(-0.198, abs=1e-4),
+        pytest.approx(-0.002, abs=1e-4),
+    )
     assert found.p == pytest.approx(0.0455, abs=1e-4)
 
 
@@ -278,16 +297,24 @@ def test_unpaired_with_few_clusters_by_student():
     factor = math.sqrt(12 / 11)
     assert found.estimate.high - found.estimate.value == pytest.approx(stats.t.ppf(0.975, 11) * factor * 0.05, rel=1e-4)
     assert found.p == pytest.approx(2 * stats.t.sf(2 / factor, 11), rel=1e-4)
-    one = unpaired(estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04))  # only one of them has few: its half of the width grows
-    assert one.estimate.high - one.estimate.value == pytest.approx(math.hypot(stats.t.ppf(0.975, 11) * factor * 0.03, 1.95996 * 0.04), rel=1e-4)
+    one = unpaired(
+        estimate(0.8, 0.03, clusters=12), estimate(0.7, 0.04)
+    )  # only one of them has few: its half of the width grows
+    assert one.estimate.high - one.estimate.value == pytest.approx(
+        math.hypot(stats.t.ppf(0.975, 11) * factor * 0.03, 1.95996 * 0.04), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [((100, 20, 15.0), (300, 60, 55.0)), ((100, 60, 55.0), (300, 20, 15.0)), ((300, 60, None), (100, 20, 15.0))]
+    ("one", "other"),
+    [((100, 20, 15.0), (300, 60, 55.0)), ((100, 60, 55.0), (300, 20, 15.0)), ((300, 60, None), (100, 20, 15.0))],
 )
 def test_the_difference_of_two_runs_rests_on_the_smaller(one, other):
     """Docs, clusters and effective clusters are each the fewer of the two: what is said to rest on 300 docs does not where a run had 100."""
-    first, second = (dataclasses.replace(estimate(0.5, 0.03), n=n, clusters=clusters, effective=effective) for n, clusters, effective in (one, other))
+    first, second = (
+        dataclasses.replace(estimate(0.5, 0.03), n=n, clusters=clusters, effective=effective)
+        for n, clusters, effective in (one, other)
+    )
     for found in (unpaired(first, second), unpaired(second, first)):
         assert (found.estimate.n, found.estimate.clusters, found.estimate.effective) == (100, 20, 15.0)
     missing = unpaired(first, Estimate(None, None, None, None, 300, 300, 0))
@@ -360,7 +387,10 @@ def test_an_unseen_doc_of_a_ratio_weighs_what_a_doc_of_its_run_weighs():
     stream = np.random.default_rng(10)
     below = stream.integers(0, 4, (2, 80))
     first, second = (np.column_stack([stream.binomial(boxes, 0.6), boxes]).astype(float) for boxes in below)
-    one, ten = (differences(RATIO, {"": (first, factor * second)}, {"f1": Number(("",))}, draws=300)["f1"].estimate for factor in (1, 10))
+    one, ten = (
+        differences(RATIO, {"": (first, factor * second)}, {"f1": Number(("",))}, draws=300)["f1"].estimate
+        for factor in (1, 10)
+    )
     assert (one.value, one.low, one.high) == pytest.approx((ten.value, ten.low, ten.high))
 
 
@@ -369,7 +399,9 @@ def test_what_is_called_detectable_is_detected():
     stream, repetitions = np.random.default_rng(7), size(150, 400)
     se = np.mean([compared(*correlated(stream, 400, 1, 0.1), draws=300).estimate.se for _ in range(20)])
     shift = detectable(float(se))
-    found = np.mean([compared(*correlated(stream, 400, 1, shift), draws=300, seed=stream).p <= 0.05 for _ in range(repetitions)])
+    found = np.mean(
+        [compared(*correlated(stream, 400, 1, shift), draws=300, seed=stream).p <= 0.05 for _ in range(repetitions)]
+    )
     assert within(found, 0.8, repetitions)
 
 

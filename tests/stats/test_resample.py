@@ -9,7 +9,14 @@ from scipy import stats
 
 from lmms_patch.stats import resample
 from lmms_patch.stats.intervals import estimate
-from lmms_patch.stats.resample import bootstrap_by_calls, cluster_numbers, generator, totals, unit_weights, weighted_sums
+from lmms_patch.stats.resample import (
+    bootstrap_by_calls,
+    cluster_numbers,
+    generator,
+    totals,
+    unit_weights,
+    weighted_sums,
+)
 
 
 def mean(sums):
@@ -30,7 +37,9 @@ def test_totals_by_hand():
 
 
 @pytest.mark.parametrize("shape", [1.0, 0.6])
-@pytest.mark.parametrize("values", [[0.0, 1.0, 1.0, 1.0, 0.0, 1.0], [0.1, 0.7, 0.4, 0.9, 0.2, 0.5]])  # few and all distinct totals: both branches
+@pytest.mark.parametrize(
+    "values", [[0.0, 1.0, 1.0, 1.0, 0.0, 1.0], [0.1, 0.7, 0.4, 0.9, 0.2, 0.5]]
+)  # few and all distinct totals: both branches
 def test_weighted_means_have_the_moments_of_the_dirichlet(values, shape):
     """Weights w ~ Dirichlet(a, ..., a): the mean of Σ w x is x̄, its variance Σ (x − x̄)² / (G (G a + 1)) (moments of the Dirichlet distribution)."""
     array = np.asarray(values)
@@ -110,7 +119,9 @@ def test_by_calls_and_by_sums_are_one_bootstrap(clustered):
     full = (stream.random(240) < np.repeat(stream.random(60), 4)).astype(float)
     best = np.maximum(full, stream.random(240) < 0.3)
     sums = estimate(np.column_stack([full, best]), rci, clusters, draws=4000, seed=1)
-    calls = bootstrap_by_calls(lambda docs: [1 - best[docs].mean() / full[docs].mean()], 240, clusters, draws=4000, seed=2)[:, 0]
+    calls = bootstrap_by_calls(
+        lambda docs: [1 - best[docs].mean() / full[docs].mean()], 240, clusters, draws=4000, seed=2
+    )[:, 0]
     assert calls.std(ddof=1) == pytest.approx(sums.se, rel=0.08)
     assert np.quantile(calls, [0.025, 0.975]).tolist() == pytest.approx([sums.low, sums.high], abs=0.2 * sums.se)
 

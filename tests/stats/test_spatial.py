@@ -130,8 +130,14 @@ def exact_p(scores, clusters=None):
 SMALL = {
     "2x2, three docs": ([[1, 0, 0, 0], [1, 1, 0, 0], [0.7, 0.1, 0.2, 0]], None),
     "2x2, four equal docs (counted, not turned one by one)": ([[1, 0, 0, 0]] * 4, None),
-    "2x2, eight docs of two kinds, some that say nothing": ([[1, 0, 0, 0]] * 3 + [[1, 0, 1, 0]] * 2 + [[1, 1, 1, 1]] * 2 + [[0, 0, 0, 0]], None),
-    "2x2, three clusters of two": ([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], list("aabbcc")),
+    "2x2, eight docs of two kinds, some that say nothing": (
+        [[1, 0, 0, 0]] * 3 + [[1, 0, 1, 0]] * 2 + [[1, 1, 1, 1]] * 2 + [[0, 0, 0, 0]],
+        None,
+    ),
+    "2x2, three clusters of two": (
+        [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]],
+        list("aabbcc"),
+    ),
     "3x3, two docs": ([[0, 0, 0, 0, 1, 0.5, 0, 0, 0], [0, 0.3, 0, 0, 1, 0, 0, 0, 0]], None),
     "3x3, three docs": ([[0, 0, 0, 0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 1, 0, 0, 0, 0], [1, 0, 0, 0, 1, 0, 0, 0, 0]], None),
     "five segments in a row, three docs": ([[0, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0.5]], None),
@@ -217,7 +223,10 @@ def test_the_order_of_docs_changes_no_share(scores, shuffler):
     assert two.centre == pytest.approx(one.centre)
 
 
-@given(st.lists(st.sampled_from([(1.0, 0, 0, 0), (0, 1.0, 0, 0), (1.0, 0, 1.0, 0)]), min_size=12, max_size=30), st.randoms())
+@given(
+    st.lists(st.sampled_from([(1.0, 0, 0, 0), (0, 1.0, 0, 0), (1.0, 0, 1.0, 0)]), min_size=12, max_size=30),
+    st.randoms(),
+)
 @examples(20)
 def test_the_order_of_docs_changes_no_p_value_where_docs_are_counted(rows, shuffler):
     mixed = list(rows)
@@ -273,7 +282,9 @@ def test_the_scale_of_the_metric_changes_nothing(scores, scale):
         assert (two.p, two.p_cells.tolist()) == (one.p, one.p_cells.tolist())
 
 
-@pytest.mark.parametrize("rows", [[[0.003] + [0] * 8], [[0.3] + [0] * 8] * 7, [[0.003, 0, 0, 0]] * 7, [[0, 0.3, 0.6, 0.6, 0.6, 0, 0, 0, 0]]])
+@pytest.mark.parametrize(
+    "rows", [[[0.003] + [0] * 8], [[0.3] + [0] * 8] * 7, [[0.003, 0, 0, 0]] * 7, [[0, 0.3, 0.6, 0.6, 0.6, 0, 0, 0, 0]]]
+)
 def test_turns_of_one_image_are_all_as_uneven(rows):
     """One cluster: every turn has the same spread, so p is 1 whatever the scores."""
     assert cell_shares(rows, ["a"] * len(rows)).p == 1.0

@@ -50,7 +50,8 @@ FEW = [
     *(
         world
         for world in null.KEPT
-        if world.truth == 0.5 and world.name.startswith(("guesses anew on each", "always yes", "docs that know", "the text"))
+        if world.truth == 0.5
+        and world.name.startswith(("guesses anew on each", "always yes", "docs that know", "the text"))
     ),
     next(world for world in null.KEPT if world.cells_fail),
 ]
@@ -68,7 +69,10 @@ def test_the_measured_null_finds_what_was_planted(world):
 def test_the_assumed_null_does_not():
     """Text priors, and docs that differ in how varied their answers are: the numbers that the measured null replaced."""
     worlds = {world.name: world for world in null.KEPT if world.truth == 0.5}
-    for name in ("the text answers 0.6 of docs, else abstains", "docs that know guess elsewhere, others abstain, n = 2"):
+    for name in (
+        "the text answers 0.6 of docs, else abstains",
+        "docs that know guess elsewhere, others abstain, n = 2",
+    ):
         assert null.study(worlds[name], "old", size(5, 8), 7).covered < 0.5
 
 
@@ -77,7 +81,11 @@ def test_yes_or_no_with_nine_guesses_has_no_index():
     assert null.study(world, "new", size(5, 20), 7).none == 1
 
 
-KNOWN_TO_FAIL = ("3 options", "by the place of the cell; abstains .7", "guesses anew on cells, one guess a doc on wrong pictures, yes/no")
+KNOWN_TO_FAIL = (
+    "3 options",
+    "by the place of the cell; abstains .7",
+    "guesses anew on cells, one guess a doc on wrong pictures, yes/no",
+)
 """Worlds of docs/statistics.md in which the index misses its target, or is left out in too few runs."""
 
 
@@ -89,7 +97,9 @@ def test_where_wrong_pictures_are_answered_otherwise(world):
     assert abs(alike.bias) > 0.1
     assert found.unlike > 0.7 - 1 / math.sqrt(runs) or found.none > 0.7
     if not any(name in world.name for name in KNOWN_TO_FAIL):
-        right = abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(runs) and within(found.covered, runs, null.LOW_IF_UNLIKE, 1)
+        right = abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(runs) and within(
+            found.covered, runs, null.LOW_IF_UNLIKE, 1
+        )
         assert found.none > 0.8 or right
 
 
@@ -104,13 +114,20 @@ def test_shares_of_what_docs_need_have_luck_removed(world):
     """Against the shares themselves, from 400,000 made-up docs that guess nothing. Counted as they answer, a guesser at n = 3 and truth 1 reads
     .26 / .69 / .04 / .01 in place of 0 / 0 / .73 / .27."""
     many, full = np.random.default_rng(5), null.share_known(world)
-    z = math.sqrt(null.WITHIN) * many.standard_normal((400_000, 1)) + math.sqrt(1 - null.WITHIN) * many.standard_normal((400_000, 2))
+    z = math.sqrt(null.WITHIN) * many.standard_normal((400_000, 1)) + math.sqrt(1 - null.WITHIN) * many.standard_normal(
+        (400_000, 2)
+    )
     by_full, by_cell = (z < [ndtri(full), ndtri(full * (1 - world.truth))]).T
-    truth = np.array([world.text, *((1 - world.text) * part.mean() for part in (by_cell, by_full & ~by_cell, ~by_full & ~by_cell))])
+    truth = np.array(
+        [world.text, *((1 - world.text) * part.mean() for part in (by_cell, by_full & ~by_cell, ~by_full & ~by_cell))]
+    )
     runs, found = size(8, 40), []
     for run in range(runs):
         made = null.answers(np.random.default_rng([1, run]), world)
-        cells, either = (null.scores(np.random.default_rng([2, run]), world, made, with_full=with_full) for with_full in (False, True))
+        cells, either = (
+            null.scores(np.random.default_rng([2, run]), world, made, with_full=with_full)
+            for with_full in (False, True)
+        )
         found.append([(one.value, one.low, one.high) for one in luck.needs(cells, either, draws=200, seed=run)])
     values, low, high = np.array(found, float).transpose(2, 0, 1)
     off = np.abs(np.median(values, axis=0) - truth)
@@ -131,13 +148,19 @@ def test_what_no_run_can_tell_is_wrong_and_the_docs_say_so(world):
 # --- the gate -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [i for i, row in enumerate(gate.ROWS) if row.target and row.target[0] == 0], ids=lambda i: gate.ROWS[i].name)
+@pytest.mark.parametrize(
+    "place",
+    [i for i, row in enumerate(gate.ROWS) if row.target and row.target[0] == 0],
+    ids=lambda i: gate.ROWS[i].name,
+)
 def test_a_model_that_knows_nothing_does_not_pass(place):
     runs = size(12, 30)
     assert within(gate.passes(place, 60, runs, 7), runs, 0, gate.KNOWS_NOTHING)
 
 
-@pytest.mark.parametrize("place", [i for i, row in enumerate(gate.ROWS) if row.target == gate.MUST_PASS and "anew" not in row.name])
+@pytest.mark.parametrize(
+    "place", [i for i, row in enumerate(gate.ROWS) if row.target == gate.MUST_PASS and "anew" not in row.name]
+)
 def test_a_model_that_looks_passes(place):
     runs = size(4, 12)
     assert within(gate.passes(place, 1000, runs, 7), runs, gate.LOOKS, 1)
@@ -153,7 +176,8 @@ def test_without_wrong_pictures_and_without_a_blind_run_text_priors_pass():
 
 
 @pytest.mark.parametrize(
-    ("world", "docs", "means"), [("independent", 50, (0.99, 0.995)), ("even clusters", 300, (0.6, 0.1)), ("power law", 300, (0.9, 0.95))]
+    ("world", "docs", "means"),
+    [("independent", 50, (0.99, 0.995)), ("even clusters", 300, (0.6, 0.1)), ("power law", 300, (0.9, 0.95))],
 )
 def test_intervals_hold_the_truth(world, docs, means):
     runs = size(60, 150)
@@ -163,7 +187,11 @@ def test_intervals_hold_the_truth(world, docs, means):
 
 def test_docs_of_a_cluster_that_are_taken_for_independent_are_too_sure():
     """1,000 docs in clusters of 18 with a correlation of 0.95: with clusters 93 % and more, without far less."""
-    world, stream, held = replace(intervals.WORLDS["even clusters"], icc=0.95), np.random.default_rng(7), {True: 0, False: 0}
+    world, stream, held = (
+        replace(intervals.WORLDS["even clusters"], icc=0.95),
+        np.random.default_rng(7),
+        {True: 0, False: 0},
+    )
     sizes, runs = np.full(56, 18), size(40, 100)
     for _ in range(runs):
         rows = np.column_stack([intervals.scores(stream, sizes, world, (0.6, 0.75)), np.ones(sizes.sum())])

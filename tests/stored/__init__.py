@@ -131,9 +131,16 @@ def commands(runs: Path, out: Path) -> Iterator[tuple[str, list[str], Path | Non
     """Yield a name, a command line, and the file that it writes, for everything that makes numbers of a finished run; no file: it prints."""
     for name in (*(f"{pair}_{model}" for pair in FIRST for model in "ab"), "mosaic", "tst", "damaged"):
         yield from _of_run(runs, out, name, RULES)
-        yield f"report {name}", ["report", str(runs / name), "--quiet", "--output", f"{out}/r-{name}"], out / f"r-{name}" / "report.json"
+        yield (
+            f"report {name}",
+            ["report", str(runs / name), "--quiet", "--output", f"{out}/r-{name}"],
+            out / f"r-{name}" / "report.json",
+        )
     for name in (*(f"{pair}_{model}" for pair in PAIRS for model in "ab"), *ALONE):
-        of_kinds = (f"  - {{name: rule {at}, {rule}, allow_limit: true}}\n" for at, rule in enumerate(OF_KINDS[name.partition("_")[0]]))
+        of_kinds = (
+            f"  - {{name: rule {at}, {rule}, allow_limit: true}}\n"
+            for at, rule in enumerate(OF_KINDS[name.partition("_")[0]])
+        )
         yield from _of_run(runs, out, name, "schema: 1\nrules:\n" + "".join(of_kinds))
         yield f"show {name}", ["show", str(runs / name), "--cells", "--chance", "--wide"], None
     yield "show tst", ["show", str(runs / "tst"), "--causes", "--wide"], None
@@ -143,41 +150,84 @@ def commands(runs: Path, out: Path) -> Iterator[tuple[str, list[str], Path | Non
         yield f"compare {pair}", ["compare", a, b, "--quiet", "--json", f"{out}/c-{pair}.json"], out / f"c-{pair}.json"
         drop = ["gate", b, "--baseline", a, "--config", f"{out}/drops.yaml", "--json", f"{out}/d-{pair}.json"]
         yield f"gate {pair} against a baseline", drop, out / f"d-{pair}.json"
-        yield f"leaderboard {pair}", ["leaderboard", a, b, "--quiet", "--output", f"{out}/b-{pair}"], out / f"b-{pair}" / "leaderboard.json"
+        yield (
+            f"leaderboard {pair}",
+            ["leaderboard", a, b, "--quiet", "--output", f"{out}/b-{pair}"],
+            out / f"b-{pair}" / "leaderboard.json",
+        )
     for title, names in (
         ("all", [f"{pair}_{m}" for pair in FIRST for m in "ab"]),
         ("kinds", [*(f"{pair}_{m}" for pair in PAIRS for m in "ab"), *ALONE]),
     ):
         folder = out / f"r-of-{title}"
-        yield f"report of {title}", ["report", *(str(runs / name) for name in names), "--quiet", "--output", str(folder)], folder / "report.json"
-    yield "magic show", ["magic", "show", str(runs / "magic_a"), str(runs / "magic_b"), "--json", f"{out}/m.json"], out / "m.json"
-    yield "magic show focus", ["magic", "show", str(runs / "focus"), "--json", f"{out}/m-focus.json"], out / "m-focus.json"
+        yield (
+            f"report of {title}",
+            ["report", *(str(runs / name) for name in names), "--quiet", "--output", str(folder)],
+            folder / "report.json",
+        )
+    yield (
+        "magic show",
+        ["magic", "show", str(runs / "magic_a"), str(runs / "magic_b"), "--json", f"{out}/m.json"],
+        out / "m.json",
+    )
+    yield (
+        "magic show focus",
+        ["magic", "show", str(runs / "focus"), "--json", f"{out}/m-focus.json"],
+        out / "m-focus.json",
+    )
     for pair in ("world", "parts"):
         models = [str(runs / f"{pair}_{model}") for model in "ab"]
-        yield f"analyze {pair} of two models", ["analyze", "--ensemble", *models, "--quiet", "--json", f"{out}/e-{pair}.json"], out / f"e-{pair}.json"
+        yield (
+            f"analyze {pair} of two models",
+            ["analyze", "--ensemble", *models, "--quiet", "--json", f"{out}/e-{pair}.json"],
+            out / f"e-{pair}.json",
+        )
     again = shutil.copytree(runs / "world_b", out / "again", dirs_exist_ok=True)
     for file in again.glob("*_results.json"):  # as if the first model had been run once more
         file.write_text(
-            file.read_text(encoding="utf-8").replace("org/model-b", "org/model-a").replace("pretrained=b", "pretrained=a"), encoding="utf-8"
+            file.read_text(encoding="utf-8")
+            .replace("org/model-b", "org/model-a")
+            .replace("pretrained=b", "pretrained=a"),
+            encoding="utf-8",
         )
-    yield "analyze world run twice", ["analyze", str(runs / "world_a"), str(again), "--quiet", "--json", f"{out}/twice.json"], out / "twice.json"
+    yield (
+        "analyze world run twice",
+        ["analyze", str(runs / "world_a"), str(again), "--quiet", "--json", f"{out}/twice.json"],
+        out / "twice.json",
+    )
     yield "gap", ["gap", str(runs / "parts_a"), str(runs / "parts_a"), "--task", "mosaic_count"], None
     for name in ("turned_a", "boxes_a", "less", "curve", "clips", "tst"):
-        yield f"export {name}", ["export", str(runs / name), "--output", f"{out}/x-{name}.jsonl"], out / f"x-{name}.jsonl"
+        yield (
+            f"export {name}",
+            ["export", str(runs / name), "--output", f"{out}/x-{name}.jsonl"],
+            out / f"x-{name}.jsonl",
+        )
     for name in ("parts_a", "clips"):
         site = ["export", str(runs / name), "--to", "every-eval-ever", "--output", f"{out}/s-{name}.json"]
         yield f"export {name} to a site", site, out / f"s-{name}.json"
     shutil.copytree(runs / "board", out / "b-earlier", dirs_exist_ok=True)
     for file in ("leaderboard.json", "board.json"):
-        yield f"leaderboard of an earlier version: {file}", ["leaderboard", "--quiet", "--output", f"{out}/b-earlier"], out / "b-earlier" / file
+        yield (
+            f"leaderboard of an earlier version: {file}",
+            ["leaderboard", "--quiet", "--output", f"{out}/b-earlier"],
+            out / "b-earlier" / file,
+        )
 
 
 def _of_run(runs: Path, out: Path, name: str, rules: str) -> Iterator[tuple[str, list[str], Path]]:
     """Yield the commands that compute every number of a run again, and hold the run against rules."""
     if not name.startswith(("magic", "focus")):
-        yield f"analyze {name}", ["analyze", str(runs / name), "--by-category", "--quiet", "--json", f"{out}/a-{name}.json"], out / f"a-{name}.json"
+        yield (
+            f"analyze {name}",
+            ["analyze", str(runs / name), "--by-category", "--quiet", "--json", f"{out}/a-{name}.json"],
+            out / f"a-{name}.json",
+        )
     (out / "rules.yaml").write_text(rules, encoding="utf-8")
-    yield f"gate {name}", ["gate", str(runs / name), "--config", f"{out}/rules.yaml", "--json", f"{out}/g-{name}.json"], out / f"g-{name}.json"
+    yield (
+        f"gate {name}",
+        ["gate", str(runs / name), "--config", f"{out}/rules.yaml", "--json", f"{out}/g-{name}.json"],
+        out / f"g-{name}.json",
+    )
 
 
 def numbers(runs: Path, out: Path, main: Callable[[list[str]], Any]) -> dict[str, Any]:
@@ -198,7 +248,10 @@ def numbers(runs: Path, out: Path, main: Callable[[list[str]], Any]) -> dict[str
                 status = end.code or 0
         text = stdout.getvalue() if file is None else file.read_text(encoding="utf-8") if file.is_file() else "null"
         text = text.replace(str(runs), "runs").replace(str(out), "out")
-        made[name] = {"status": status, "wrote": text if file is None else columns(text) if file.suffix == ".jsonl" else steady(json.loads(text))}
+        made[name] = {
+            "status": status,
+            "wrote": text if file is None else columns(text) if file.suffix == ".jsonl" else steady(json.loads(text)),
+        }
     return made
 
 
@@ -246,7 +299,10 @@ def differences(old: Any, new: Any, where: str = "$") -> Iterator[str]:
     elif isinstance(old, str) and isinstance(new, str) and " " in old.strip() + new.strip():
         if (before := _DECIMAL.findall(old)) != (now := _DECIMAL.findall(new)):
             long = len(old) + len(new) > 2000  # a whole page: the first of its numbers that differ
-            at = next((at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), min(len(before), len(now)))
+            at = next(
+                (at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other),
+                min(len(before), len(now)),
+            )
             yield f"{where}: {before[at : at + 6] if long else old!r} is now {now[at : at + 6] if long else new!r}"
     elif isinstance(old, float) and isinstance(new, float):
         if not math.isclose(old, new, rel_tol=ROUNDING, abs_tol=ROUNDING):

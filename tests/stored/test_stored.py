@@ -16,7 +16,14 @@ from tests.places import ROOT
 from tests.sizes import size
 from tests.stored import columns, commands, differences, numbers, stored, unpack
 
-SCHEMAS = {"analyze": "analysis", "gate": "gate", "report": "report", "compare": "compare", "leaderboard": "leaderboard", "magic": "magic-show"}
+SCHEMAS = {
+    "analyze": "analysis",
+    "gate": "gate",
+    "report": "report",
+    "compare": "compare",
+    "leaderboard": "leaderboard",
+    "magic": "magic-show",
+}
 """By command, the schema of what it writes."""
 
 
@@ -63,18 +70,36 @@ def of_runs(runs):
         data = json.loads(file.read_text())
         if "lmms_patch" in data:
             yield "objects", json.loads((file.parent / data["lmms_patch"]["file"]).read_text())
-        yield from (("task-config", config["lmms_patch"]) for config in data["configs"].values() if "lmms_patch" in config)
+        yield from (
+            ("task-config", config["lmms_patch"]) for config in data["configs"].values() if "lmms_patch" in config
+        )
         whole = file.parent.name.startswith(("mosaic", "tst", "world"))
-        yield from (("details", task["patch,none"]) for task in data["results"].values() if whole and task.get("patch,none"))
+        yield from (
+            ("details", task["patch,none"]) for task in data["results"].values() if whole and task.get("patch,none")
+        )
 
 
 def test_real_files_are_as_their_schemas_say(made):
     runs, out, _ = made
-    values = [*of_runs(runs), *(("magic-item", json.loads(line)) for line in (ROOT / "tasks/magic/mosaic/items.jsonl").read_text().splitlines())]
-    written = [(SCHEMAS.get(name.split()[0]), file) for name, _, file in commands(runs, out) if file and file.is_file() and file.name != "board.json"]
+    values = [
+        *of_runs(runs),
+        *(
+            ("magic-item", json.loads(line))
+            for line in (ROOT / "tasks/magic/mosaic/items.jsonl").read_text().splitlines()
+        ),
+    ]
+    written = [
+        (SCHEMAS.get(name.split()[0]), file)
+        for name, _, file in commands(runs, out)
+        if file and file.is_file() and file.name != "board.json"
+    ]
     values += [(schema, json.loads(file.read_text())) for schema, file in written if schema]
     judges = {name: Draft202012Validator(schemas.load(name)) for name, _ in values}
-    wrong = [f"{name}: {error.json_path}: {error.message[:200]}" for name, value in values for error in judges[name].iter_errors(value)]
+    wrong = [
+        f"{name}: {error.json_path}: {error.message[:200]}"
+        for name, value in values
+        for error in judges[name].iter_errors(value)
+    ]
     assert not wrong[:10]
     assert set(judges) == {"patch", "task-config", "details", "objects", "magic-item", *SCHEMAS.values()}
 
@@ -105,9 +130,10 @@ def test_a_difference_in_a_printed_page_and_in_a_table_of_docs_is_seen():
         "score": {"values": 2, "sum": 1.0, "square": 1.0},
         "answer": {"values": 1, "checksum": zlib.crc32(b'["a"]')},
     }
-    assert [where.split(":")[0] for where in differences(*(columns("\n".join(map(json.dumps, each))) for each in (rows, swapped)))] == [
-        "$.score.square"
-    ]
+    assert [
+        where.split(":")[0]
+        for where in differences(*(columns("\n".join(map(json.dumps, each))) for each in (rows, swapped)))
+    ] == ["$.score.square"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +144,9 @@ def test_pages_show_what_the_commands_print(made, capsys, page, blocks, command,
     """The examples of these pages, or so many of them, are of stored runs: some lines are left out, and long ones broken."""
     assert main([*command.split(), str(made[0] / run), "--wide"]) == 0
     printed = capsys.readouterr().out
-    shown = "".join(re.findall(r"^```text\n(.*?)^```", (ROOT / f"docs/{page}.md").read_text(), re.M | re.S)[:blocks]).splitlines()
+    shown = "".join(
+        re.findall(r"^```text\n(.*?)^```", (ROOT / f"docs/{page}.md").read_text(), re.M | re.S)[:blocks]
+    ).splitlines()
     shown = [line for line in shown if line != "..."]
     tables = [line for line in shown if "  " in line or set(line) == {"-"}]
     assert len(tables) >= 6

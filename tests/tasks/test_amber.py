@@ -15,9 +15,23 @@ QUESTIONS = [
     (1006, "AMBER_1.jpg", "Is the sky gloomy in this image?", "discriminative-attribute-state", "no", "No."),
     (1007, "AMBER_1.jpg", "Are there three people in this image?", "discriminative-attribute-number", "yes", "no"),
     (1008, "AMBER_2.jpg", "Does the man sit in this image?", "discriminative-attribute-action", "no", "Yes, he sits."),
-    (8633, "AMBER_1.jpg", "Is there a cloud in this image?", "discriminative-hallucination", "no", "There is no cloud."),
+    (
+        8633,
+        "AMBER_1.jpg",
+        "Is there a cloud in this image?",
+        "discriminative-hallucination",
+        "no",
+        "There is no cloud.",
+    ),
     (8634, "AMBER_2.jpg", "Is there a sun in this image?", "discriminative-hallucination", "no", "I cannot tell"),
-    (13557, "AMBER_1.jpg", "Is there direct contact between the person and grass?", "discriminative-relation", "yes", "Yes"),
+    (
+        13557,
+        "AMBER_1.jpg",
+        "Is there direct contact between the person and grass?",
+        "discriminative-relation",
+        "yes",
+        "Yes",
+    ),
     (13558, "AMBER_2.jpg", "Is there direct contact between the man and lake?", "relation", "no", "No"),
 ]
 COLOURS = {"AMBER_1.jpg": (200, 0, 0), "AMBER_2.jpg": (0, 0, 200)}
@@ -54,7 +68,13 @@ def test_scores_by_hand(folder, model):
     """
     found = metrics(run(model, "amber_discriminative"), "amber_discriminative")
     assert found == pytest.approx(
-        {"amber_accuracy": 5 / 8, "amber_precision": 3 / 4, "amber_recall": 3 / 5, "amber_f1": 2 / 3, "amber_unclear": 1 / 8}
+        {
+            "amber_accuracy": 5 / 8,
+            "amber_precision": 3 / 4,
+            "amber_recall": 3 / 5,
+            "amber_f1": 2 / 3,
+            "amber_unclear": 1 / 8,
+        }
     )
 
 
@@ -62,7 +82,9 @@ def test_dimensions_and_group_by_hand(folder, model):
     """Existence: one of two found, so accuracy and recall 1/2, precision 1. Attribute: two of four right; "no" said twice, once rightly;
     truth "no" twice, found once. Relation: both right. The group's accuracy is that of all eight: (2 · 1/2 + 4 · 1/2 + 2 · 1) / 8 = 5/8."""
     results = run(model, "amber")
-    existence, attribute, relation = (metrics(results, f"amber_{name}") for name in ("existence", "attribute", "relation"))
+    existence, attribute, relation = (
+        metrics(results, f"amber_{name}") for name in ("existence", "attribute", "relation")
+    )
     assert [existence[f"amber_{m}"] for m in ("accuracy", "precision", "recall")] == [0.5, 1, 0.5]
     assert existence["amber_f1"] == pytest.approx(2 / 3)
     assert [attribute[f"amber_{m}"] for m in ("accuracy", "precision", "recall", "f1")] == [0.5, 0.5, 0.5, 0.5]
@@ -81,7 +103,13 @@ def test_prompt_image_and_docs(folder, model):
     sample = results["samples"]["amber_discriminative"][3]
     assert sample["target"] == "no"
     item = sample["amber_f1"]
-    assert item == {"question_id": 1008, "dimension": "attribute-action", "prediction": "yes", "ground_truth": "no", "score": 0.0}
+    assert item == {
+        "question_id": 1008,
+        "dimension": "attribute-action",
+        "prediction": "yes",
+        "ground_truth": "no",
+        "score": 0.0,
+    }
 
 
 def test_the_type_that_tells_the_answer_is_not_in_the_docs(folder, model):
@@ -138,7 +166,10 @@ def test_shares_of_nothing_are_zero(utils):
         (lambda folder, env: env.delenv("AMBER_DIR"), "set AMBER_DIR"),
         (lambda folder, env: env.setenv("AMBER_DIR", str(folder / "nothing")), "cannot be read"),
         (lambda folder, env: (folder / "image/AMBER_2.jpg").unlink(), "1 images are missing"),
-        (lambda folder, env: (folder / "data/annotations.json").write_text('[{"id": 1, "type": "generative"}]'), "question 1005"),
+        (
+            lambda folder, env: (folder / "data/annotations.json").write_text('[{"id": 1, "type": "generative"}]'),
+            "question 1005",
+        ),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(folder, utils, monkeypatch, spoil, says):
@@ -159,7 +190,9 @@ def test_no_name_of_the_host_is_hidden():
 
 def test_a_dataset_of_the_hub_is_used_where_no_folder_is_named(folder, utils, monkeypatch):
     asked = []
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **kwargs: asked.append((args, kwargs)) or str(folder))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda *args, **kwargs: asked.append((args, kwargs)) or str(folder)
+    )
     monkeypatch.setenv("AMBER_HUB", "someone/amber")
     assert len(utils["existence"](None)) == 2
     assert asked == []

@@ -20,8 +20,17 @@ DOCS = [
 def ask(monkeypatch):
     """Run a task name on the stand-in."""
     columns = ("category", "subcategory", "set_id", "figure_id", "question_id", "gt_answer")
-    rows = [dict(zip(columns, doc[:6], strict=True), question=f"question {i}?", image=Image.new("RGB", (30, 20))) for i, doc in enumerate(DOCS)]
-    features = datasets.Features({"image": datasets.Image(), "question": datasets.Value("string"), **{c: datasets.Value("string") for c in columns}})
+    rows = [
+        dict(zip(columns, doc[:6], strict=True), question=f"question {i}?", image=Image.new("RGB", (30, 20)))
+        for i, doc in enumerate(DOCS)
+    ]
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "question": datasets.Value("string"),
+            **{c: datasets.Value("string") for c in columns},
+        }
+    )
     stand_in = datasets.DatasetDict({"image": datasets.Dataset.from_list(rows, features=features)})
     asked = []
     monkeypatch.setattr("datasets.load_dataset", lambda **kwargs: asked.append(kwargs["path"]) or stand_in)
@@ -39,7 +48,13 @@ def test_scores_by_hand(ask):
     results = ask("hallusion_bench_yesno")
     found = metrics(results, "hallusion_bench_yesno")
     assert found == pytest.approx({"aAcc": 3 / 5, "qAcc": 2 / 4, "fAcc": 2 / 4, "unclear": 1 / 5})
-    assert [sample["target"] for sample in results["samples"]["hallusion_bench_yesno"]] == ["yes", "no", "no", "no", "yes"]
+    assert [sample["target"] for sample in results["samples"]["hallusion_bench_yesno"]] == [
+        "yes",
+        "no",
+        "no",
+        "no",
+        "yes",
+    ]
 
 
 def test_wrapped_it_needs_no_judge(ask):

@@ -62,7 +62,10 @@ def test_mmmu_items_have_no_score_but_can_be_aggregated_alone(native):
 def test_mmstar_average_is_a_mean_of_means(native):
     """Two right answers of one kind and one wrong of another: 1/2, not 2/3."""
     config = native("mmstar")
-    docs = [({"index": i, "category": "math", "l2_category": kind, "answer": "A"}, answer) for i, (kind, answer) in enumerate(["xA", "xA", "yB"])]
+    docs = [
+        ({"index": i, "category": "math", "l2_category": kind, "answer": "A"}, answer)
+        for i, (kind, answer) in enumerate(["xA", "xA", "yB"])
+    ]
     items = [config["process_results"](doc, [answer]) for doc, answer in docs]
     assert set(items[0]) == {"math", "average"}
     assert aggregation(config, "average")([item["average"] for item in items]) == 0.5
@@ -75,7 +78,12 @@ def test_mme_sums_categories_and_wants_pairs(native):
     def item(category, place, gold, answer):
         return config["process_results"]({"question_id": place, "category": category, "answer": gold}, [answer])
 
-    items = [item("OCR", "1", "Yes", "Yes"), item("OCR", "1", "No", "No"), item("count", "1", "Yes", "Yes"), item("count", "1", "No", "Yes")]
+    items = [
+        item("OCR", "1", "Yes", "Yes"),
+        item("OCR", "1", "No", "No"),
+        item("count", "1", "Yes", "Yes"),
+        item("count", "1", "No", "Yes"),
+    ]
     score = aggregation(config, "mme_perception_score")
     assert score([i["mme_perception_score"] for i in items]) == 250
     assert set(item("code_reasoning", "1", "Yes", "Yes")) == {"mme_cognition_score"}
@@ -94,7 +102,10 @@ def test_pope_recall_does_not_count_an_unclear_answer_as_a_miss(native):
 def test_chartqa_splits_are_metrics_of_some_docs(native):
     scorer = native("chartqa")["process_results"]
     assert set(scorer({"type": "human_test", "answer": "1"}, ["1"])) == {"relaxed_overall", "relaxed_human_split"}
-    assert set(scorer({"type": "augmented_test", "answer": "1"}, ["1"])) == {"relaxed_overall", "relaxed_augmented_split"}
+    assert set(scorer({"type": "augmented_test", "answer": "1"}, ["1"])) == {
+        "relaxed_overall",
+        "relaxed_augmented_split",
+    }
 
 
 def test_golds_that_the_profiles_take_from_a_field(native):
@@ -110,7 +121,13 @@ def test_hallusion_bench_items_have_no_verdict_before_the_judge(native):
     config = native("hallusion_bench_image")
     doc = {"question": "Is it?", "gt_answer": "1", "gt_answer_details": "It is.", "category": "VD", "image": None}
     item = config["process_results"](doc, ["Yes"])["aAcc"]
-    assert item == {"question": "Is it?", "gt_answer": "1", "gt_answer_details": "It is.", "category": "VD", "model_prediction": "Yes"}
+    assert item == {
+        "question": "Is it?",
+        "gt_answer": "1",
+        "gt_answer_details": "It is.",
+        "category": "VD",
+        "model_prediction": "Yes",
+    }
 
 
 def test_coco_items_hold_references_and_caption(native):

@@ -74,7 +74,9 @@ def test_lite_sets_of_the_host_are_all_used(manager):
 
 
 def matches(manager, pattern):
-    return [name for name, entry in manager.task_index.items() if entry["type"] == "task" and fnmatchcase(name, pattern)]
+    return [
+        name for name, entry in manager.task_index.items() if entry["type"] == "task" and fnmatchcase(name, pattern)
+    ]
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
@@ -106,7 +108,12 @@ def test_profiles_and_judges(manager):
         for name in matches(manager, pattern)
         if any(leaf.judge for leaf in configs.leaves(manager, name))
     }
-    assert judged == {"hallusion_bench_image", "tempcompass_caption_matching", "tempcompass_multi_choice", "tempcompass_yes_no"}
+    assert judged == {
+        "hallusion_bench_image",
+        "tempcompass_caption_matching",
+        "tempcompass_multi_choice",
+        "tempcompass_yes_no",
+    }
     assert all(options is not None and options.chance is not None for options in map(profiles.of, judged))
 
 

@@ -14,9 +14,20 @@ from lmms_patch.harness.wrap.calls import call_native
 
 LETTERED = ["A. red", "B. blue", "C. green", "D. white"]
 TEMPCOMPASS = {"video_id": "1021488277", "dim": "action"}
-MVBENCH = {"video": "ZS9XR.mp4", "question": "What did the person do?", "candidates": ["Sat down.", "Ate a pear.", "Left.", "B"], "answer": "Left."}
+MVBENCH = {
+    "video": "ZS9XR.mp4",
+    "question": "What did the person do?",
+    "candidates": ["Sat down.", "Ate a pear.", "Left.", "B"],
+    "answer": "Left.",
+}
 LONG = {f"option{i}": text for i, text in enumerate(["A cup", "A door", "A hat", "N/A", "N/A"])}
-VSI = {"id": 0, "dataset": "arkitscenes", "scene_name": "41069025", "question_type": "object_rel_distance", "question": "Which is closest?"}
+VSI = {
+    "id": 0,
+    "dataset": "arkitscenes",
+    "scene_name": "41069025",
+    "question_type": "object_rel_distance",
+    "question": "Which is closest?",
+}
 
 ROWS = {
     "videomme": {
@@ -44,7 +55,12 @@ ROWS = {
         "answer": 2,
         "qid": 6,
         "type": "CH",
-        **{f"a{i}": text for i, text in enumerate(["roll the handle", "tap their feet", "strum the string", "hit with sticks", "pat with hand"])},
+        **{
+            f"a{i}": text
+            for i, text in enumerate(
+                ["roll the handle", "tap their feet", "strum the string", "hit with sticks", "pat with hand"]
+            )
+        },
     },
     "egoschema_subset": {
         "question_idx": "3",
@@ -76,7 +92,11 @@ ROWS = {
         "task_type": "plotQA",
         "question_id": "plotQA_0",
     },
-    "tempcompass_multi_choice": {**TEMPCOMPASS, "question": "What moves?\nA. a cat\nB. a dog\nC. a bird", "answer": "C. a bird"},
+    "tempcompass_multi_choice": {
+        **TEMPCOMPASS,
+        "question": "What moves?\nA. a cat\nB. a dog\nC. a bird",
+        "answer": "C. a bird",
+    },
     "tempcompass_yes_no": {**TEMPCOMPASS, "question": "Does the cat walk?", "answer": "yes"},
     "tempcompass_caption_matching": {
         **TEMPCOMPASS,
@@ -84,14 +104,18 @@ ROWS = {
         "answer": "Option 1: A cat walks.",
     },
 }
-ROWS["vsibench_debiased"] = ROWS["vsibench_pruned"] = ROWS["vsibench_multiimage"] = ROWS["vsibench_debiased_multiimage"] = ROWS["vsibench"]
+ROWS["vsibench_debiased"] = ROWS["vsibench_pruned"] = ROWS["vsibench_multiimage"] = ROWS[
+    "vsibench_debiased_multiimage"
+] = ROWS["vsibench"]
 ROWS["videomme_w_subtitle"] = ROWS["videomme_long_w_subtitle"] = ROWS["videomme"]
 ROWS["longvideobench_val_i"] = ROWS["longvideobench_val_v"]
 ROWS["mlvu_test"] = ROWS["mlvu_dev"] | {"task_type": "tutorialQA"}
 SUBTITLED = {"videomme_w_subtitle", "videomme_long_w_subtitle", "longvideobench_val_i"}
 """Their prompts need the files of the subtitles."""
 NO_LETTER = {"tempcompass_yes_no": "yes", "tempcompass_caption_matching": "Option 1: A cat walks."}
-FULL_MARKS = {"mlvu_dev": 100 / 7, "mlvu_test": 100 / 9} | {name: 100.0 for name in ROWS if name.startswith(("videomme", "mvbench", "tempcompass"))}
+FULL_MARKS = {"mlvu_dev": 100 / 7, "mlvu_test": 100 / 9} | {
+    name: 100.0 for name in ROWS if name.startswith(("videomme", "mvbench", "tempcompass"))
+}
 
 
 @pytest.fixture(scope="module")
@@ -159,15 +183,23 @@ def test_the_gold_earns_full_marks_and_another_answer_none(native, task):
 
 def test_videomme_long_has_the_subtitles_of_the_whole_video(native):
     """As the profile says: its prompt is that of videomme_w_subtitle."""
-    names = {name: native(name)["doc_to_text"].__name__ for name in ("videomme", "videomme_long", "videomme_long_w_subtitle", "videomme_w_subtitle")}
-    assert names == {"videomme": "videomme_doc_to_text"} | dict.fromkeys(list(names)[1:], "videomme_doc_to_text_subtitle")
+    names = {
+        name: native(name)["doc_to_text"].__name__
+        for name in ("videomme", "videomme_long", "videomme_long_w_subtitle", "videomme_w_subtitle")
+    }
+    assert names == {"videomme": "videomme_doc_to_text"} | dict.fromkeys(
+        list(names)[1:], "videomme_doc_to_text_subtitle"
+    )
 
 
 def test_mlvu_divides_by_all_task_types(native):
     """Two right answers of one type of nine and a wrong one of another: 100 (1 + 0) / 9."""
     config = native("mlvu_test")
     kinds = [("count", "C"), ("count", "C"), ("order", "A")]
-    items = [config["process_results"](ROWS["mlvu_test"] | {"task_type": kind}, [said])["mlvu_percetion_score"] for kind, said in kinds]
+    items = [
+        config["process_results"](ROWS["mlvu_test"] | {"task_type": kind}, [said])["mlvu_percetion_score"]
+        for kind, said in kinds
+    ]
     assert config["metric_list"][0]["aggregation"](items) == pytest.approx(100 / 9)
 
 

@@ -47,7 +47,9 @@ def _reader(name: str, texts: Sequence[str], categories: Sequence[str]) -> Calla
     analyzer, ngrams, *_ = RIVALS[name]
     words = TfidfVectorizer(analyzer=analyzer, ngram_range=ngrams, sublinear_tf=True).fit(texts)
     kinds = OneHotEncoder(handle_unknown="ignore").fit([[one] for one in categories])
-    return lambda texts, categories: hstack([words.transform(texts), kinds.transform([[one] for one in categories])]).tocsr()
+    return lambda texts, categories: hstack(
+        [words.transform(texts), kinds.transform([[one] for one in categories])]
+    ).tocsr()
 
 
 def _options(items: Sequence[Item], train: np.ndarray, test: np.ndarray, name: str) -> list[str]:
@@ -58,18 +60,28 @@ def _options(items: Sequence[Item], train: np.ndarray, test: np.ndarray, name: s
         return [(int(place), option) for place in places for option in range(1 if two else len(items[place].options))]
 
     def texts(rows: Sequence[tuple[int, int]]) -> list[str]:
-        return [items[place].question if two else f"{items[place].question} = {items[place].options[option]}" for place, option in rows]
+        return [
+            items[place].question if two else f"{items[place].question} = {items[place].options[option]}"
+            for place, option in rows
+        ]
 
     def categories(rows: Sequence[tuple[int, int]]) -> list[str]:
         return [items[place].category for place, _ in rows]
 
     known, asked = rows(train), rows(test)
     read = _reader(name, texts(known), categories(known))
-    model = RIVALS[name][2]().fit(read(texts(known), categories(known)), [option in items[place].rights for place, option in known])
+    model = RIVALS[name][2]().fit(
+        read(texts(known), categories(known)), [option in items[place].rights for place, option in known]
+    )
     chance = dict(zip(asked, model.predict_proba(read(texts(asked), categories(asked)))[:, -1], strict=True))
     if two:
         return [items[place].answers[int(chance[int(place), 0] < 0.5)] for place in test]
-    return [items[place].answers[int(np.argmax([chance[int(place), option] for option in range(len(items[place].options))]))] for place in test]
+    return [
+        items[place].answers[
+            int(np.argmax([chance[int(place), option] for option in range(len(items[place].options))]))
+        ]
+        for place in test
+    ]
 
 
 def _numbers(items: Sequence[Item], train: np.ndarray, test: np.ndarray, name: str) -> list[str]:

@@ -22,7 +22,14 @@ TABLE_10 = {
 def test_table_10_of_the_paper(thing):
     items = [item for item in load("vsi_bench") if item.category == "object_size_estimation"]
     # the thing's own docs get the credit, so that it is shown whatever its rank
-    s = np.array([float(f" the {thing}," in item.question or f" the {thing}?" in item.question or f" {thing} " in item.question) for item in items])
+    s = np.array(
+        [
+            float(
+                f" the {thing}," in item.question or f" the {thing}?" in item.question or f" {thing} " in item.question
+            )
+            for item in items
+        ]
+    )
     found = {row.words: row for row in causes(items, s, np.zeros(len(items)))}[thing]
     mean, sd, cv = TABLE_10[thing]
     assert found.mean == pytest.approx(mean, abs=0.051)
@@ -70,7 +77,10 @@ def test_a_toy_by_hand():
 
 def test_the_spellings_of_a_gold_count_together():
     """Blue in three spellings, five of seven; red would win by spelling."""
-    items = [free(i, "What colour is the car?", gold) for i, gold in enumerate(["blue", "Blue", "BLUE", "blue ", "Blue", "red", "red"])]
+    items = [
+        free(i, "What colour is the car?", gold)
+        for i, gold in enumerate(["blue", "Blue", "BLUE", "blue ", "Blue", "red", "red"])
+    ]
     (row,) = causes(items, np.full(7, 0.5), np.zeros(7))
     assert (row.gold, row.gold_share) == ("Blue", pytest.approx(5 / 7))
 
@@ -106,7 +116,9 @@ def test_questions_without_slots_are_any():
 def test_a_doc_with_the_same_words_twice_counts_once():
     items = [
         free(i, f"the {a} or the {b}?", "x")
-        for i, (a, b) in enumerate([("cat", "cat")] * 5 + [("dog", f"z{i}") for i in range(6)] + [(f"x{i}", f"y{i}") for i in range(9)])
+        for i, (a, b) in enumerate(
+            [("cat", "cat")] * 5 + [("dog", f"z{i}") for i in range(6)] + [(f"x{i}", f"y{i}") for i in range(9)]
+        )
     ]
     found = {row.words: row.docs for row in causes(items, np.ones(20), np.zeros(20))}
     assert found == {"cat": 5, "dog": 6}

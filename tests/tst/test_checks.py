@@ -38,7 +38,10 @@ def test_the_rf_diagnostic_does_not_leak(world):
 @pytest.mark.parametrize(
     ("peek", "line"),
     [
-        (lambda items: [hash(item.golds) % 1000 for item in items], "the golds of held-out docs move the feature 'peeking'"),
+        (
+            lambda items: [hash(item.golds) % 1000 for item in items],
+            "the golds of held-out docs move the feature 'peeking'",
+        ),
         (
             lambda items: [len({item.question for item in items})] * len(items),
             "the texts of held-out docs move the feature of training docs 'peeking'",
@@ -50,7 +53,10 @@ def test_a_leak_is_named(peek, line):
 
 
 def test_a_held_out_doc_may_know_its_own_text():
-    assert leaks(planted_choice(60)[0], lambda items: Peeking(items, lambda own: [len(item.question) for item in own])) == []
+    assert (
+        leaks(planted_choice(60)[0], lambda items: Peeking(items, lambda own: [len(item.question) for item in own]))
+        == []
+    )
 
 
 def test_what_is_changed_is_held_out_and_nothing_else():
@@ -58,4 +64,6 @@ def test_what_is_changed_is_held_out_and_nothing_else():
     for changed in (checks.other_golds(items, HELD), checks.other_texts(items, TRAIN, HELD)):
         assert changed[10:] == items[10:]
         assert changed[:10] != items[:10]
-    assert [replace(item, golds=()) for item in checks.other_golds(items, HELD)] == [replace(item, golds=()) for item in items]
+    assert [replace(item, golds=()) for item in checks.other_golds(items, HELD)] == [
+        replace(item, golds=()) for item in items
+    ]

@@ -14,7 +14,11 @@ TELL = "Answer with the option's letter."
         (f"Which?\nA. cup\nB. dog\n{TELL}", "Which?", ""),
         (f"Hint: it barks.\nWhich?\nA. cup\nB. dog\n{TELL}", "Which?", "Hint: it barks."),
         (f"Which?\nA. cup\nB. dog\nHint: it barks.\n{TELL}", "Which?", "Hint: it barks."),
-        (f"Context: a walk\nin the park.\nQuestion: Which?\nA. cup\nB. dog\n{TELL}", "Which?", "Context: a walk\nin the park.\nQuestion:"),
+        (
+            f"Context: a walk\nin the park.\nQuestion: Which?\nA. cup\nB. dog\n{TELL}",
+            "Which?",
+            "Context: a walk\nin the park.\nQuestion:",
+        ),
         (f"Which? A. cup B. dog\n{TELL}", "Which?", ""),
         (f"Which?\nHint: B is red.\nA. cup\nB. dog\n{TELL}", "Which?", "Hint: B is red."),
         (f"<image 1>Which?\n{TELL}", "Which is not in the prompt?", "<image 1>Which?"),
@@ -30,7 +34,10 @@ def test_what_stands_beside_the_question(prompt, question, expected):
 
 
 def test_a_line_of_half_the_docs_is_no_instruction():
-    assert contexts(["q1\nthe dog is left", "q2\nthe dog is left", "q3", "q4"], ["q1", "q2", "q3", "q4"]) == ["the dog is left"] * 2 + [""] * 2
+    assert (
+        contexts(["q1\nthe dog is left", "q2\nthe dog is left", "q3", "q4"], ["q1", "q2", "q3", "q4"])
+        == ["the dog is left"] * 2 + [""] * 2
+    )
     assert contexts(["q\na hint"], ["q"]) == ["a hint"]
     assert contexts([], []) == []
 

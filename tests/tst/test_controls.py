@@ -113,7 +113,10 @@ def test_a_pruning_of_whole_categories_shows_in_unmatched_controls_alone():
     assert matched.fall == 0
     assert abs(unmatched.fall - 0.325) < 0.05
     assert (matched.shows, unmatched.shows, found.verdict) == (False, True, "controls disagree")
-    assert "with counts per category kept no more than selection on noise explains; with nothing kept more than selection on noise" in found.sentence
+    assert (
+        "with counts per category kept no more than selection on noise explains; with nothing kept more than selection on noise"
+        in found.sentence
+    )
     assert f"p = {matched.p:.3f}" in found.sentence
     assert "p = 0.048" in found.sentence
 
@@ -177,11 +180,16 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
     again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     assert len(calls) - before == 8
     assert again == found
-    for other in ({"removed": np.arange(100), "fingerprint": "other"}, {"removed": np.arange(1, 101), "fingerprint": "f"}):
+    for other in (
+        {"removed": np.arange(100), "fingerprint": "other"},
+        {"removed": np.arange(1, 101), "fingerprint": "f"},
+    ):
         with pytest.raises(PruneError, match="of another pruning"):
             judge(items(), other["removed"], counting, world, shuffles=2, state=state, fingerprint=other["fingerprint"])
     state.write_text(state.read_text().replace('"original": ', '"original": "x", "kept": '))
-    with pytest.raises(PruneError, match=r"judge.json cannot be read \(found.original must be .*\); delete it, or type --fresh"):
+    with pytest.raises(
+        PruneError, match=r"judge.json cannot be read \(found.original must be .*\); delete it, or type --fresh"
+    ):
         judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     with pytest.raises(PruneError, match="at least one matched-random"):
         judge(items(), np.arange(100), counting, world, controls=0)
@@ -213,14 +221,22 @@ def test_groups_are_format_and_category():
     assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
 
 
-@pytest.mark.parametrize("embed", [None, lambda texts: np.array([[len(text), text.count("1")] for text in texts], np.float32)])
+@pytest.mark.parametrize(
+    "embed", [None, lambda texts: np.array([[len(text), text.count("1")] for text in texts], np.float32)]
+)
 @pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])
 def test_the_judge_is_of_another_class_on_other_features(selects, embed):
     asked = PruneArguments(task="toy", model=selects)
-    world = [replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))]
+    world = [
+        replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))
+    ]
     train, groups = np.arange(30), np.arange(40)
     names = [
-        {name for table in RfDiagnostic(settings).prepare(world, rewards_of(world)).features(train, 0, groups) for name in table.names}
+        {
+            name
+            for table in RfDiagnostic(settings).prepare(world, rewards_of(world)).features(train, 0, groups)
+            for name in table.names
+        }
         for settings in (settings_of(selects, embed), settings_of(asked.judge_model))
     ]
     assert (selects == "linear") != (asked.judge_model == "linear")

@@ -110,7 +110,8 @@ def test_golds_are_compared_by_text_and_by_value():
 def test_near_copies(one, other):
     """A typo, and another order of the words, among questions on other things."""
     others = [
-        yesno(i, f"Is the {a} {b} behind the {c} {d}?", "no") for i, (a, b, c, d) in enumerate(zip(*[iter(vocabulary(80, RNG(0)))] * 4, strict=True))
+        yesno(i, f"Is the {a} {b} behind the {c} {d}?", "no")
+        for i, (a, b, c, d) in enumerate(zip(*[iter(vocabulary(80, RNG(0)))] * 4, strict=True))
     ]
     found = Copies([*others, yesno(50, one, "yes"), yesno(51, other, "no")])
     assert found.texts[-1] == found.texts[-2]
@@ -120,11 +121,19 @@ def test_near_copies(one, other):
 
 def test_questions_of_one_template_are_no_near_copies():
     """One word differs of nine; and the same question on another passage is another question."""
-    items = [yesno(i, f"Is there a {word} in the middle of this picture?", "no") for i, word in enumerate(vocabulary(60, RNG(0)))]
+    items = [
+        yesno(i, f"Is there a {word} in the middle of this picture?", "no")
+        for i, word in enumerate(vocabulary(60, RNG(0)))
+    ]
     assert Copies(items).repeats().near == 0
-    told = [replace(items[0], context=text, prompt=f"{text} {items[0].prompt}") for text in ("It rained.", "It snowed.")]
+    told = [
+        replace(items[0], context=text, prompt=f"{text} {items[0].prompt}") for text in ("It rained.", "It snowed.")
+    ]
     assert len(set(Copies([*items, *told]).texts)) == len(items) + 2
-    orders = [free(i, " ".join(order), "a") for i, order in enumerate(itertools.permutations(["red", "blue", "green", "white", "black"]))]
+    orders = [
+        free(i, " ".join(order), "a")
+        for i, order in enumerate(itertools.permutations(["red", "blue", "green", "white", "black"]))
+    ]
     assert Copies(orders).repeats().near == 0, "they have no rare n-grams at all"
     empty = [free(0, "", "a"), replace(free(1, "", "a"), prompt="It rained.", context="It rained.")]
     assert len(set(Copies(empty).texts)) == 2
@@ -144,8 +153,14 @@ def test_copies_that_may_be_other_items_stay_apart():
     """With different golds, with a source, or of a question that a third of the docs share."""
     items = copied(20, 2)
     for some, groups in ((2, 22), (3, 40)):  # one in ten of the docs, or more
-        other = [replace(item, golds=(next(a for a in item.answers if a not in item.golds),)) for item in items[: 2 * some : 2]]
-        apart = [*(item for pair in zip(other, items[1 : 2 * some : 2], strict=True) for item in pair), *items[2 * some :]]
+        other = [
+            replace(item, golds=(next(a for a in item.answers if a not in item.golds),))
+            for item in items[: 2 * some : 2]
+        ]
+        apart = [
+            *(item for pair in zip(other, items[1 : 2 * some : 2], strict=True) for item in pair),
+            *items[2 * some :],
+        ]
         assert len(set(grouping(apart, "none").groups)) == groups
     assert len(set(grouping([replace(item, source=i) for i, item in enumerate(items)], "none").groups)) == 40
     assert len(set(grouping([free(i, f"q {i % 3}", f"a {i % 3}") for i in range(30)], "none").groups)) == 30
@@ -162,13 +177,20 @@ def test_near_copies_with_equal_golds_are_no_verdict():
     """What is learned is only on the near copy; no source says that this is another item."""
     said, told = notes_of(paraphrases(150, opposite=False), "none", "text", headline="none")
     assert said.state == "copied"
-    assert re.search(r"only where a copy of the question is among the training docs \(0\.[45]\d\d without copies\)", said.sentence)
-    assert told[0].startswith("100 % of the questions have a near copy (cosine of n-grams at least 0.8); without copies")
+    assert re.search(
+        r"only where a copy of the question is among the training docs \(0\.[45]\d\d without copies\)", said.sentence
+    )
+    assert told[0].startswith(
+        "100 % of the questions have a near copy (cosine of n-grams at least 0.8); without copies"
+    )
 
 
 def test_repeats_by_hand():
     """q1 three times with the golds a, b, a (conflict: 3 items); q2 twice, both c; q3 once."""
-    items = [free(i, q, gold) for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])]
+    items = [
+        free(i, q, gold)
+        for i, (q, gold) in enumerate([("q1", "a"), ("q1", "b"), ("Q1", "a"), ("q2", "c"), ("q2 ", "c"), ("q3", "d")])
+    ]
     found = Copies(items).repeats()
     assert (found.different, found.repeated, found.conflicting) == (3, 5, 3)
     no_gold = Copies([replace(items[0], golds=()), items[1]]).repeats()
@@ -183,7 +205,16 @@ def test_repeats_by_hand():
 
 def test_classes_by_hand():
     """q1: yes yes no. Of a yes the others tie, of the no they say yes. q2: both say yes. q3: alone; q4: the only one with a gold."""
-    rows = [("q1", "yes"), ("q1", "yes"), ("q1", "no"), ("q2", "yes"), ("q2", "yes"), ("q3", "no"), ("q4", "no"), ("q4", None)]
+    rows = [
+        ("q1", "yes"),
+        ("q1", "yes"),
+        ("q1", "no"),
+        ("q2", "yes"),
+        ("q2", "yes"),
+        ("q3", "no"),
+        ("q4", "no"),
+        ("q4", None),
+    ]
     assert classes([yesno(i, q, gold) for i, (q, gold) in enumerate(rows)]) == [
         *("single", "single", "conflicting"),
         *("agreeing", "agreeing"),
@@ -199,7 +230,9 @@ def test_classes_are_those_of_a_count_of_the_others(rows):
     for i, (text, gold) in enumerate(rows):
         others = Counter(g for j, (t, g) in enumerate(rows) if j != i and t == text)
         top = {g for g, count in others.items() if count == max(others.values())}
-        assert found[i] == ("single" if not top or (gold in top and len(top) > 1) else "agreeing" if top == {gold} else "conflicting")
+        assert found[i] == (
+            "single" if not top or (gold in top and len(top) > 1) else "agreeing" if top == {gold} else "conflicting"
+        )
 
 
 def test_only_the_docs_that_are_left_count():
@@ -232,7 +265,10 @@ def test_letters_of_shuffled_options_agree_by_their_texts():
 def test_the_reverse_of_copies_by_hand():
     """40 docs of each class. Score less majority: +1 right where the majority is wrong, -1 the other way."""
     names = ["agreeing"] * 40 + ["conflicting"] * 40 + ["single"] * 40
-    gain = {name: np.repeat(values, 40) for name, values in {"reverse": (-1, 1, 0.0), "prior": (1, -1, 0.0), "single": (0.0, 0, 1)}.items()}
+    gain = {
+        name: np.repeat(values, 40)
+        for name, values in {"reverse": (-1, 1, 0.0), "prior": (1, -1, 0.0), "single": (0.0, 0, 1)}.items()
+    }
     assert withheld(gain["reverse"], names, None) == "agreeing"
     assert withheld(gain["prior"], names, None) is None
     assert withheld(gain["single"], names, None) is None
@@ -270,7 +306,10 @@ def test_balanced_copies_are_no_shortcut():
 
 
 def notes_of(items, *names, headline, seeds=(0, 1)):
-    found = {name: cross_validate(items, name, seeds=seeds, settings=ModelSettings("boosting", 40, beside=False)) for name in names}
+    found = {
+        name: cross_validate(items, name, seeds=seeds, settings=ModelSettings("boosting", 40, beside=False))
+        for name in names
+    }
     details = details_of(items, found, headline)
     told = convert(details, TstDetails)
     return text_only.verdict(told), text_only.copies(told)
@@ -293,7 +332,8 @@ def test_a_constant_gold_is_no_text_shortcut_and_both_numbers_are_said():
     said, more = notes_of(constant_gold(300), "none", headline="none")
     assert said.state == "not learned"
     majority = re.fullmatch(
-        r"no text shortcut beyond the constant answer: .* where a guess gets 0\.250 and the constant answer (0\.\d+)", said.sentence
+        r"no text shortcut beyond the constant answer: .* where a guess gets 0\.250 and the constant answer (0\.\d+)",
+        said.sentence,
     )[1]
     assert abs(float(majority) - 0.7) < 0.06
     assert more == []
@@ -302,7 +342,8 @@ def test_a_constant_gold_is_no_text_shortcut_and_both_numbers_are_said():
 def test_duplicates_get_a_sentence():
     _, (said, _) = notes_of(duplicates(100, 40), "none", "text", headline="none")
     without = re.fullmatch(
-        r"57 % of the questions stand more than once \(100 different texts\); without copies of a question in the training folds: (0\.\d+)", said
+        r"57 % of the questions stand more than once \(100 different texts\); without copies of a question in the training folds: (0\.\d+)",
+        said,
     )[1]
     assert float(without) < 0.36
 
@@ -343,7 +384,10 @@ def pruning(items, by, **options):
 
 def test_pruning_refuses_the_reverse_of_copies(tmp_path):
     items = balanced(100, chained=True)
-    with pytest.raises(PruneError, match=r"^nothing is pruned: only docs whose copies have another answer rise above the constant answer") as error:
+    with pytest.raises(
+        PruneError,
+        match=r"^nothing is pruned: only docs whose copies have another answer rise above the constant answer",
+    ) as error:
         pruning(items, "source", state=tmp_path / "history.json")
     assert "\n" not in str(error.value)
     assert not (tmp_path / "history.json").exists()

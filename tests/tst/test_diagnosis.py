@@ -8,7 +8,17 @@ import pytest
 
 from lmms_patch.ask.answers import same_answer
 from lmms_patch.errors import OptionError
-from lmms_patch.tst.diagnosis import Diagnosis, credit, deal, diagnose, fold_seeds, frequency_baseline, in_threads, jobs_of, scored
+from lmms_patch.tst.diagnosis import (
+    Diagnosis,
+    credit,
+    deal,
+    diagnose,
+    fold_seeds,
+    frequency_baseline,
+    in_threads,
+    jobs_of,
+    scored,
+)
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Prediction
 from lmms_patch.tst.rewards import Rewards
@@ -92,7 +102,9 @@ def test_fold_seeds_give_seeds_of_their_own():
     items = [free(i, "q", "a") for i in range(8)]
     spy = Spy(items)
     for seed in (0, 1):
-        diagnose(spy, items, rewards_of(items), np.arange(8), grouping(items, "none"), k=2, seeds=(0, 1, 1000), seed=seed)
+        diagnose(
+            spy, items, rewards_of(items), np.arange(8), grouping(items, "none"), k=2, seeds=(0, 1, 1000), seed=seed
+        )
     assert len({seed for *_, seed in spy.asked}) == len(spy.asked) == 12
 
 
@@ -146,7 +158,9 @@ def test_the_baseline_of_choices_by_hand():
 
 
 def test_the_baseline_goes_by_category():
-    items = [mc(i, "q", "xy", right, category=c) for i, (right, c) in enumerate([(0, "a"), (0, "a"), (1, "b"), (1, "b")] * 2)]
+    items = [
+        mc(i, "q", "xy", right, category=c) for i, (right, c) in enumerate([(0, "a"), (0, "a"), (1, "b"), (1, "b")] * 2)
+    ]
     answers, _ = frequency_baseline(items, rewards_of(items), np.arange(8), np.arange(8) // 4, 2)
     assert answers == ["A", "A", "B", "B"] * 2
 
@@ -227,7 +241,9 @@ def test_held_out_golds_never_decide_the_baseline():
     before, _ = frequency_baseline(items, rewards_of(items), np.arange(30), fold, 5)
     changed = [replace(item, golds=("C",)) if fold[i] == 2 else item for i, item in enumerate(items)]
     after, _ = frequency_baseline(changed, rewards_of(changed), np.arange(30), fold, 5)
-    assert [a for a, f in zip(before, fold, strict=True) if f == 2] == [a for a, f in zip(after, fold, strict=True) if f == 2]
+    assert [a for a, f in zip(before, fold, strict=True) if f == 2] == [
+        a for a, f in zip(after, fold, strict=True) if f == 2
+    ]
 
 
 def test_accuracy_is_over_items_and_seeds():

@@ -30,7 +30,10 @@ WORLDS = {
     "yesno": lambda: planted_yesno(90)[0],
     "number": lambda: planted_number(90)[0],
     "open": lambda: planted_open(90)[0],
-    "lists": lambda: [mc(i, f"Which order, {i % 7}?", (f"a{i % 3}, b, c", f"b, a{i % 3}, c", "c"), i % 3, category=f"c{i % 2}") for i in range(90)],
+    "lists": lambda: [
+        mc(i, f"Which order, {i % 7}?", (f"a{i % 3}, b, c", f"b, a{i % 3}, c", "c"), i % 3, category=f"c{i % 2}")
+        for i in range(90)
+    ],
 }
 REAL = {
     "vsi_bench": size(250, 700),
@@ -50,7 +53,11 @@ def all_features(items, train, groups, seed=0) -> list[Features]:
 def same(a: Features, b: Features, *, training_only: bool = False) -> None:
     assert a.names == b.names
     first, second = (f.values[f.inner >= 0] if training_only else f.values for f in (a, b))
-    moved = [name for j, name in enumerate(a.names) if not np.allclose(first[:, j], second[:, j], rtol=0, atol=1e-6, equal_nan=True)]
+    moved = [
+        name
+        for j, name in enumerate(a.names)
+        if not np.allclose(first[:, j], second[:, j], rtol=0, atol=1e-6, equal_nan=True)
+    ]
     assert not moved
     np.testing.assert_array_equal(a.inner[a.inner >= 0], b.inner[b.inner >= 0])
 
@@ -112,7 +119,10 @@ def test_held_out_texts_move_no_training_feature_of_real_items(name):
 
 
 @examples(25, least=6)
-@given(st.lists(st.text("ab ,猫3", max_size=8), min_size=24, max_size=24), st.lists(st.integers(0, 2), min_size=8, max_size=8))
+@given(
+    st.lists(st.text("ab ,猫3", max_size=8), min_size=24, max_size=24),
+    st.lists(st.integers(0, 2), min_size=8, max_size=8),
+)
 def test_held_out_texts_and_golds_of_any_kind(texts, rights):
     """Eight held-out items of any text and gold, and of any (known) number of options, beside twelve of training."""
     known = [mc(100 + i, f"Which {'xyz'[i % 3]} is a{i % 4}?", (f"a{i % 2}", "b", f"c{i}"), i % 3) for i in range(12)]
@@ -131,7 +141,10 @@ def test_a_held_out_item_with_another_number_of_options_moves_no_training_featur
     a, b = (OptionTable(own).features(train, np.arange(len(items)), 0) for own in (items, changed))
     same(a, b, training_only=True)
     numbers = WORLDS["number"]()
-    a, b = (NumberTable([replace(numbers[0], category=own), *numbers[1:]]).features(train, np.arange(len(numbers)), 0) for own in ("", "its own"))
+    a, b = (
+        NumberTable([replace(numbers[0], category=own), *numbers[1:]]).features(train, np.arange(len(numbers)), 0)
+        for own in ("", "its own")
+    )
     same(a, b, training_only=True)
 
 
@@ -140,7 +153,10 @@ def test_ids_sources_clusters_and_keys_never_enter(world):
     items = WORLDS[world]()
     train, _ = split(items)
     groups = np.arange(len(items)) // 2
-    renamed = [replace(item, doc_id=900 - 7 * i, source=f"s{i % 5}", cluster=i % 3, key=f"other{i * i}") for i, item in enumerate(items)]
+    renamed = [
+        replace(item, doc_id=900 - 7 * i, source=f"s{i % 5}", cluster=i % 3, key=f"other{i * i}")
+        for i, item in enumerate(items)
+    ]
     for a, b in zip(all_features(items, train, groups), all_features(renamed, train, groups), strict=True):
         same(a, b)
 
@@ -197,7 +213,9 @@ def test_values_of_static_features_by_hand():
     assert value["option.words"][:3].tolist() == [3, 1, 1]
     assert value["option.segments"][:3].tolist() == [2, 1, 1]
     np.testing.assert_array_equal(value["option.number"][:5], [np.nan, np.nan, 12, 12, 13])
-    np.testing.assert_allclose(value["option.in question"][:3], [3 / 4, 1, 0])  # of red, cup, the comma and table; table; 12
+    np.testing.assert_allclose(
+        value["option.in question"][:3], [3 / 4, 1, 0]
+    )  # of red, cup, the comma and table; table; 12
     np.testing.assert_allclose(value["option.like others"][0], (1 / 4 + 0) / 2)
     assert value["option.place"].tolist() == [0, 1, 2] * 3
     assert value["question.options"].tolist() == [3] * 9
@@ -271,7 +289,10 @@ def test_features_of_a_profile_are_numbers_or_codes():
 
 def test_numbers_are_standardised_by_training_golds_of_their_category():
     """Category a: 1, 3 in training: mean 2, SD 1, so the held-out 5 is 3 SDs up. Category b: all 7: everything 0."""
-    items = [number(i, "q", gold, category=c) for i, (gold, c) in enumerate([(1, "a"), (3, "a"), (5, "a"), (7, "b"), (7, "b"), (None, "a")])]
+    items = [
+        number(i, "q", gold, category=c)
+        for i, (gold, c) in enumerate([(1, "a"), (3, "a"), (5, "a"), (7, "b"), (7, "b"), (None, "a")])
+    ]
     out, logarithmic = NumberTable(items).standardised(np.array([0, 1, 3, 4]))
     assert not logarithmic.any()
     np.testing.assert_allclose(out, [-1, 1, 3, 0, 0, 0])
@@ -287,5 +308,7 @@ def test_the_logarithm_is_for_skewed_golds_above_0():
     golds["with zeros"][0] = 0.0
     golds["uniform"] = stream.uniform(1, 100, 200)
     for name, values in golds.items():
-        _, logarithmic = NumberTable([number(i, "q", repr(float(v))) for i, v in enumerate(values)]).standardised(np.arange(200))
+        _, logarithmic = NumberTable([number(i, "q", repr(float(v))) for i, v in enumerate(values)]).standardised(
+            np.arange(200)
+        )
         assert logarithmic.all() == (name == "lognormal"), name

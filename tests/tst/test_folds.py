@@ -24,7 +24,9 @@ def alone(items):
 grouped = st.integers(2, 6).flatmap(
     lambda k: st.tuples(
         st.just(k),
-        st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcde"), st.sampled_from(["x", "y"])), min_size=k, max_size=60),
+        st.lists(
+            st.tuples(st.integers(0, 9), st.sampled_from("abcde"), st.sampled_from(["x", "y"])), min_size=k, max_size=60
+        ),
         st.integers(0, 5),
     )
 )
@@ -34,7 +36,9 @@ grouped = st.integers(2, 6).flatmap(
 @given(grouped)
 def test_no_group_is_in_two_folds_and_no_fold_is_empty(case):
     k, rows, seed = case
-    items = [free(i, f"q{i}", gold, category=category, source=source) for i, (source, gold, category) in enumerate(rows)]
+    items = [
+        free(i, f"q{i}", gold, category=category, source=source) for i, (source, gold, category) in enumerate(rows)
+    ]
     groups = grouping(items, "source").groups
     if len(set(groups.tolist())) < k:
         with pytest.raises(OptionError, match=f"cannot be dealt to {k} folds"):
@@ -94,7 +98,9 @@ def test_numbers_are_spread_by_tenths_of_their_category():
 
 
 def test_odd_numbers_are_dealt():
-    items = [number(i, "q", text) for i, text in enumerate(["1,000", "50%", "inf", "nan", "²", "", "-3", "1e400", "0", "$7"])]
+    items = [
+        number(i, "q", text) for i, text in enumerate(["1,000", "50%", "inf", "nan", "²", "", "-3", "1e400", "0", "$7"])
+    ]
     items[5] = number(5, "q", None)
     assert sorted(np.bincount(folds(items, 5, alone(items), 0)).tolist()) == [2] * 5
 
@@ -171,7 +177,9 @@ def test_docs_without_a_source_are_groups_of_their_own():
 
 
 def test_sources_of_different_types_are_different():
-    found = grouping([free(i, "q", "a", source=source) for i, source in enumerate([1, "1", (1,), 1, "own", None])], "source")
+    found = grouping(
+        [free(i, "q", "a", source=source) for i, source in enumerate([1, "1", (1,), 1, "own", None])], "source"
+    )
     assert found.groups[0] == found.groups[3]
     assert len(set(found.groups.tolist())) == 5
 
@@ -205,7 +213,9 @@ def test_check_folds_finds_a_group_in_two_folds():
 
 
 @examples(80)
-@given(st.lists(st.tuples(st.sampled_from([None, "a", "b", "c", "d", "e"]), st.integers(0, 8)), min_size=1, max_size=25))
+@given(
+    st.lists(st.tuples(st.sampled_from([None, "a", "b", "c", "d", "e"]), st.integers(0, 8)), min_size=1, max_size=25)
+)
 def test_joined_groups_are_what_a_walk_from_doc_to_doc_reaches(rows):
     """Brute force: from each doc, go to every doc of the same source or text, until nothing new is reached."""
     items = [free(i, f"q{text}", "a", source=source) for i, (source, text) in enumerate(rows)]
@@ -214,7 +224,11 @@ def test_joined_groups_are_what_a_walk_from_doc_to_doc_reaches(rows):
         reached, waiting = {start}, [start]
         while waiting:
             source, text = rows[waiting.pop()]
-            new = {i for i, (s, t) in enumerate(rows) if i not in reached and (t == text or (s is not None and s == source))}
+            new = {
+                i
+                for i, (s, t) in enumerate(rows)
+                if i not in reached and (t == text or (s is not None and s == source))
+            }
             reached |= new
             waiting += new
         assert set(np.flatnonzero(groups == groups[start]).tolist()) == reached
@@ -255,7 +269,9 @@ def test_the_headline_stays_by_source_where_a_chain_connects_everything():
 @pytest.mark.parametrize(("large", "joined"), [(6, True), (7, False)])
 def test_a_group_may_be_half_again_as_large_as_a_fold(large, joined):
     """20 docs in 5 folds: 4 in an average fold, so that a group of 6 is kept together, and one of 7 is not."""
-    rows = [(None, 0, "yes" if i % 2 else "no") for i in range(large)] + [(None, i, "yes") for i in range(1, 21 - large)]
+    rows = [(None, 0, "yes" if i % 2 else "no") for i in range(large)] + [
+        (None, i, "yes") for i in range(1, 21 - large)
+    ]
     found, why = headline(copies_of(rows), 5)
     assert (found.name == "text", bool(why)) == (joined, not joined)
 
@@ -281,7 +297,10 @@ def test_a_prior_of_repeated_questions_is_not_hidden():
     items, _, _ = planted_yesno(400, purity=0.95)
     found, why = headline(items, 5)
     assert found.name == "none"
-    same, other = map(int, re.search(r"the same answer in (\d+) % of cases, two docs of a category in (\d+) %", why["joined"]).groups())
+    same, other = map(
+        int,
+        re.search(r"the same answer in (\d+) % of cases, two docs of a category in (\d+) %", why["joined"]).groups(),
+    )
     assert abs(same - 100 * (0.5 * (0.95**2 + 0.05**2) + 0.5 * 0.5)) < 4
     assert abs(other - 50) < 4
     assert headline(balanced(200), 5)[0].name == "text"
@@ -299,7 +318,10 @@ def test_coins_have_no_prior():
 
 def test_a_grouping_that_was_asked_for_is_taken():
     assert headline(balanced(20, chained=True), 5, "none")[0].name == "none"
-    with pytest.raises(OptionError, match="grouping joined: no grouping: the source or text is the same for all docs; allowed: auto, none"):
+    with pytest.raises(
+        OptionError,
+        match="grouping joined: no grouping: the source or text is the same for all docs; allowed: auto, none",
+    ):
         headline(balanced(20, chained=True), 5, "joined")
 
 

@@ -77,7 +77,15 @@ def test_later_docs_of_the_same_content_are_numbered_in_dataset_order():
 def test_media_do_not_count_whether_by_feature_or_by_value():
     plain = keys_of(ROWS)
     assert keys_of(with_images(ROWS)) == plain
-    assert keys_of([{**row, "image": image(i), "raw": b"12", "more": [{"clip": bytearray(b"3")}]} for i, row in enumerate(ROWS)]) == plain
+    assert (
+        keys_of(
+            [
+                {**row, "image": image(i), "raw": b"12", "more": [{"clip": bytearray(b"3")}]}
+                for i, row in enumerate(ROWS)
+            ]
+        )
+        == plain
+    )
     features = datasets.Features(
         {
             **datasets.Dataset.from_list(ROWS).features,
@@ -117,7 +125,9 @@ def test_a_broken_image_does_no_harm():
     out = io.BytesIO()
     image(1).save(out, "PNG")
     features = datasets.Features({"q": datasets.Value("string"), "image": datasets.Image()})
-    rows = datasets.Dataset.from_list([{"q": "a", "image": {"bytes": out.getvalue()[:30], "path": None}}], features=features)
+    rows = datasets.Dataset.from_list(
+        [{"q": "a", "image": {"bytes": out.getvalue()[:30], "path": None}}], features=features
+    )
     assert keys_of(rows) == [by_hand('{"q":"a"}')]
 
 
@@ -138,7 +148,11 @@ def test_a_field_gives_the_ids():
 @pytest.mark.parametrize(
     ("rows", "field", "line"),
     [
-        ([{"id": "x"}, {"id": "y"}, {"id": "x"}], "id", "docs 0 and 2 share the value 'x' of 'id'; name a field with a value of its own"),
+        (
+            [{"id": "x"}, {"id": "y"}, {"id": "x"}],
+            "id",
+            "docs 0 and 2 share the value 'x' of 'id'; name a field with a value of its own",
+        ),
         ([{"id": "x"}, {"id": None}], "id", "doc 1 has no 'id'; name a field that every doc has"),
         ([{"id": "x"}, {}], "id", "doc 1 has no 'id'"),
         ([{"id": ""}], "id", "doc 0 has no 'id'"),
@@ -163,7 +177,9 @@ def test_the_copied_file_gives_the_same_ids_in_another_process_without_lmms_patc
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     for seed in ("1", "2"):
         command = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.'); {code}"]
-        done = subprocess.run(command, cwd=tmp_path, env={**env, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**env, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        )
         assert json.loads(done.stdout) == [keys_of(ROWS + ROWS), ["5"]]
 
 

@@ -12,7 +12,12 @@ OPTIONS = 4
 
 def told(gold, answers, options=OPTIONS):
     right = np.array([(row == gold).astype(float) for row in answers])
-    guess = np.array([guess_rates(row.tolist(), [{g} for g in gold.tolist()], [0] * len(gold), [options] * len(gold)) for row in answers])
+    guess = np.array(
+        [
+            guess_rates(row.tolist(), [{g} for g in gold.tolist()], [0] * len(gold), [options] * len(gold))
+            for row in answers
+        ]
+    )
     return known(right, guess), right, guess
 
 

@@ -32,7 +32,9 @@ def test_held_out_scores_are_those_of_a_conditional_logit(monkeypatch):
     x, seen = terms.toarray(), inner >= 0
 
     def loss(weights):
-        return weights @ weights / 2 - sum(log_softmax(x[owner == i] @ weights)[target[owner == i] == 1].sum() for i in np.unique(owner[seen]))
+        return weights @ weights / 2 - sum(
+            log_softmax(x[owner == i] @ weights)[target[owner == i] == 1].sum() for i in np.unique(owner[seen])
+        )
 
     weights = minimize(loss, np.zeros(5), method="BFGS").x
     found = shares(option_scores(terms, owner, target, inner), owner)
@@ -75,7 +77,9 @@ def test_terms_of_held_out_rows_alone_change_nothing():
     terms, owner, target, inner = problem()
     more = terms.toarray()
     more = np.column_stack([np.where(inner < 0, 5.0, 0.0), more])
-    np.testing.assert_array_equal(option_scores(terms, owner, target, inner), option_scores(csr_matrix(more), owner, target, inner))
+    np.testing.assert_array_equal(
+        option_scores(terms, owner, target, inner), option_scores(csr_matrix(more), owner, target, inner)
+    )
 
 
 @pytest.mark.parametrize("target", [[0, 0, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]])

@@ -23,13 +23,34 @@ def record(doc_id, cells, lent=(), *, kind="rci", excluded=False, grids=(2,), me
     """A doc with the scores of its cells at grid 2, and what its best cell's answer scores for others: ``(to, score)``."""
     views = [{"kind": "full", "scores": dict.fromkeys(metrics, 1.0), "items": {}}]
     views += [
-        {"kind": "cell", "n": 2, "cell": i + 1, "row": i // 2, "col": i % 2, "scores": dict.fromkeys(metrics, s), "items": {}}
+        {
+            "kind": "cell",
+            "n": 2,
+            "cell": i + 1,
+            "row": i // 2,
+            "col": i % 2,
+            "scores": dict.fromkeys(metrics, s),
+            "items": {},
+        }
         for i, s in enumerate(cells)
     ]
     scored = [s for s in cells if s is not None]
     best = {} if excluded or not scored else {"2": 1 + cells.index(max(scored))}
-    loans = {"to": [to for to, _ in lent], "p": list(range(len(lent))), "full": [0.0 for _ in lent], "best": {"2": [score for _, score in lent]}}
-    out = {"schema": 2, "task": f"toy_{kind}2", "kind": kind, "grids": list(grids), "doc_id": doc_id, "views": views, "best": best}
+    loans = {
+        "to": [to for to, _ in lent],
+        "p": list(range(len(lent))),
+        "full": [0.0 for _ in lent],
+        "best": {"2": [score for _, score in lent]},
+    }
+    out = {
+        "schema": 2,
+        "task": f"toy_{kind}2",
+        "kind": kind,
+        "grids": list(grids),
+        "doc_id": doc_id,
+        "views": views,
+        "best": best,
+    }
     return {**out, "excluded": {"2": "too small"} if excluded else {}, **({"lent": loans} if lent else {})}
 
 
@@ -110,10 +131,20 @@ def test_a_pcri_run_will_do():
     ("records", "n", "metric", "says"),
     [
         ([], 2, None, "no docs: locality needs the records of an rci or pcri run"),
-        ([record(0, [1.0] * 4, kind="occlude")], 2, None, "toy_occlude2: a run of kind occlude; locality needs one of kind rci or pcri"),
+        (
+            [record(0, [1.0] * 4, kind="occlude")],
+            2,
+            None,
+            "toy_occlude2: a run of kind occlude; locality needs one of kind rci or pcri",
+        ),
         ([record(0, [1.0] * 4)], 3, None, "toy_rci2: no grid 3 in this run; allowed: 2"),
         ([record(0, [1.0] * 4)], 2, "f1", "toy_rci2: no metric 'f1' in the log; allowed: acc"),
-        ([record(0, [1.0] * 4, metrics=("acc", "f1"))], 2, None, "several metrics; say which is the primary one: acc, f1"),
+        (
+            [record(0, [1.0] * 4, metrics=("acc", "f1"))],
+            2,
+            None,
+            "several metrics; say which is the primary one: acc, f1",
+        ),
         ([record(0, [1.0] * 4, metrics=())], 2, None, "allowed: none (nothing was scored)"),
     ],
 )

@@ -25,10 +25,17 @@ def world(kind, categories=30, docs=6, seed=0):
     for c in range(categories):
         named, places = int(stream.integers(4)), stream.permutation(docs) % 4
         for j in range(docs):
-            right = {"coins": int(stream.integers(4)), "named": named, "balanced": int(places[j]), "told": int(stream.integers(4))}[kind]
+            right = {
+                "coins": int(stream.integers(4)),
+                "named": named,
+                "balanced": int(places[j]),
+                "told": int(stream.integers(4)),
+            }[kind]
             options = [OBJECTS[k] for k in stream.choice(len(OBJECTS), 4, replace=False)]
             told = options[right] if kind == "told" and j % 2 else "thing"
-            items.append(mc(len(items), f"Question {len(items)} on the {told}?", options, right, category=f"category {c}"))
+            items.append(
+                mc(len(items), f"Question {len(items)} on the {told}?", options, right, category=f"category {c}")
+            )
     return items
 
 
@@ -59,7 +66,10 @@ def test_a_gold_is_handed_on_by_its_text_where_all_have_the_same_options():
 def test_items_without_a_gold_and_open_ones():
     items = [free(0, "q", "a", "b"), free(1, "q", "c"), yesno(2, "q", None), yesno(3, "q", "no")]
     made = [permute_golds(items, seed) for seed in range(20)]
-    assert {tuple(item.golds for item in one) for one in made} == {(("a", "b"), ("c",), (), ("no",)), (("c",), ("a", "b"), (), ("no",))}
+    assert {tuple(item.golds for item in one) for one in made} == {
+        (("a", "b"), ("c",), (), ("no",)),
+        (("c",), ("a", "b"), (), ("no",)),
+    }
 
 
 def test_when_categories_are_many():
@@ -104,7 +114,9 @@ def test_coins_are_no_finding_whatever_the_category_counts_say():
     assert found.baseline.mean() > 0.27
     assert null.own == found.scores[0].mean()
     assert null.p > 0.05
-    assert [one >= null.own for one in null.shuffled] == [False] * (len(null.shuffled) - 1) + [True], "the first shuffle as high decides"
+    assert [one >= null.own for one in null.shuffled] == [False] * (len(null.shuffled) - 1) + [True], (
+        "the first shuffle as high decides"
+    )
 
 
 def test_a_category_that_names_the_gold_is_its_constant_answer_and_no_more():
@@ -143,7 +155,11 @@ def test_random_accuracies_are_seldom_beyond_random_ones():
     stream, claimed = np.random.default_rng(0), 0
     for _ in range(2000):
         own, *shuffled = stream.normal(0.25, 0.01, 21)
-        ends = [m for m in range(1, 21) if shuffled[m - 1] >= own or (m >= FEWEST and p_above(own, shuffled[:m]) < CLEAR) or m == 20]
+        ends = [
+            m
+            for m in range(1, 21)
+            if shuffled[m - 1] >= own or (m >= FEWEST and p_above(own, shuffled[:m]) < CLEAR) or m == 20
+        ]
         claimed += p_above(own, shuffled[: ends[0]]) < 0.05
     assert claimed <= 0.025 * 2000 + 2 * np.sqrt(0.025 * 2000)
 
@@ -159,7 +175,10 @@ def beyond(scores, baseline, many=False, docs=400):
         asked.append(True)
         return Null(0.5, (0.5,), 1.0)
 
-    right, often = (np.repeat([[1.0, 0.0]], [round(docs * share), docs - round(docs * share)], axis=1) for share in (scores, baseline))
+    right, often = (
+        np.repeat([[1.0, 0.0]], [round(docs * share), docs - round(docs * share)], axis=1)
+        for share in (scores, baseline)
+    )
     floor = np.full(docs, 0.25)
     return p_beyond_kinds(Diagnosis(floor, floor, right, often), None, many, null), bool(asked)
 

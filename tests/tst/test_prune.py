@@ -77,7 +77,11 @@ def test_hash_is_known():
 def test_allocation_by_category_is_in_proportion():
     items = [choice(i, category="a" if i < 60 else "b") for i in range(90)]
     scores = {i: 1.0 if i >= 60 else 0.5 for i in range(90)}  # all of b is worse than all of a
-    for allocation, want in (("global", {"a": 0, "b": 9}), ("category", {"a": 6, "b": 3}), ({"a": 0.05, "b": 2}, {"a": 3, "b": 2})):
+    for allocation, want in (
+        ("global", {"a": 0, "b": 9}),
+        ("category", {"a": 6, "b": 3}),
+        ({"a": 0.05, "b": 2}, {"a": 3, "b": 2}),
+    ):
         selector = Selector(items, PruneSettings(budget=9, allocation=allocation))
         chosen = selector.choose(scores, [], selector.budget, 1)
         found = {name: sum(items[int(key[1:])].category == name for key in chosen) for name in "ab"}
@@ -89,7 +93,9 @@ def test_allocation_by_format():
     items = [choice(i) for i in range(20)] + [
         dataclasses.replace(choice(i), format="number", options=(), answers=(), golds=("1",)) for i in range(20, 30)
     ]
-    chosen = Selector(items, PruneSettings(budget=6, allocation="format")).choose(dict.fromkeys(range(30), 0.5), [], 6, 1)
+    chosen = Selector(items, PruneSettings(budget=6, allocation="format")).choose(
+        dict.fromkeys(range(30), 0.5), [], 6, 1
+    )
     assert sum(int(key[1:]) < 20 for key in chosen) == 4
 
 
@@ -122,7 +128,9 @@ def test_weighted_draws_in_proportion():
     first = 0
     for seed in range(2000):
         items = [choice(i) for i in range(3)]
-        chosen = Selector(items, PruneSettings(budget=1, strategy="weighted", seed=seed)).choose({0: 0.3, 1: 0.1, 2: 0.0}, [], 1, 1)
+        chosen = Selector(items, PruneSettings(budget=1, strategy="weighted", seed=seed)).choose(
+            {0: 0.3, 1: 0.1, 2: 0.0}, [], 1, 1
+        )
         first += "k000" in chosen
         assert "k002" not in chosen
     assert abs(first / 2000 - 0.75) < 3 * (0.75 * 0.25 / 2000) ** 0.5
@@ -209,7 +217,11 @@ def test_every_round_has_new_fold_seeds():
     assert len(flat) == len(set(flat)) == 2 * len(seen)
 
 
-@given(st.permutations(range(40)), st.sampled_from(["top", "weighted", "balanced"]), st.sampled_from(["global", "category"]))
+@given(
+    st.permutations(range(40)),
+    st.sampled_from(["top", "weighted", "balanced"]),
+    st.sampled_from(["global", "category"]),
+)
 @examples(25)
 def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
     items = [choice(i, gold="ABCD"[i % 3], category="xy"[i % 2]) for i in range(40)]
@@ -232,7 +244,9 @@ def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
 def test_budgets_floors_and_unscored(scores, budget, floor, strategy, allocation):
     items = [choice(i, gold="ABCD"[i % 4], category="xyz"[i % 3]) for i in range(len(scores))]
     values = np.array([np.nan if s is None else s for s in scores])
-    found = prune(items, PruneSettings(budget=budget, floor=floor, strategy=strategy, allocation=allocation), None, given=values)
+    found = prune(
+        items, PruneSettings(budget=budget, floor=floor, strategy=strategy, allocation=allocation), None, given=values
+    )
     assert len(found.removed) <= budget
     assert np.isfinite(values[found.removed]).all()
     assert sorted([*found.kept, *found.removed]) == list(range(len(items)))
@@ -255,7 +269,12 @@ def test_a_group_without_scores_leaves_its_room_to_the_others():
 def test_nothing_scored_is_no_error(tmp_path):
     items = [choice(i) for i in range(10)]
     nothing = np.full((1, 10), np.nan)
-    found = prune(items, PruneSettings(), lambda places, seeds: Diagnosis(nothing[0], nothing[0], nothing, nothing), state=tmp_path / "history.json")
+    found = prune(
+        items,
+        PruneSettings(),
+        lambda places, seeds: Diagnosis(nothing[0], nothing[0], nothing, nothing),
+        state=tmp_path / "history.json",
+    )
     assert found.stopped == "no item has a score"
     assert json.loads((tmp_path / "history.json").read_text())["rounds"][0]["accuracy"] is None
 
@@ -309,7 +328,13 @@ def test_a_state_of_other_settings_is_refused(tmp_path):
         prune(items, PruneSettings(budget=6), None, given=scores, state=state)
     assert len(prune(items, PruneSettings(budget=6), None, given=scores, state=state, fresh=True).removed) == 6
     with pytest.raises(PruneError, match="other docs or settings"):
-        prune([dataclasses.replace(item, category="other") for item in items], PruneSettings(budget=6), None, given=scores, state=state)
+        prune(
+            [dataclasses.replace(item, category="other") for item in items],
+            PruneSettings(budget=6),
+            None,
+            given=scores,
+            state=state,
+        )
     state.write_text("{")
     with pytest.raises(PruneError, match="cannot be read"):
         prune(items, PruneSettings(budget=6), None, given=scores, state=state)
@@ -349,7 +374,9 @@ def test_luck_is_what_scores_without_a_shortcut_are():
     order = np.argsort(-scores)
     assert (np.diff(luck[order]) >= 0).all(), "a lower score is never less likely luck"
     planted_height, height = 0.2 * norm.pdf(scores - 2), norm.pdf(scores)
-    assert abs(luck[:-1] - np.minimum(1, height / (planted_height + 0.8 * height))).mean() < 0.05, "every item may be luck, so 1 stands for 0.8"
+    assert abs(luck[:-1] - np.minimum(1, height / (planted_height + 0.8 * height))).mean() < 0.05, (
+        "every item may be luck, so 1 stands for 0.8"
+    )
     goes = luck[:-1] < 0.5  # also of a part: as many by luck as are expected
     assert (~planted)[goes].sum() == pytest.approx(luck[:-1][goes].sum(), abs=15)
 
@@ -368,7 +395,10 @@ def test_a_dealt_gold_counts_as_often_as_the_own_one_would(shares):
 
 def test_open_answers_that_are_typical_of_their_category_are_no_luck():
     """Nine in ten objects are counted as 2: dealt golds score as the own ones do, and yet these docs are what pruning is for."""
-    items = [dataclasses.replace(choice(i, "2" if i % 10 else "7"), format="number", options=(), answers=()) for i in range(100)]
+    items = [
+        dataclasses.replace(choice(i, "2" if i % 10 else "7"), format="number", options=(), answers=())
+        for i in range(100)
+    ]
 
     def diagnose(places, seeds):
         s = np.array([0.9 if items[i].golds == ("2",) else 0.1 for i in places])
@@ -382,11 +412,15 @@ def test_open_answers_that_are_typical_of_their_category_are_no_luck():
 
 def test_golds_are_dealt_within_category_and_format():
     kinds = [choice(i, "AB"[i % 2], category="xy"[i // 10]) for i in range(20)]
-    kinds += [dataclasses.replace(choice(20 + i), format="number", options=(), answers=(), golds=(str(i),)) for i in range(5)]
+    kinds += [
+        dataclasses.replace(choice(20 + i), format="number", options=(), answers=(), golds=(str(i),)) for i in range(5)
+    ]
     kinds += [choice(25, "A", category="alone"), dataclasses.replace(choice(26), golds=())]
     lenders, weights = deal_golds(kinds, np.arange(27), 5, 0)
     for at in range(25):
-        assert all((kinds[i].category, kinds[i].format) == (kinds[at].category, kinds[at].format) for i in lenders[:, at])
+        assert all(
+            (kinds[i].category, kinds[i].format) == (kinds[at].category, kinds[at].format) for i in lenders[:, at]
+        )
         assert at not in lenders[:, at]
     assert (lenders[:, 25:] == [25, 26]).all(), "nobody to lend: its own"
     assert (weights == 1).all(), "golds that are as frequent as each other"

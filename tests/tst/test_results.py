@@ -16,7 +16,9 @@ def stress(records, **options):
     return results.stress(as_records(plain(records)), **options)
 
 
-def record(scores, baseline=None, *, s=0.5, above=0.25, source=None, category=None, zero=None, cluster=None, grouping=None):
+def record(
+    scores, baseline=None, *, s=0.5, above=0.25, source=None, category=None, zero=None, cluster=None, grouping=None
+):
     """scores, baseline: by grouping, a list over the fold seeds."""
     grouping = grouping or ("source" if "source" in scores else "none")
     baseline = baseline or {name: [0.0] * len(own) for name, own in scores.items()}
@@ -91,7 +93,10 @@ def test_categories_by_hand():
     records = [record({"none": [i % 2]}, {"none": [1.0]}, s=0.1, above=-0.1, category="a") for i in range(10)]
     records += [record({"none": [1]}, {"none": [0.0]}, s=0.6, above=0.1, category="b") for _ in range(30)]
     found = stress(records)
-    assert {name: (c.docs, c.accuracy, c.majority) for name, c in found.categories.items()} == {"a": (10, 0.5, 1), "b": (30, 1, 0)}
+    assert {name: (c.docs, c.accuracy, c.majority) for name, c in found.categories.items()} == {
+        "a": (10, 0.5, 1),
+        "b": (30, 1, 0),
+    }
     assert found.categories["a"].chance == pytest.approx(0.2)
     assert found.categories["b"].s == pytest.approx(0.6)
     assert found.categories["a"].low < 0.5 < found.categories["a"].high
@@ -147,7 +152,9 @@ def test_intervals_are_wider_where_docs_share_a_source():
 
 
 def test_the_source_wins_over_the_cluster_and_docs_without_either_stand_alone():
-    records = [record({"none": [1.0]}, source="a", cluster=i) for i in range(4)] + [record({"none": [0.0]}) for _ in range(3)]
+    records = [record({"none": [1.0]}, source="a", cluster=i) for i in range(4)] + [
+        record({"none": [0.0]}) for _ in range(3)
+    ]
     assert stress(records).by_grouping["none"].accuracy.clusters == 4
 
 
@@ -155,7 +162,11 @@ def test_the_interval_covers_the_truth():
     """95 % intervals on 60 clustered worlds of true accuracy ½: at least 51 cover it (P(fewer) < 10⁻³ at a coverage of 0.95)."""
     covered = 0
     for seed in range(60):
-        found = stress([record({"none": [hit]}, source=c) for hit, c in clustered(seed, 60, 4)], draws=300).by_grouping["none"].accuracy
+        found = (
+            stress([record({"none": [hit]}, source=c) for hit, c in clustered(seed, 60, 4)], draws=300)
+            .by_grouping["none"]
+            .accuracy
+        )
         covered += found.low <= 0.5 <= found.high
     assert covered >= 51
 
@@ -167,7 +178,12 @@ def test_the_interval_covers_the_truth():
 def test_p_is_uniform_under_the_null_also_with_clusters(size):
     """400 worlds of 40 clusters whose docs all say the same: Kolmogorov–Smirnov distance below 1.63 / √400 (1 %)."""
     stream = np.random.default_rng(0)
-    p = np.sort([sign_flip_p(np.repeat(stream.standard_normal(40), size), np.repeat(np.arange(40), size), seed, flips=199) for seed in range(400)])
+    p = np.sort(
+        [
+            sign_flip_p(np.repeat(stream.standard_normal(40), size), np.repeat(np.arange(40), size), seed, flips=199)
+            for seed in range(400)
+        ]
+    )
     distance = np.abs(p - np.arange(1, 401) / 400).max()
     assert distance < 1.63 / 20
 

@@ -24,7 +24,9 @@ def counting(items, score=None):
 
 
 def test_choices_and_numbers_are_asked_once_for_each_answer_and_gold():
-    items = [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(20)] + [number(20 + i, "q", i % 3) for i in range(9)]
+    items = [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(20)] + [
+        number(20 + i, "q", i % 3) for i in range(9)
+    ]
     rewards, asked = counting(items)
     for _ in range(2):
         for place in range(20):
@@ -76,7 +78,14 @@ def test_equal_tuples_that_come_and_go_are_not_mixed_up():
 
 
 def test_regold_scores_by_the_new_gold():
-    items = [yesno(0, "q", "yes"), yesno(1, "q", "no"), number(2, "q", 100), number(3, "q", 110), free(4, "q", "a"), free(5, "q", "b")]
+    items = [
+        yesno(0, "q", "yes"),
+        yesno(1, "q", "no"),
+        number(2, "q", 100),
+        number(3, "q", 110),
+        free(4, "q", "a"),
+        free(5, "q", "b"),
+    ]
     shuffled = [replace(item, golds=items[i ^ 1].golds) for i, item in enumerate(items)]
     other = rewards_of(items).regold(shuffled)
     assert [other.of(i, "yes") for i in (0, 1)] == [0, 1]
@@ -98,9 +107,13 @@ def test_regold_scores_open_answers_as_the_scorer_does():
 
     def score(place, answer):
         golds = [gold.lower() for gold in items[place].golds]
-        return 100.0 * max(1.0 * (answer.lower() == gold) or 0.5 * (answer.lower() == gold.split()[0]) for gold in golds)
+        return 100.0 * max(
+            1.0 * (answer.lower() == gold) or 0.5 * (answer.lower() == gold.split()[0]) for gold in golds
+        )
 
-    other = Rewards(items, score).regold([replace(item, golds=items[(i + 1) % 3].golds) for i, item in enumerate(items)])
+    other = Rewards(items, score).regold(
+        [replace(item, golds=items[(i + 1) % 3].golds) for i, item in enumerate(items)]
+    )
     assert [other.of(0, a) for a in ("RED CAR", "red", "blue")] == [100, 50, 0]
     assert [other.of(1, a) for a in ("Lime", "GREEN", "red car")] == [100, 100, 0]
     assert [other.exact(2, a) for a in ("blue", "green")] == [100, 0]
@@ -109,13 +122,19 @@ def test_regold_scores_open_answers_as_the_scorer_does():
 def test_regold_never_asks_a_judge_about_open_answers():
     items = [free(0, "q", "Blue"), free(1, "q", "2")]
     asked = []
-    judged = Rewards(items, lambda place, answer: asked.append((place, answer)) or 10.0 * (answer == items[place].golds[0]), costly=True)
+    judged = Rewards(
+        items,
+        lambda place, answer: asked.append((place, answer)) or 10.0 * (answer == items[place].golds[0]),
+        costly=True,
+    )
     other = judged.regold([replace(items[0], golds=("2",)), replace(items[1], golds=("Blue",))])
     assert [other.of(0, "2.0"), other.of(0, "Blue"), other.of(1, " blue")] == [10, 0, 10]
     assert set(asked) <= {(0, "Blue"), (1, "2")}, "only what full marks are"
 
 
-golds = st.lists(st.sampled_from(["1", "2", "2.0", "3", "10", "1,000", "50%", "-4", "0", "$7"]), min_size=1, max_size=40)
+golds = st.lists(
+    st.sampled_from(["1", "2", "2.0", "3", "10", "1,000", "50%", "-4", "0", "$7"]), min_size=1, max_size=40
+)
 
 
 @examples(80)
@@ -123,7 +142,9 @@ golds = st.lists(st.sampled_from(["1", "2", "2.0", "3", "10", "1,000", "50%", "-
 def test_few_values_are_the_golds_themselves(texts):
     items = [number(i, "q", text) for i, text in enumerate(texts)]
     asked = []
-    rewards = Rewards(items, lambda place, answer: asked.append((place, answer)) or float(answer == items[place].golds[0]))
+    rewards = Rewards(
+        items, lambda place, answer: asked.append((place, answer)) or float(answer == items[place].golds[0])
+    )
     found = values_of(rewards, np.arange(len(items)))
     numbers = [float(text.strip("%$").replace(",", "")) for text in texts]
     spelled = [float(text.strip("%$").replace(",", "")) for text in found.texts]

@@ -13,7 +13,19 @@ from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.sizes import size
 from tests.tst.rivals import rival_scores
-from tests.tst.worlds import FEW_TREES, OBJECTS, cross_validate, free, mc, mra, number, rewards_of, two_captions, weak_yesno, yesno
+from tests.tst.worlds import (
+    FEW_TREES,
+    OBJECTS,
+    cross_validate,
+    free,
+    mc,
+    mra,
+    number,
+    rewards_of,
+    two_captions,
+    weak_yesno,
+    yesno,
+)
 
 ALONE = replace(FEW_TREES, beside=False)
 
@@ -47,7 +59,10 @@ def test_golds_that_mean_nothing_stay_at_chance():
     means, sets = [], size(15, 40)
     for seed in range(sets):
         stream = np.random.default_rng(seed)
-        items = [yesno(i, f"Is the {OBJECTS[stream.integers(20)]} on the {OBJECTS[stream.integers(20)]}?", "yes") for i in range(100)]
+        items = [
+            yesno(i, f"Is the {OBJECTS[stream.integers(20)]} on the {OBJECTS[stream.integers(20)]}?", "yes")
+            for i in range(100)
+        ]
         items = [replace(item, golds=(("yes", "no")[i % 2],)) for i, item in enumerate(items)]
         means.append(cross_validate(items, k=3, settings=replace(FEW_TREES, trees=10)).accuracy)
     assert abs(np.mean(means) - 0.5) < 3 * np.std(means, ddof=1) / sets**0.5
@@ -64,7 +79,9 @@ def test_whether_nearness_is_rewarded_is_asked_of_the_scorer():
     items = [number(i, "How many?", value) for i, value in enumerate([3, 5, 8, 13, 21])]
     assert not rewards_nearness(exact(items), range(5))
     assert rewards_nearness(rewards_of(items), range(5))  # mean relative accuracy
-    assert rewards_nearness(Rewards(items, lambda place, answer: float(abs(float(answer) - float(items[place].golds[0])) <= 1)), range(5))
+    assert rewards_nearness(
+        Rewards(items, lambda place, answer: float(abs(float(answer) - float(items[place].golds[0])) <= 1)), range(5)
+    )
     assert not rewards_nearness(exact(items[:1]), [0])
     assert mra("101", "100") == 1.0
 
@@ -73,7 +90,10 @@ def test_numbers_that_are_right_or_wrong_are_chosen_among_the_golds():
     """The word tells the number, and neighbouring words tell far numbers: a regression would answer the means between them."""
     stream = np.random.default_rng(0)
     value = [2, 900, 7, 350, 12, 64, 500, 1, 33, 128]
-    items = [number(i, f"In row {i}, how many times {OBJECTS[k]}?", value[k]) for i, k in enumerate(stream.integers(0, 10, 200))]
+    items = [
+        number(i, f"In row {i}, how many times {OBJECTS[k]}?", value[k])
+        for i, k in enumerate(stream.integers(0, 10, 200))
+    ]
     items[0] = replace(items[0], golds=(f"{float(items[0].golds[0]):.1f}",))  # another spelling of the same number
     rewards = exact(items)
     prepared = RfDiagnostic(FEW_TREES).prepare(items, rewards)
@@ -97,8 +117,14 @@ def test_a_hint_in_the_prompt_is_read(kind):
             "option named": (mc(i, question, options, right), f"Hint: look for the {options[right]}."),
             "letter named": (mc(i, question, options, right), f"Key: {'ABCD'[right]}"),
             "yes or no": (yesno(i, question, ("yes", "no")[right % 2]), ("It is sunny.", "It is dark.")[right % 2]),
-            "open": (free(i, question, OBJECTS[right]), f"It is a kind of {('light', 'seat', 'board', 'couch')[right]}."),
-            "number": (number(i, question, (1, 10, 100, 1000)[right]), ("One.", "A few.", "Many.", "No end of them.")[right]),
+            "open": (
+                free(i, question, OBJECTS[right]),
+                f"It is a kind of {('light', 'seat', 'board', 'couch')[right]}.",
+            ),
+            "number": (
+                number(i, question, (1, 10, 100, 1000)[right]),
+                ("One.", "A few.", "Many.", "No end of them.")[right],
+            ),
         }[kind]
         items.append(replace(item, context=hint))
     assert cross_validate(items).accuracy > 0.9

@@ -22,7 +22,11 @@ def slots_of(questions, category=None, train=None):
 
 
 def fillings(texts, slots, at):
-    return [" ".join(texts.names[w] for w in texts.words[a:b]) for o, a, b in zip(slots.owner, slots.start, slots.stop, strict=True) if o == at]
+    return [
+        " ".join(texts.names[w] for w in texts.words[a:b])
+        for o, a, b in zip(slots.owner, slots.start, slots.stop, strict=True)
+        if o == at
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,9 @@ def test_two_slots_are_numbered_and_a_value_is_the_same_in_either():
 
 
 def test_the_order_of_the_words_in_a_slot_matters():
-    _, slots = slots_of([f"the {x}?" for x in ("light ceiling", "ceiling light", "one", "two", "three", "four", "five")])
+    _, slots = slots_of(
+        [f"the {x}?" for x in ("light ceiling", "ceiling light", "one", "two", "three", "four", "five")]
+    )
     assert slots.value[0] != slots.value[1]
 
 
@@ -100,7 +106,9 @@ def test_a_category_without_training_texts_has_no_template():
     assert fillings(texts, slots, 2) == ["blue one"]
 
 
-@pytest.mark.parametrize("questions", [[], [""], ["", "", ""], ["?", "!?", ""], ["same text"] * 4, ["🙂", "😀 ", "a"], ["这是什么"] * 3])
+@pytest.mark.parametrize(
+    "questions", [[], [""], ["", "", ""], ["?", "!?", ""], ["same text"] * 4, ["🙂", "😀 ", "a"], ["这是什么"] * 3]
+)
 def test_texts_without_words_or_without_slots(questions):
     texts, slots = slots_of(questions)
     assert texts.count == len(questions) == len(slots.skeleton)
@@ -132,7 +140,13 @@ def test_hashes_are_the_same_in_every_process():
         "s = find_slots(t, np.zeros(3, int), np.arange(3)); print(hash_of('chaise é 🙂'), int(mix(3, np.uint64(5))), s.value.tolist(), s.skeleton.tolist())"
     )
     found = {
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         for seed in ("0", "1", "4242")
     }
     assert len(found) == 1
@@ -166,5 +180,12 @@ def test_held_out_texts_change_nothing_of_how_training_texts_are_read(before, ot
         texts = Texts.of(questions)
         slots = find_slots(texts, category, train)
         own = np.isin(slots.owner, train)
-        read.append((slots.owner[own].tolist(), slots.number[own].tolist(), slots.value[own].tolist(), slots.skeleton[train].tolist()))
+        read.append(
+            (
+                slots.owner[own].tolist(),
+                slots.number[own].tolist(),
+                slots.value[own].tolist(),
+                slots.skeleton[train].tolist(),
+            )
+        )
     assert read[0] == read[1]

@@ -37,7 +37,8 @@ BOTH = pytest.mark.parametrize("settings", [FEW_TREES, SMALL_FOREST], ids=["boos
 
 
 @pytest.mark.parametrize(
-    ("world", "settings"), each([(planted_choice, 1 / 4), (planted_yesno, 1 / 2), (planted_open, 1 / 5)], [FEW_TREES, SMALL_FOREST])
+    ("world", "settings"),
+    each([(planted_choice, 1 / 4), (planted_yesno, 1 / 2), (planted_open, 1 / 5)], [FEW_TREES, SMALL_FOREST]),
 )
 def test_a_planted_shortcut_is_found(settings, world):
     """Accuracy within 3 SE and 3 points of who knows the rule; s(x) high where it is planted, at chance elsewhere."""
@@ -74,7 +75,12 @@ def test_options_beat_letters():
 def test_a_letter_that_is_right_more_often_is_found_too():
     stream = np.random.default_rng(0)
     items = [
-        mc(i, f"Which {i % 9}?", stream.choice(OBJECTS, 4, replace=False).tolist(), 2 if stream.random() < 0.7 else int(stream.integers(4)))
+        mc(
+            i,
+            f"Which {i % 9}?",
+            stream.choice(OBJECTS, 4, replace=False).tolist(),
+            2 if stream.random() < 0.7 else int(stream.integers(4)),
+        )
         for i in range(300)
     ]
     found = cross_validate(items)
@@ -84,10 +90,22 @@ def test_a_letter_that_is_right_more_often_is_found_too():
 def test_what_was_planted_is_named():
     """Choice: only the combination of slot and option tells; numbers: the slot; each is the first of the importances, and by far."""
     for items, kind, features in (
-        (planted_choice(500)[0], "options", {"slot value and option", "slot value at its place and option", "word of the question and option"}),
+        (
+            planted_choice(500)[0],
+            "options",
+            {"slot value and option", "slot value at its place and option", "word of the question and option"},
+        ),
         (planted_number(400)[0], "numbers", {"slot value", "slot value at its place"}),
-        (planted_yesno(500)[0], "options", {"slot value and option", "slot value at its place and option", "word of the question and option"}),
-        (planted_open(400)[0], "open answers", {"slot value and option", "slot value at its place and option", "word of the question and option"}),
+        (
+            planted_yesno(500)[0],
+            "options",
+            {"slot value and option", "slot value at its place and option", "word of the question and option"},
+        ),
+        (
+            planted_open(400)[0],
+            "open answers",
+            {"slot value and option", "slot value at its place and option", "word of the question and option"},
+        ),
     ):
         prepared, _ = prepare(items)
         everyone = np.arange(len(items))
@@ -116,7 +134,15 @@ def noise(kind, n, seed):
     for i in range(n):
         question = f"Is the {stream.choice(OBJECTS)} near the {stream.choice(OBJECTS)}?"
         if kind == "mc":
-            items.append(mc(i, question, stream.choice(OBJECTS, 4, replace=False).tolist(), int(stream.integers(4)), source=i // 4))
+            items.append(
+                mc(
+                    i,
+                    question,
+                    stream.choice(OBJECTS, 4, replace=False).tolist(),
+                    int(stream.integers(4)),
+                    source=i // 4,
+                )
+            )
         elif kind == "yesno":
             items.append(yesno(i, question, ("yes", "no")[stream.integers(2)], source=i // 4))
         elif kind == "number":
@@ -135,7 +161,8 @@ def test_random_golds_give_chance(kind, by):
     """
     runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(size(3, 8))]
     accuracy, baseline, s, chance = (
-        np.array([np.mean(value) for value in values]) for values in zip(*((r.scores, r.baseline, r.s, r.chance) for r in runs), strict=True)
+        np.array([np.mean(value) for value in values])
+        for values in zip(*((r.scores, r.baseline, r.s, r.chance) for r in runs), strict=True)
     )
 
     def se(values):
@@ -158,7 +185,9 @@ def test_a_number_is_the_value_of_greatest_expected_score(settings):
     test = np.arange(0, 160, 4)
     for said in prepared.predict(np.setdiff1d(np.arange(160), test), test, seed=0, groups=np.arange(160)):
         assert said.probabilities.sum() == pytest.approx(1)
-        expected = {a: sum(p * mra(a, g) for g, p in zip(said.answers, said.probabilities, strict=True)) for a in said.answers}
+        expected = {
+            a: sum(p * mra(a, g) for g, p in zip(said.answers, said.probabilities, strict=True)) for a in said.answers
+        }
         assert expected[said.answer] == pytest.approx(max(expected.values()), abs=1e-9)
 
 
@@ -167,11 +196,16 @@ def test_another_score_gives_another_answer():
     items = [number(i, f"How long is the {OBJECTS[i % 4]}?", (5, 6, 7, 60)[i % 4]) for i in range(120)]
     rewards = Rewards(items, lambda place, answer: float(float(answer) >= 50))
     prepared = RfDiagnostic(FEW_TREES).prepare(items, rewards)
-    assert {p.answer for p in prepared.predict(np.arange(100), np.arange(100, 120), seed=0, groups=np.arange(120))} == {"60"}
+    assert {p.answer for p in prepared.predict(np.arange(100), np.arange(100, 120), seed=0, groups=np.arange(120))} == {
+        "60"
+    }
 
 
 def test_numbers_of_one_category_are_answered_with_its_values():
-    items = [number(i, f"How many {OBJECTS[i % 5]}?", i % 3 + (100 if i % 2 else 0), category="ab"[i % 2]) for i in range(120)]
+    items = [
+        number(i, f"How many {OBJECTS[i % 5]}?", i % 3 + (100 if i % 2 else 0), category="ab"[i % 2])
+        for i in range(120)
+    ]
     prepared, _ = prepare(items)
     said = prepared.predict(np.arange(90), np.arange(90, 120), seed=0, groups=np.arange(120))
     for place, p in zip(range(90, 120), said, strict=True):
@@ -228,17 +262,26 @@ def test_ties_share_the_credit():
     ("odd", "settings"),
     each(
         [
-            ("class smaller than k", [mc(i, f"which {i % 5}?", ("x", "y", "z"), 2 if i < 3 else i % 2) for i in range(40)]),
+            (
+                "class smaller than k",
+                [mc(i, f"which {i % 5}?", ("x", "y", "z"), 2 if i < 3 else i % 2) for i in range(40)],
+            ),
             ("one distinct answer", [yesno(i, f"is {i % 5}?", "yes") for i in range(60)]),
             ("one distinct open answer", [free(i, f"what {i % 5}?", "cat") for i in range(20)]),
             ("all numbers equal", [number(i, f"how many {i % 5}?", 7) for i in range(20)]),
             ("negative numbers and zeros", [number(i, f"how many {i % 5}?", i % 5 - 2) for i in range(40)]),
-            ("odd spellings", [number(i, f"how much {i % 3}?", ("1,000", "50%", "$7", "-0", "1e3")[i % 5]) for i in range(40)]),
+            (
+                "odd spellings",
+                [number(i, f"how much {i % 3}?", ("1,000", "50%", "$7", "-0", "1e3")[i % 5]) for i in range(40)],
+            ),
             ("all golds different", [free(i, f"what {i}?", f"gold {i}") for i in range(20)]),
             ("texts of marks only", [mc(i, "?!", ("?", "!"), i % 2) for i in range(20)]),
             ("no texts", [free(i, "", "ab"[i % 2]) for i in range(20)]),
             ("one option", [mc(i, "q", ("only",), 0) for i in range(12)]),
-            ("from 1 to 50 options", [mc(i, f"which {i % 3}?", tuple(f"o{j}" for j in range(1 + i * 7 % 50)), 0) for i in range(20)]),
+            (
+                "from 1 to 50 options",
+                [mc(i, f"which {i % 3}?", tuple(f"o{j}" for j in range(1 + i * 7 % 50)), 0) for i in range(20)],
+            ),
             ("as many docs as folds", [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(5)]),
             ("unicode", [mc(i, f"图中有{'猫狗'[i % 2]}吗? ²", ("有", "没有 🙂"), i % 2) for i in range(20)]),
         ],
@@ -257,8 +300,13 @@ def test_odd_sets_are_scored(settings, odd):
 
 
 def test_docs_without_golds_are_answered_and_not_scored():
-    items = [yesno(i, f"Is there a {OBJECTS[i % 10]}?", None if i % 3 == 0 else ("yes", "no")[i % 2]) for i in range(60)]
-    items += [number(60 + i, f"How many {OBJECTS[i % 10]}?", None if i % 3 == 0 else "many" if i % 3 == 1 else i % 5) for i in range(30)]
+    items = [
+        yesno(i, f"Is there a {OBJECTS[i % 10]}?", None if i % 3 == 0 else ("yes", "no")[i % 2]) for i in range(60)
+    ]
+    items += [
+        number(60 + i, f"How many {OBJECTS[i % 10]}?", None if i % 3 == 0 else "many" if i % 3 == 1 else i % 5)
+        for i in range(30)
+    ]
     items += [free(90 + i, f"What is {OBJECTS[i % 10]}?", *(() if i % 3 == 0 else ("cat",))) for i in range(30)]
 
     def score(place, answer):
@@ -266,7 +314,15 @@ def test_docs_without_golds_are_answered_and_not_scored():
         return native(items)(place, answer)
 
     rewards = Rewards(items, score)
-    found = diagnose(RfDiagnostic(FEW_TREES).prepare(items, rewards), items, rewards, np.arange(120), grouping(items, "none"), k=5, seeds=(0,))
+    found = diagnose(
+        RfDiagnostic(FEW_TREES).prepare(items, rewards),
+        items,
+        rewards,
+        np.arange(120),
+        grouping(items, "none"),
+        k=5,
+        seeds=(0,),
+    )
     for i, item in enumerate(items):
         assert found.answers[0][i] is not None
         assert np.isnan(found.s[i]) == np.isnan(found.scores[0][i]) == (not item.golds)
@@ -285,7 +341,9 @@ def test_golds_that_are_hidden_teach_nothing():
         np.testing.assert_array_equal(a.probabilities, b.probabilities)
 
 
-@pytest.mark.parametrize("make", [lambda: planted_choice(20)[0], lambda: planted_number(20)[0], lambda: planted_open(20)[0]])
+@pytest.mark.parametrize(
+    "make", [lambda: planted_choice(20)[0], lambda: planted_number(20)[0], lambda: planted_open(20)[0]]
+)
 def test_without_any_training_item_nothing_is_known(make):
     items = make()
     prepared, _ = prepare(items)
@@ -305,7 +363,9 @@ def test_a_category_that_the_training_folds_do_not_have():
 # ---- determinism ----
 
 
-@pytest.mark.parametrize(("world", "settings"), each([planted_choice, planted_number, *size([], [planted_open])], [FEW_TREES, SMALL_FOREST]))
+@pytest.mark.parametrize(
+    ("world", "settings"), each([planted_choice, planted_number, *size([], [planted_open])], [FEW_TREES, SMALL_FOREST])
+)
 def test_the_same_whatever_the_threads(settings, world):
     """Bitwise: twice alike, with folds in several threads, and with several threads in a fit."""
     items = world(100)[0]
@@ -330,8 +390,14 @@ def test_the_order_of_the_items_matters_only_a_little(world):
         score, out = native(own), {}
         for number_ in range(4):
             test = np.flatnonzero(fold == number_)
-            for place, p in zip(test, prepared.predict(np.flatnonzero(fold != number_), test, seed=seed, groups=np.arange(240)), strict=True):
-                out[own[place].doc_id] = sum(q * score(place, a) for q, a in zip(p.probabilities, p.answers, strict=True))
+            for place, p in zip(
+                test,
+                prepared.predict(np.flatnonzero(fold != number_), test, seed=seed, groups=np.arange(240)),
+                strict=True,
+            ):
+                out[own[place].doc_id] = sum(
+                    q * score(place, a) for q, a in zip(p.probabilities, p.answers, strict=True)
+                )
         return np.array([out[i] for i in range(240)])
 
     seeds = [credits_of(items, fold, seed) for seed in range(3)]

@@ -76,7 +76,9 @@ def test_the_golds_of_held_out_items_are_not_read(settings):
     found, target, value, _ = numbers()
     held = found.inner < 0
     first = fit_number(found, target, value, 6, settings, 0).of(found.values)
-    second = fit_number(found, np.where(held, np.nan, target), np.where(held, -1, value), 6, settings, 0).of(found.values)
+    second = fit_number(found, np.where(held, np.nan, target), np.where(held, -1, value), 6, settings, 0).of(
+        found.values
+    )
     np.testing.assert_array_equal(first, second)
     right = (value % 2).astype(float)
     a = probability(fit_right(found, right, alone(found), settings, 0), found.values)
@@ -97,7 +99,9 @@ def test_one_value_alone_is_certain(settings):
 def test_few_training_numbers(settings, known):
     inner = [0] * known + [-1] * 3
     found = features(np.arange(known + 3)[:, None], inner)
-    weights = fit_number(found, np.arange(known + 3.0), np.arange(known + 3), known + 3, settings, 0).of(found.values[-3:])
+    weights = fit_number(found, np.arange(known + 3.0), np.arange(known + 3), known + 3, settings, 0).of(
+        found.values[-3:]
+    )
     assert np.isfinite(weights).all()
     assert (weights.sum(axis=1) > 0).all()
     assert (weights[:, known:] == 0).all()
@@ -143,7 +147,14 @@ def test_warnings_stay_as_they_are():
     found, _, value, _ = numbers()
     before = list(warnings.filters)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda seed: probability(fit_right(found, (value > 2).astype(float), alone(found), FEW_TREES, seed), found.values), range(24)))
+        list(
+            pool.map(
+                lambda seed: probability(
+                    fit_right(found, (value > 2).astype(float), alone(found), FEW_TREES, seed), found.values
+                ),
+                range(24),
+            )
+        )
     after = list(warnings.filters)
     warnings.filters[:] = before
     assert after == before

@@ -14,13 +14,18 @@ def some(name, step):
     """The docs of every so many-th source, all of each."""
     items = load(name)
     places = {source: place for place, source in enumerate(dict.fromkeys(item.source or item.doc_id for item in items))}
-    return [replace(item, doc_id=number) for number, item in enumerate(one for one in items if places[one.source or one.doc_id] % step == 0)]
+    return [
+        replace(item, doc_id=number)
+        for number, item in enumerate(one for one in items if places[one.source or one.doc_id] % step == 0)
+    ]
 
 
 def accuracy_of(name, by, settings=FEW_TREES, step=1):
     items = some(name, step)
     found = cross_validate(items, by, settings=settings)
-    return found, {c: found.scores[0][[item.category == c for item in items]].mean() for c in {item.category for item in items}}
+    return found, {
+        c: found.scores[0][[item.category == c for item in items]].mean() for c in {item.category for item in items}
+    }
 
 
 def test_vsi_bench_with_folds_grouped_by_scene():
@@ -71,7 +76,9 @@ def test_nlvr_sentences_come_with_both_labels():
     texts, right = [item.question for item in items], np.array([item.golds[0] == "true" for item in items])
     plain = make_pipeline(CountVectorizer(ngram_range=(1, 3)), LogisticRegression(C=10, max_iter=200))
     random = cross_val_predict(plain, texts, right, cv=StratifiedKFold(5, shuffle=True, random_state=0)) == right
-    by_source = cross_val_predict(plain, texts, right, cv=GroupKFold(5), groups=[item.source for item in items]) == right
+    by_source = (
+        cross_val_predict(plain, texts, right, cv=GroupKFold(5), groups=[item.source for item in items]) == right
+    )
     assert random.mean() < 0.45
     assert abs(by_source.mean() - right.mean()) < 0.03
     assert nlvr("none") > 0.70
@@ -79,7 +86,9 @@ def test_nlvr_sentences_come_with_both_labels():
     assert abs(nlvr("text") - right.mean()) < 0.03
 
 
-@pytest.mark.parametrize(("name", "by", "least", "plain"), [("scienceqa_test", "none", 0.58, 0.585), ("videomme", "source", 0.27, 0.304)])
+@pytest.mark.parametrize(
+    ("name", "by", "least", "plain"), [("scienceqa_test", "none", 0.58, 0.585), ("videomme", "source", 0.27, 0.304)]
+)
 def test_untemplated_questions(name, by, least, plain):
     """TF-IDF of each option and a forest reach ``plain`` (../shared/data/README.md), predicting the letter 0.41 and 0.25."""
     found, _ = accuracy_of(name, by, step=size(2, 1))

@@ -11,7 +11,18 @@ from lmms_patch.tst.tree_diagnostic import RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
 from lmms_patch.tst.vectors import COMPONENTS, VectorSpace
 from tests.sizes import each
-from tests.tst.worlds import FEW_TREES, SMALL_FOREST, cross_validate, free, mc, number, prepare, rewards_of, vocabulary, yesno
+from tests.tst.worlds import (
+    FEW_TREES,
+    SMALL_FOREST,
+    cross_validate,
+    free,
+    mc,
+    number,
+    prepare,
+    rewards_of,
+    vocabulary,
+    yesno,
+)
 
 CONCEPTS, DIMENSIONS = 6, 24
 EVERY_MODEL = [FEW_TREES, SMALL_FOREST, ModelSettings("linear")]
@@ -50,7 +61,9 @@ def new_words(n):
 def synonyms(n, make):
     """Return items that each ask for a word of their own, in random order, and the embedding."""
     words, embed = new_words(n)
-    return [make(i, words[place], place % CONCEPTS) for i, place in enumerate(np.random.default_rng(5).permutation(n))], embed
+    return [
+        make(i, words[place], place % CONCEPTS) for i, place in enumerate(np.random.default_rng(5).permutation(n))
+    ], embed
 
 
 def asks(n=200):
@@ -66,7 +79,14 @@ def matches(n=200):
     for i in range(n):
         concepts = stream.permutation(CONCEPTS)[:4]
         right = int(stream.integers(4))
-        items.append(mc(i, f"What is like a {unused[concepts[right]].pop()}?", [unused[concept].pop() for concept in concepts], right))
+        items.append(
+            mc(
+                i,
+                f"What is like a {unused[concepts[right]].pop()}?",
+                [unused[concept].pop() for concept in concepts],
+                right,
+            )
+        )
     return items, embed
 
 
@@ -83,14 +103,23 @@ def favourites(n=200):
 
 def sizes(n=200):
     """A concept has a size, give or take 2 %."""
-    return synonyms(n, lambda i, word, concept: number(i, f"How long is the {word}?", f"{10 * 1.6**concept * (1 + 0.02 * np.sin(i)):.1f}"))
+    return synonyms(
+        n,
+        lambda i, word, concept: number(
+            i, f"How long is the {word}?", f"{10 * 1.6**concept * (1 + 0.02 * np.sin(i)):.1f}"
+        ),
+    )
 
 
 def colours(n=200):
-    return synonyms(n, lambda i, word, concept: free(i, f"What colour is the {word}?", ("red", "green", "blue")[concept % 3]))
+    return synonyms(
+        n, lambda i, word, concept: free(i, f"What colour is the {word}?", ("red", "green", "blue")[concept % 3])
+    )
 
 
-@pytest.mark.parametrize(("world", "settings"), each([(asks, 0.5), (matches, 0.25), (favourites, 0.25), (colours, 1 / 3)], EVERY_MODEL))
+@pytest.mark.parametrize(
+    ("world", "settings"), each([(asks, 0.5), (matches, 0.25), (favourites, 0.25), (colours, 1 / 3)], EVERY_MODEL)
+)
 def test_synonyms_are_found_by_embeddings_alone(settings, world):
     """All words differ, so without embeddings nobody beats a guess: 4 standard errors of 200 docs are 0.141 at most."""
     made, guess = world
@@ -131,7 +160,10 @@ def test_nothing_of_held_out_docs_leaks(settings, world, held):
     items, embed = world(90)
     with_embeddings = replace(settings, embed=embed)
     train, test = np.arange(held, 90), np.arange(held)
-    prepared = [prepare(own, with_embeddings)[0] for own in (items, checks.other_golds(items, test), checks.other_texts(items, train, test))]
+    prepared = [
+        prepare(own, with_embeddings)[0]
+        for own in (items, checks.other_golds(items, test), checks.other_texts(items, train, test))
+    ]
     columns = [name for table in prepared[0].features(train, 0, np.arange(90)) for name in table.names]
     assert settings.model == "linear" or any("(embedding)" in name for name in columns)
     assert checks.leaks(items, lambda own: prepare(own, with_embeddings)[0], train, test, 0, np.arange(90)) == []
@@ -143,7 +175,10 @@ def test_held_out_golds_change_no_prediction(settings, world):
     train, test = np.arange(30, 90), np.arange(30)
     permuted = checks.other_golds(items, test)
     assert [item.golds for item in permuted[:30]] != [item.golds for item in items[:30]]
-    first, second = (prepare(own, replace(settings, embed=embed))[0].predict(train, test, seed=0, groups=np.arange(90)) for own in (items, permuted))
+    first, second = (
+        prepare(own, replace(settings, embed=embed))[0].predict(train, test, seed=0, groups=np.arange(90))
+        for own in (items, permuted)
+    )
     for one, other in zip(first, second, strict=True):
         assert one.answer == other.answer
         np.testing.assert_array_equal(one.probabilities, other.probabilities)
@@ -164,7 +199,9 @@ def test_components_are_the_principal_ones_of_the_distinct_training_texts():
     expected = (rotated - known.mean(axis=0)) @ axes[:, ::-1][:, :COMPONENTS]
     assert found.shape == (170, COMPONENTS)
     np.testing.assert_array_equal(found[120:], np.repeat(found[:1], 50, axis=0))
-    for mine, theirs in zip(found[:120].T[:6], expected.T[:6], strict=True):  # the first six hold all but 1 / 4**6 of the variance
+    for mine, theirs in zip(
+        found[:120].T[:6], expected.T[:6], strict=True
+    ):  # the first six hold all but 1 / 4**6 of the variance
         np.testing.assert_allclose(mine * np.sign(mine @ theirs), theirs, atol=1e-3)
 
 

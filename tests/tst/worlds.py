@@ -87,17 +87,49 @@ def cross_validate(
 ) -> Diagnosis:
     prepared, rewards = prepare(items, settings)
     everyone = np.arange(len(items)) if places is None else places
-    return diagnose(prepared, items, rewards, everyone, grouping(items, by), k=k, seeds=seeds, seed=seed, runner=in_threads(workers))
+    return diagnose(
+        prepared, items, rewards, everyone, grouping(items, by), k=k, seeds=seeds, seed=seed, runner=in_threads(workers)
+    )
 
 
-def mc(i: int, question: str, options: Sequence[str], right: int | None, category: str = "", source: object = None) -> Item:
-    letters = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options)]) if len(options) <= 26 else tuple(str(n) for n in range(len(options)))
+def mc(
+    i: int, question: str, options: Sequence[str], right: int | None, category: str = "", source: object = None
+) -> Item:
+    letters = (
+        tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options)])
+        if len(options) <= 26
+        else tuple(str(n) for n in range(len(options)))
+    )
     prompt = question + "".join(f"\n{a}. {o}" for a, o in zip(letters, options, strict=True))
-    return Item(i, prompt, question, "mc", tuple(options), letters, () if right is None else (letters[right],), category, source, source, f"key{i}")
+    return Item(
+        i,
+        prompt,
+        question,
+        "mc",
+        tuple(options),
+        letters,
+        () if right is None else (letters[right],),
+        category,
+        source,
+        source,
+        f"key{i}",
+    )
 
 
 def yesno(i: int, question: str, gold: str | None, category: str = "", source: object = None) -> Item:
-    return Item(i, question, question, "yesno", ("yes", "no"), ("yes", "no"), () if gold is None else (gold,), category, source, source, f"key{i}")
+    return Item(
+        i,
+        question,
+        question,
+        "yesno",
+        ("yes", "no"),
+        ("yes", "no"),
+        () if gold is None else (gold,),
+        category,
+        source,
+        source,
+        f"key{i}",
+    )
 
 
 def number(i: int, question: str, gold: object, category: str = "", source: object = None) -> Item:
@@ -127,7 +159,9 @@ def planted_choice(n: int, seed: int = 0, *, purity: float = 0.95) -> tuple[list
         lamp = options.index("lamp")
         rest = [place for place in range(4) if place != lamp]
         planted[i] = target % 2 == 0
-        right = (lamp if stream.random() < purity else int(stream.choice(rest))) if planted[i] else int(stream.integers(4))
+        right = (
+            (lamp if stream.random() < purity else int(stream.choice(rest))) if planted[i] else int(stream.integers(4))
+        )
         items.append(mc(i, f"Which of these is closest to the {OBJECTS[target]}?", options, right))
     return items, purity * planted.mean() + 0.25 * (1 - planted.mean()), planted
 
@@ -140,7 +174,9 @@ def planted_yesno(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[I
         target = int(stream.integers(20))
         planted[i] = target < 10
         likely = (purity if target < 5 else 1 - purity) if planted[i] else 0.5
-        items.append(yesno(i, f"Is there a {OBJECTS[target]} in the picture?", "yes" if stream.random() < likely else "no"))
+        items.append(
+            yesno(i, f"Is there a {OBJECTS[target]} in the picture?", "yes" if stream.random() < likely else "no")
+        )
     return items, purity * planted.mean() + 0.5 * (1 - planted.mean()), planted
 
 
@@ -151,7 +187,11 @@ def planted_number(n: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
     for i in range(n):
         target = int(stream.integers(20))
         planted[i] = target < 10
-        size = 15 * 1.55**target * (1 + 0.02 * stream.standard_normal()) if planted[i] else np.exp(stream.uniform(np.log(10), np.log(1000)))
+        size = (
+            15 * 1.55**target * (1 + 0.02 * stream.standard_normal())
+            if planted[i]
+            else np.exp(stream.uniform(np.log(10), np.log(1000)))
+        )
         items.append(number(i, f"How long is the {OBJECTS[target]} in centimeters?", round(float(size), 1)))
     return items, planted
 
@@ -165,7 +205,11 @@ def planted_open(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[It
         target = int(stream.integers(20))
         planted[i] = target < 10
         own = planted[i] and stream.random() < purity
-        items.append(free(i, f"What colour is the {OBJECTS[target]}?", colours[target % 5] if own else colours[stream.integers(5)]))
+        items.append(
+            free(
+                i, f"What colour is the {OBJECTS[target]}?", colours[target % 5] if own else colours[stream.integers(5)]
+            )
+        )
     return items, (purity + (1 - purity) / 5) * planted.mean() + 0.2 * (1 - planted.mean()), planted
 
 
@@ -190,7 +234,11 @@ def weak_yesno(n: int, seed: int = 0) -> tuple[list[Item], float]:
     often = np.arange(1, 401) ** -0.7
     items, knows = [], 0.0
     for i in range(n):
-        thing, stem, end = int(stream.choice(400, p=often / often.sum())), int(stream.integers(150)), int(stream.integers(6))
+        thing, stem, end = (
+            int(stream.choice(400, p=often / often.sum())),
+            int(stream.integers(150)),
+            int(stream.integers(6)),
+        )
         chance = 1 / (1 + np.exp(-(a[thing] + b[stem] + c[end])))
         quality = stems[stem] + ends[end]
         asked = (
@@ -206,7 +254,11 @@ def weak_yesno(n: int, seed: int = 0) -> tuple[list[Item], float]:
 def two_captions(n: int, seed: int = 0) -> tuple[list[Item], float]:
     """Pairs in the manner of SugarCrepe: two captions that differ in one word, with a small effect of each word and ending on which is true."""
     stream = np.random.default_rng(seed)
-    nouns, ends, of_end = vocabulary(500, stream), ("", "s", "ly", "ness", "ish", "ward"), np.array([0.6, 0.4, -0.5, -0.8, -0.6, -0.3])
+    nouns, ends, of_end = (
+        vocabulary(500, stream),
+        ("", "s", "ly", "ness", "ish", "ward"),
+        np.array([0.6, 0.4, -0.5, -0.8, -0.6, -0.3]),
+    )
     effect, often = stream.normal(0, 0.8, 500), np.arange(1, 501) ** -0.6
     often /= often.sum()
     items, knows = [], 0.0
@@ -215,7 +267,10 @@ def two_captions(n: int, seed: int = 0) -> tuple[list[Item], float]:
         words, forms, at = stream.choice(500, 2, p=often), stream.choice(6, 2), int(stream.integers(len(caption) + 1))
         scores = 2.2 * (effect[words] + of_end[forms])
         chance = 1 / (1 + np.exp(scores[1] - scores[0]))
-        options = [" ".join([*caption[:at], nouns[word] + ends[form], *caption[at:]]) for word, form in zip(words, forms, strict=True)]
+        options = [
+            " ".join([*caption[:at], nouns[word] + ends[form], *caption[at:]])
+            for word, form in zip(words, forms, strict=True)
+        ]
         items.append(mc(i, "Which caption is right?", options, 0 if stream.random() < chance else 1))
         knows += max(chance, 1 - chance) / n
     return items, knows
@@ -254,7 +309,9 @@ def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
         right = options[int(stream.integers(4))]
         for copy in range(2 if j < twice else 1):
             shown = stream.permutation(options).tolist()
-            items.append(mc(len(items), f"Which thing is number {j}?", shown, shown.index(right), source=f"image {j} {copy}"))
+            items.append(
+                mc(len(items), f"Which thing is number {j}?", shown, shown.index(right), source=f"image {j} {copy}")
+            )
     return items
 
 
@@ -263,13 +320,19 @@ def paraphrases(questions: int, *, opposite: bool, seed: int = 0) -> list[Item]:
     stream = np.random.default_rng(seed)
     words = vocabulary(300, stream)
     wordings = (
-        ("Is the {} {} left of the {} {} in the picture?", "In the picture, is the {1} that is {0} to the left of the {3} that is {2}?"),
+        (
+            "Is the {} {} left of the {} {} in the picture?",
+            "In the picture, is the {1} that is {0} to the left of the {3} that is {2}?",
+        ),
         ("Does the {} person wear a {} {}?", "Is a {1} {2} worn by the {0} person?"),
     )
     items = []
     for i in range(questions):
         told, gold = [words[k] for k in stream.integers(0, len(words), 4)], int(stream.integers(2))
-        items += [yesno(2 * i + j, asked.format(*told), ("yes", "no")[gold ^ (opposite and j)]) for j, asked in enumerate(wordings[i % 2])]
+        items += [
+            yesno(2 * i + j, asked.format(*told), ("yes", "no")[gold ^ (opposite and j)])
+            for j, asked in enumerate(wordings[i % 2])
+        ]
     return items
 
 
@@ -300,7 +363,14 @@ def vsr_like(captions: int, *, images: int = 80, opposite: float = 0.85, single:
         first = bool(stream.integers(2))
         golds = [first, not first if stream.random() < opposite else first][: 2 if j < captions else 1]
         for gold, image in zip(golds, stream.choice(images, 2, replace=False), strict=False):
-            items.append(yesno(len(items), f"The {subject} {j} is {where} the {other}.", "yes" if gold else "no", source=f"image {image}"))
+            items.append(
+                yesno(
+                    len(items),
+                    f"The {subject} {j} is {where} the {other}.",
+                    "yes" if gold else "no",
+                    source=f"image {image}",
+                )
+            )
     return items
 
 
@@ -321,7 +391,13 @@ def given_away(n: int, planted: int, words: int, seed: int = 0) -> tuple[list[It
 
 
 def blind_answers(
-    n: int, knows: Sequence[float], *, options: int = 4, share: float = 0.2, bias: np.ndarray | None = None, seed: int = 0
+    n: int,
+    knows: Sequence[float],
+    *,
+    options: int = 4,
+    share: float = 0.2,
+    bias: np.ndarray | None = None,
+    seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Golds, which docs are known, and answers of models that know a share of the known docs and guess, all with one bias, at the rest."""
     stream = np.random.default_rng(seed)
@@ -350,7 +426,16 @@ def named_by_category(n: int, docs: int = 5, *, alike: bool = False, seed: int =
             named, places = int(stream.integers(4)), stream.permutation(docs) % 4
         options = [OBJECTS[k] for k in stream.choice(len(OBJECTS), 4, replace=False)]
         right = int(places[i % docs]) if alike else named
-        items.append(mc(i, f"Question {i} on the {OBJECTS[stream.integers(len(OBJECTS))]}?", options, right, f"category {i // docs}", f"image {i}"))
+        items.append(
+            mc(
+                i,
+                f"Question {i} on the {OBJECTS[stream.integers(len(OBJECTS))]}?",
+                options,
+                right,
+                f"category {i // docs}",
+                f"image {i}",
+            )
+        )
     return items
 
 
@@ -369,7 +454,14 @@ def sugarcrepe_like(n: int, seed: int = 0) -> list[Item]:
         captions = [f"a {true} {a} beside a {b}, scene {i}", f"a {false} {a} beside a {b}, scene {i}"]
         order = stream.permutation(2)
         items.append(
-            mc(i, "Which caption fits the picture?", [captions[k] for k in order], int(order.tolist().index(0)), category, source=f"image {i}")
+            mc(
+                i,
+                "Which caption fits the picture?",
+                [captions[k] for k in order],
+                int(order.tolist().index(0)),
+                category,
+                source=f"image {i}",
+            )
         )
     return items
 

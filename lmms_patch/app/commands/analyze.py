@@ -35,20 +35,39 @@ def command(
             help="The --output_path of a run (of several the newest with an index), or one *_results.json; several: averaged, or --ensemble.",
         ),
     ],
-    draws: Annotated[int | None, typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out.")] = None,
-    level: Annotated[float | None, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1; as the run if left out.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out.")] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option("--draws", metavar="B", help="Bootstrap draws, 200 to 100,000; as the run if left out."),
+    ] = None,
+    level: Annotated[
+        float | None,
+        typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1; as the run if left out."),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out."),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the bootstrap; as the run if left out.")] = None,
     chance: Annotated[
-        str | None, typer.Option("--chance", metavar="FLOOR", help="A documented chance floor on the metric's own scale, or 'majority'.")
+        str | None,
+        typer.Option(
+            "--chance", metavar="FLOOR", help="A documented chance floor on the metric's own scale, or 'majority'."
+        ),
     ] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="Build the index on another metric of the task.")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="Build the index on another metric of the task.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="FIELD", help="The field that names clusters, or 'none' for independent docs.")
+        str | None,
+        typer.Option(
+            "--cluster", metavar="FIELD", help="The field that names clusters, or 'none' for independent docs."
+        ),
     ] = None,
     category: Annotated[str | None, typer.Option("--category", help="Only docs of this category.")] = None,
     by_category: Annotated[bool, typer.Option("--by-category", help="Also each category by itself.")] = False,
-    ensemble: Annotated[bool, typer.Option("--ensemble", help="The runs are of different models: the index over models.")] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="The runs are of different models: the index over models.")
+    ] = False,
     cells: Cells = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers as JSON.")] = None,
     wide: Wide = False,
@@ -59,13 +78,21 @@ def command(
     from lmms_patch.rci.recompute import Changes
 
     changes = Changes(draws, level, delta, seed, _floor(chance), metric, cluster, category)
-    recomputed = api.analyze(folders, changes, by_category=by_category, ensemble=ensemble, watch=lambda runs, label: progress(runs, label, quiet))
+    recomputed = api.analyze(
+        folders,
+        changes,
+        by_category=by_category,
+        ensemble=ensemble,
+        watch=lambda runs, label: progress(runs, label, quiet),
+    )
     told(recomputed.taken)
     written = write(recomputed.to_json, json_file)
     say(text(recomputed, cells, width(wide), of_category=category is not None))
     for one in recomputed.taken:
         if left := _magic(one.path):
-            say(f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'")
+            say(
+                f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'"
+            )
     for line in written:
         say(line)
 
@@ -97,13 +124,23 @@ def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = Non
     from lmms_patch.present.terminal import ensemble, rci
 
     if recomputed.ensembles:
-        return "\n\n".join([*(ensemble.block(one, most) for one in recomputed.ensembles), *filter(None, [folded(recomputed.warnings, most)])])
-    parts = ["\n\n".join(blocks(run, groups, cells, most, of_category)) for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)]
+        return "\n\n".join(
+            [
+                *(ensemble.block(one, most) for one in recomputed.ensembles),
+                *filter(None, [folded(recomputed.warnings, most)]),
+            ]
+        )
+    parts = [
+        "\n\n".join(blocks(run, groups, cells, most, of_category))
+        for run, groups in zip(recomputed.runs, recomputed.pooled, strict=True)
+    ]
     parts += [rci.averaged_table(recomputed.averaged, recomputed.runs, most)] if recomputed.averaged else []
     return "\n\n".join(filter(None, [*parts, folded(recomputed.warnings, most)]))
 
 
-def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None, of_category: bool) -> list[str]:
+def blocks(
+    run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None, of_category: bool
+) -> list[str]:
     """Lay out what one run says, its tables, its notes and warnings (see ``text``)."""
     from lmms_patch.present.findings import case, findings
     from lmms_patch.present.terminal import necessity, rci

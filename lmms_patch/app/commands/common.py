@@ -25,7 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
 IncludePath = Annotated[str | None, INCLUDE_PATH]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Print all that lmms-eval prints, in place of a line of progress.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Print all that lmms-eval prints, in place of a line of progress.")
+]
 Wide = Annotated[bool, typer.Option("--wide", help="All columns, however long the lines.")]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
 
@@ -151,9 +153,22 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda what, done, of: None if of else tell(what, quiet)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting lmms-eval", total=None)
         yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None)

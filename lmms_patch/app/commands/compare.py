@@ -24,14 +24,25 @@ if TYPE_CHECKING:
     "lmms-patch compare out/m/20260101_120000_results.json out/m/20260201_120000_results.json",
 )
 def command(
-    first: Annotated[Path, typer.Argument(metavar="A", help="The --output_path of a run, a folder of runs of one model, or one *_results.json.")],
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", help="The --output_path of a run, a folder of runs of one model, or one *_results.json."
+        ),
+    ],
     second: Annotated[Path, typer.Argument(metavar="B", help="The other; differences are B less A.")],
     task: Annotated[
-        str | None, typer.Option("--task", metavar="GLOB", help="Only tasks, or base tasks, of this name; * and ? are wildcards.")
+        str | None,
+        typer.Option("--task", metavar="GLOB", help="Only tasks, or base tasks, of this name; * and ? are wildcards."),
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1.")] = 0.95,
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.")
+        int,
+        typer.Option(
+            "--draws",
+            metavar="N",
+            help="Bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.",
+        ),
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
     json_file: JsonFile = None,
@@ -45,9 +56,25 @@ def command(
     from lmms_patch.present.terminal import compare
 
     check_names(json_file, sheet_file)
-    compared = api.compare(first, second, task=task, level=level, draws=draws, seed=seed, watch=lambda pairs, label: progress(pairs, label, quiet))
+    compared = api.compare(
+        first,
+        second,
+        task=task,
+        level=level,
+        draws=draws,
+        seed=seed,
+        watch=lambda pairs, label: progress(pairs, label, quiet),
+    )
     written = write(compared.to_json, json_file, lambda: compare.sheet(compared), sheet_file)
-    say("\n".join([compare.text(compared, wide=wide, most=width(wide)), *_shows(compared, (first, second), width(wide)), *written]))
+    say(
+        "\n".join(
+            [
+                compare.text(compared, wide=wide, most=width(wide)),
+                *_shows(compared, (first, second), width(wide)),
+                *written,
+            ]
+        )
+    )
 
 
 def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> list[str]:
@@ -56,8 +83,14 @@ def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> li
     from lmms_patch.runs.run import find, newest
 
     out = []
-    names = ("A", compared.first, {one.first for one in compared.tasks}), ("B", compared.second, {one.second for one in compared.tasks})
+    names = (
+        ("A", compared.first, {one.first for one in compared.tasks}),
+        ("B", compared.second, {one.second for one in compared.tasks}),
+    )
     for (name, side, tasks), place in zip(names, places, strict=True):
         results = [one for one in newest(one for run in find([place]) for one in run.results)[0] if one.label in tasks]
-        out += [f"\n{name} by itself:", folded((one.text for one in findings([case(result, side.model) for result in results])), most)]
+        out += [
+            f"\n{name} by itself:",
+            folded((one.text for one in findings([case(result, side.model) for result in results])), most),
+        ]
     return [] if compared.same_run else out

@@ -22,15 +22,22 @@ from lmms_patch.errors import OptionError
 )
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Of one file, such as rci_suite_lite or gates/magic; their list if left out.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="Of one file, such as rci_suite_lite or gates/magic; their list if left out."
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")
+    ] = None,
 ) -> None:
     """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, and profiles of benchmarks."""
     if output is None:
         print(listing() if name is None else api.config(name), end="\n" if name is None else "")
     elif name is None:
-        raise OptionError("--output: name the file to copy, such as 'lmms-patch config rci_suite_lite --output rci_suite_lite.yaml'")
+        raise OptionError(
+            "--output: name the file to copy, such as 'lmms-patch config rci_suite_lite --output rci_suite_lite.yaml'"
+        )
     else:
         copy(name, output)
         print(f"written: {output}")
@@ -40,7 +47,9 @@ def listing() -> str:
     """Return one line per file: its name, and its first line."""
     files = api.config()
     width = max(map(len, files))
-    return "\n".join(f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in files.items())
+    return "\n".join(
+        f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in files.items()
+    )
 
 
 def copy(name: str, output: Path) -> None:
@@ -57,4 +66,6 @@ def copy(name: str, output: Path) -> None:
     except FileExistsError:
         raise OptionError(f"--output {output}: there already, and may have been changed; give another name") from None
     except OSError as error:
-        raise OptionError(f"--output {output}: cannot be written: {error.strerror}; give a file in a folder that exists") from None
+        raise OptionError(
+            f"--output {output}: cannot be written: {error.strerror}; give a file in a folder that exists"
+        ) from None

@@ -21,9 +21,17 @@ from lmms_patch.app.commands.common import Quiet, Verbose, examples, folded, say
 )
 def command(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="The folder for the run and its page. Default: out/demo, or out/demo-video.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The folder for the run and its page. Default: out/demo, or out/demo-video.",
+        ),
     ] = None,
-    video: Annotated[bool, typer.Option("--video", help="The embedded clips and the model that reads them, instead of the images.")] = False,
+    video: Annotated[
+        bool, typer.Option("--video", help="The embedded clips and the model that reads them, instead of the images.")
+    ] = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -34,4 +42,6 @@ def command(
     with watching(quiet or verbose) as watch:
         run = api.demo(output, video=video, quiet=not verbose, watch=watch)
     indexed, page = [one for one in run.shown if one.result.indexed], output / "report" / "index.html"
-    say("\n\n".join([folded((one.text for one in run.findings), width()), rci.table(indexed, width()), f"page: {page}"]))
+    say(
+        "\n\n".join([folded((one.text for one in run.findings), width()), rci.table(indexed, width()), f"page: {page}"])
+    )

@@ -27,9 +27,16 @@ if TYPE_CHECKING:
     "lmms-patch doctor --format json",
 )
 def command(
-    run: Annotated[Path | None, typer.Argument(metavar="OUT", help="The --output_path of a run, or one *_results.json: it is checked too.")] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Check this adapter of lmms-eval, from its code.")] = None,
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Lines to read, or JSON (lmms-patch schema doctor).")] = "text",
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="OUT", help="The --output_path of a run, or one *_results.json: it is checked too."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Check this adapter of lmms-eval, from its code.")
+    ] = None,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="Lines to read, or JSON (lmms-patch schema doctor).")
+    ] = "text",
 ) -> int:
     """Check the installation, the machine, and a run: a line for each thing, with what to type where it is not ok.
 

@@ -22,12 +22,25 @@ from lmms_patch.errors import OptionError, require
 def command(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN [RUN2]", help="The --output_path of a run (of several the newest), or one *_results.json; at most two."),
+        typer.Argument(
+            metavar="RUN [RUN2]",
+            help="The --output_path of a run (of several the newest), or one *_results.json; at most two.",
+        ),
     ],
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page's address; any free one if left out.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or only print its address.")] = True,
-    images: Annotated[bool, typer.Option("--images/--no-images", help="Take images through lmms-eval, where their dataset can be reached.")] = True,
-    export: Annotated[Path | None, typer.Option("--export", metavar="DIR", help="Write the page and all docs into a folder instead.")] = None,
+    port: Annotated[
+        int,
+        typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page's address; any free one if left out."),
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or only print its address.")
+    ] = True,
+    images: Annotated[
+        bool,
+        typer.Option("--images/--no-images", help="Take images through lmms-eval, where their dataset can be reached."),
+    ] = True,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="DIR", help="Write the page and all docs into a folder instead.")
+    ] = None,
     include_path: IncludePath = None,
     quiet: Quiet = False,
 ) -> None:

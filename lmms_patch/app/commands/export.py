@@ -21,16 +21,25 @@ from lmms_patch.app.commands.common import examples, say, told
 )
 def command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The --output_path of the run, or one *_results.json.")],
-    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="One task of the run. Default: all.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="TASK", help="One task of the run. Default: all.")
+    ] = None,
     to: Annotated[
         Literal["parquet", "csv", "jsonl", "every-eval-ever", "eval-results"] | None,
-        typer.Option("--to", help="The form of the docs, or whom the numbers are for. Default: by the ending of --output, else parquet."),
+        typer.Option(
+            "--to",
+            help="The form of the docs, or whom the numbers are for. Default: by the ending of --output, else parquet.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Default: samples.*, every_eval_ever.json or eval_results.yaml here."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Default: samples.*, every_eval_ever.json or eval_results.yaml here."
+        ),
     ] = None,
-    organization: Annotated[str, typer.Option("--organization", metavar="NAME", help="Who ran the evaluation (every-eval-ever).")] = "unknown",
+    organization: Annotated[
+        str, typer.Option("--organization", metavar="NAME", help="Who ran the evaluation (every-eval-ever).")
+    ] = "unknown",
     relationship: Annotated[
         Literal["first_party", "third_party", "collaborative", "other"],
         typer.Option("--relationship", help="Of that organization to the model (every-eval-ever)."),
@@ -44,7 +53,9 @@ def command(
         path, rows = api.export(taken.path, task, to=to, output=output, force=force)
         say(f"written: {path}, {rows:,} rows")
         return
-    done = api.publish(taken.path, to, task, output=output, organization=organization, relationship=relationship, force=force)
+    done = api.publish(
+        taken.path, to, task, output=output, organization=organization, relationship=relationship, force=force
+    )
     if done.left_out:
         say(f"left out: {done.left_out}")
     say(f"written: {done.path}, {done.numbers} numbers")

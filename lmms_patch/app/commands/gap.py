@@ -24,14 +24,26 @@ if TYPE_CHECKING:
     "lmms-patch gap out out --language-model llm",
 )
 def command(
-    full: Annotated[Path, typer.Argument(metavar="FULL", help="Run with images: of the plain task, or a wrapped one that asks the full image.")],
+    full: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FULL", help="Run with images: of the plain task, or a wrapped one that asks the full image."
+        ),
+    ],
     blind: Annotated[Path, typer.Argument(metavar="BLIND", help="Run of the _blind task.")],
     subset: Annotated[
-        Path | None, typer.Option("--subset", metavar="KEPT", help="Folder of lmms-patch prune, its kept_ids.txt, or a file of doc ids.")
+        Path | None,
+        typer.Option(
+            "--subset", metavar="KEPT", help="Folder of lmms-patch prune, its kept_ids.txt, or a file of doc ids."
+        ),
     ] = None,
     language_model: Annotated[
         Path | None,
-        typer.Option("--language-model", metavar="RUN", help="Run of the _blind task by the model's language model: MMStar's leakage."),
+        typer.Option(
+            "--language-model",
+            metavar="RUN",
+            help="Run of the _blind task by the model's language model: MMStar's leakage.",
+        ),
     ] = None,
     task: Annotated[str | None, typer.Option("--task", help="The base task, where the runs have several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="The metric; the primary one if left out.")] = None,
@@ -48,4 +60,6 @@ def text(gap: Gap) -> str:
 
     heads, *numbers = rows(gap)
     leakage = "" if gap.leakage is None else leaked(gap.leakage)
-    return "\n".join([table(heads, numbers).to_text(), *(line for line in (gap.verdict, leakage, *gap.warnings) if line)])
+    return "\n".join(
+        [table(heads, numbers).to_text(), *(line for line in (gap.verdict, leakage, *gap.warnings) if line)]
+    )

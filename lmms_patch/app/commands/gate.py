@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     "lmms-patch gate out --config benchmark-release",
 )
 def command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of runs (of each model and task the newest), or one *_results.json.")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="The --output_path of runs (of each model and task the newest), or one *_results.json."
+        ),
+    ],
     config: Annotated[
         str,
         typer.Option(
@@ -40,14 +45,28 @@ def command(
             "video-release, magic.",
         ),
     ],
-    baseline: Annotated[Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch schema gate).")] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch schema gate).")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")
+    ] = None,
     summary: Annotated[
-        Path | None, typer.Option("--summary", metavar="FILE", help="Append a Markdown summary; default: the file that GITHUB_STEP_SUMMARY names.")
+        Path | None,
+        typer.Option(
+            "--summary",
+            metavar="FILE",
+            help="Append a Markdown summary; default: the file that GITHUB_STEP_SUMMARY names.",
+        ),
     ] = None,
     annotations: Annotated[
-        bool | None, typer.Option("--annotations/--no-annotations", help="Print a GitHub annotation; default: where GITHUB_ACTIONS is true.")
+        bool | None,
+        typer.Option(
+            "--annotations/--no-annotations", help="Print a GitHub annotation; default: where GITHUB_ACTIONS is true."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also list what passed, and say what the runs show.")] = False,
 ) -> int:
@@ -67,7 +86,11 @@ def command(
         judgement = gate(out, config, baseline=baseline)
     except BaseException as error:  # whatever it is, the files say that nothing was judged
         mistake = error
-        said = str(error) if isinstance(error, PatchError) else f"ended by {type(error).__name__} before anything was judged: {error}"
+        said = (
+            str(error)
+            if isinstance(error, PatchError)
+            else f"ended by {type(error).__name__} before anything was judged: {error}"
+        )
         judgement = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
     if mistake is None:
         outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)

@@ -19,9 +19,16 @@ from lmms_patch.app.commands.init_shared import Force, text
     "lmms-patch init task mosaic_local_rci2 --name small_cells --output tasks",
 )
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A wrapped name, such as gqa_rci3: what to wrap, and how.")],
-    called: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Of the new task; my_ and the wrapped name, if left out.")] = None,
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="The folder of task files, for --include_path.")] = api_init.TASKS,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A wrapped name, such as gqa_rci3: what to wrap, and how.")
+    ],
+    called: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Of the new task; my_ and the wrapped name, if left out."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="DIR", help="The folder of task files, for --include_path.")
+    ] = api_init.TASKS,
     include_path: IncludePath = None,
     force: Force = False,
 ) -> None:

@@ -29,14 +29,18 @@ def command(
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="DIR", help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows."
+            metavar="DIR",
+            help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")] = Path(
-        "leaderboard"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")
+    ] = Path("leaderboard"),
     by: Annotated[
-        str, typer.Option("--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, gap (nearer 0), fip or mpp.")
+        str,
+        typer.Option(
+            "--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, gap (nearer 0), fip or mpp."
+        ),
     ] = "pcri",
     ignore: Annotated[
         list[str] | None,
@@ -48,7 +52,11 @@ def command(
     ] = None,
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="BENCHMARK", help="Take overall means over these; repeatable. Default: what most models have."),
+        typer.Option(
+            "--over",
+            metavar="BENCHMARK",
+            help="Take overall means over these; repeatable. Default: what most models have.",
+        ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in any DIR.")] = False,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
@@ -58,7 +66,9 @@ def command(
     """Make a board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
     from lmms_patch.app import api
 
-    built = api.leaderboard(folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet))
+    built = api.leaderboard(
+        folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet)
+    )
     for line in notes(built):
         tell(line, quiet)
     say(text(built, width(wide)))
@@ -82,8 +92,12 @@ def text(built: Built, most: int | None = None) -> str:
     for one in built.overall:
         if not one.type:
             sheet = tables.overall_sheet(one)
-            few = [c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith((tables.ON, tables.FIP_ON))]
-            if most is not None:  # the note says what is better, whether the index is luck-corrected, and how many models lack a benchmark
+            few = [
+                c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith((tables.ON, tables.FIP_ON))
+            ]
+            if (
+                most is not None
+            ):  # the note says what is better, whether the index is luck-corrected, and how many models lack a benchmark
                 second = "score" if any(c.key == "score" for c in sheet.columns) else "mean"
                 short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", second)]
                 few = [dataclasses.replace(c, title=c.title.partition(",")[0]) for c in short]
@@ -101,7 +115,9 @@ def notes(built: Built) -> list[str]:
     """Tell what was read, and which tables stand apart and why."""
     update = built.update
     gone = f", {update.gone} whose files have gone" if update.gone else ""
-    out = [f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"]
+    out = [
+        f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"
+    ]
     if update.mended:
         out.append(f"the board had been edited (runs: {update.mended}); their numbers were read again from their files")
     out += refused(built)
@@ -116,9 +132,21 @@ def refused(built: Built) -> list[str]:
     """List the results without a rank, because their numbers cannot all be true."""
     from lmms_patch.text import clean
 
-    entries = {(entry.model, entry.result.task, entry.result.nonsense): None for group in built.board.groups for entry in group.entries}
-    lines = [f"{clean(model)}: {clean(task)} is not ranked, it contradicts itself: {clean(why)}" for model, task, why in entries if why]
-    return lines if len(lines) <= 10 else [*lines[:10], f"... and {len(lines) - 10} more results that contradict themselves; the page has them all"]
+    entries = {
+        (entry.model, entry.result.task, entry.result.nonsense): None
+        for group in built.board.groups
+        for entry in group.entries
+    }
+    lines = [
+        f"{clean(model)}: {clean(task)} is not ranked, it contradicts itself: {clean(why)}"
+        for model, task, why in entries
+        if why
+    ]
+    return (
+        lines
+        if len(lines) <= 10
+        else [*lines[:10], f"... and {len(lines) - 10} more results that contradict themselves; the page has them all"]
+    )
 
 
 def _apart(group: Group) -> str:

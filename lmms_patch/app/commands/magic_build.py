@@ -63,11 +63,17 @@ def text(built: Built, previews: bool = False) -> str:
     from lmms_patch.present.sheets import table
 
     n, lines = built.counts, []
-    out_of = f" of {n['questions']} questions" + (f" ({n['considered']} gone through)" if n["considered"] < n["questions"] else "")
+    out_of = f" of {n['questions']} questions" + (
+        f" ({n['considered']} gone through)" if n["considered"] < n["questions"] else ""
+    )
     lines.append(f"{n['items']} items{out_of}, on {n['images']} images")
     boxes = f"{n['relevant boxes']} relevant and {n['adversarial boxes']} adversarial boxes"
     lines.append(boxes + (f", {n['synthetic boxes']} of these synthetic" if n["synthetic boxes"] else ""))
-    noted = [[name, str(count)] for name, count in n.items() if count and name not in _TOLD and not name.startswith("dropped: ")]
+    noted = [
+        [name, str(count)]
+        for name, count in n.items()
+        if count and name not in _TOLD and not name.startswith("dropped: ")
+    ]
     if built.dropped:
         lines += ["", table(["dropped", "questions", "such as"], _dropped(built)).to_text()]
     if built.counts.get(UNNAMED):
@@ -75,15 +81,30 @@ def text(built: Built, previews: bool = False) -> str:
         lines += ["", f"mind: {n[UNNAMED]} rows of the other dataset do not name their image: {what}"]
     if noted:
         lines += ["", table(["noted", "how often"], noted).to_text()]
-    lines += ["", f"written: {built.folder / 'items.jsonl'}", f"settings, and everything that was dropped: {built.folder / 'build.json'}"]
+    lines += [
+        "",
+        f"written: {built.folder / 'items.jsonl'}",
+        f"settings, and everything that was dropped: {built.folder / 'build.json'}",
+    ]
     if previews:
         lines.append(f"each item with its boxes: {built.folder / 'previews'}")
     if (built.folder / "contact.png").is_file():
         lines.append(f"look at it: {built.folder / 'contact.png'}")
-    return "\n".join([*lines, f"to run it: MAGIC_DATA={built.folder} lmms-eval --tasks magic,magic_relevant,magic_nobox ..."])
+    return "\n".join(
+        [*lines, f"to run it: MAGIC_DATA={built.folder} lmms-eval --tasks magic,magic_relevant,magic_nobox ..."]
+    )
 
 
-_TOLD = ("questions", "considered", "items", "dropped", "images", "relevant boxes", "adversarial boxes", "synthetic boxes")
+_TOLD = (
+    "questions",
+    "considered",
+    "items",
+    "dropped",
+    "images",
+    "relevant boxes",
+    "adversarial boxes",
+    "synthetic boxes",
+)
 
 
 def _dropped(built: Built) -> list[list[str]]:

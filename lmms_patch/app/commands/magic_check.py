@@ -28,9 +28,13 @@ _SHOWN = 20  # warnings of one kind; a file without adversarial boxes has one on
     "lmms-patch magic check owner/name --split dev",
 )
 def command(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A .jsonl or .parquet file, a folder with one, or a name on the hub.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A .jsonl or .parquet file, a folder with one, or a name on the hub.")
+    ],
     split: Annotated[str, typer.Option("--split", help="Of a dataset on the hub.")] = "test",
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write everything as JSON.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write everything as JSON.")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every warning; else the first 20 of each kind.")] = False,
     quiet: Quiet = False,
 ) -> int:
@@ -62,7 +66,9 @@ def text(checked: Checked, every: bool = False) -> str:
     errors, warnings = checked.level("error"), checked.level("warning")
     if errors:
         what = f"{checked.total - checked.usable} of {_some(checked.total, 'item')} will be left out of runs"
-        blocks.append("\n".join([f"errors ({what}):" if checked.total else "errors:", *(f"  {_at(one)}" for one in errors)]))
+        blocks.append(
+            "\n".join([f"errors ({what}):" if checked.total else "errors:", *(f"  {_at(one)}" for one in errors)])
+        )
     if warnings:
         blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
     if checked.faults:
@@ -85,7 +91,11 @@ def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
         seen[one.kind] += 1
         if every or seen[one.kind] <= _SHOWN:
             lines.append(f"  {_at(one)}")
-    more = [f"  ... and {count - _SHOWN} more of: {kind} (--all shows them)" for kind, count in seen.items() if count > _SHOWN and not every]
+    more = [
+        f"  ... and {count - _SHOWN} more of: {kind} (--all shows them)"
+        for kind, count in seen.items()
+        if count > _SHOWN and not every
+    ]
     return [*lines, *more]
 
 
@@ -94,7 +104,9 @@ def _verdict(checked: Checked) -> str:
     errors, warnings = len(checked.level("error")), len(checked.level("warning"))
     if not errors and not warnings:
         return f"{checked.name}: {_some(checked.total, 'item')}, no fault"
-    what = " and ".join([*([_some(errors, "error")] if errors else []), *([_some(warnings, "warning")] if warnings else [])])
+    what = " and ".join(
+        [*([_some(errors, "error")] if errors else []), *([_some(warnings, "warning")] if warnings else [])]
+    )
     return f"{checked.name}: {_some(checked.total, 'item')}, {checked.usable} of them can be used; {what}"
 
 
@@ -103,7 +115,9 @@ def _inside(checked: Checked) -> list[str]:
     n = checked.counts
     if not checked.usable:
         return []
-    boxes = f"{_some(n['images'], 'image')}; {n['relevant boxes']} relevant and {n['adversarial boxes']} adversarial boxes"
+    boxes = (
+        f"{_some(n['images'], 'image')}; {n['relevant boxes']} relevant and {n['adversarial boxes']} adversarial boxes"
+    )
     if not n["items with steps"]:
         return [f"in it: {boxes}; no annotated steps, so nothing for Self-Heal"]
     steps = f"{_some(n['steps'], 'step')} of {_some(n['items with steps'], 'item')}, {n['wrong steps']} of them wrong"

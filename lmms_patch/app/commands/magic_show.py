@@ -19,10 +19,18 @@ from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 )
 def command(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="OUT", help="The --output_path of runs (of each model and task the newest), or *_results.json files.")
+        list[Path],
+        typer.Argument(
+            metavar="OUT",
+            help="The --output_path of runs (of each model and task the newest), or *_results.json files.",
+        ),
     ],
-    level: Annotated[float, typer.Option("--level", help="Coverage of the differences' intervals, from 0.5 to below 1.")] = 0.95,
-    draws: Annotated[int, typer.Option("--draws", metavar="N", help="Bootstrap draws of the differences, 200 to 100,000.")] = 10_000,
+    level: Annotated[
+        float, typer.Option("--level", help="Coverage of the differences' intervals, from 0.5 to below 1.")
+    ] = 0.95,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", help="Bootstrap draws of the differences, 200 to 100,000.")
+    ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", help="Of that bootstrap.")] = 0,
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,

@@ -24,13 +24,25 @@ _NAMED = 5  # reasons that are named
 )
 def command(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or its *_results.json.")],
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="File to write: .csv or .jsonl.")] = Path("steps.csv"),
-    task: Annotated[str | None, typer.Option("--task", metavar="NAME", help="The MAGIC task, where the run has several.")] = None,
-    items: Annotated[int | None, typer.Option("--items", metavar="N", help="At most so many items: a seeded sample.")] = None,
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="File to write: .csv or .jsonl.")] = Path(
+        "steps.csv"
+    ),
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="NAME", help="The MAGIC task, where the run has several.")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option("--items", metavar="N", help="At most so many items: a seeded sample.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
-    annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Who is to label: written into each line.")] = "",
-    judge: Annotated[str, typer.Option("--judge", metavar="MODEL", help="Label them by a judge model (docs/magic-judge.md).")] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")] = False,
+    annotator: Annotated[
+        str, typer.Option("--annotator", metavar="NAME", help="Who is to label: written into each line.")
+    ] = "",
+    judge: Annotated[
+        str, typer.Option("--judge", metavar="MODEL", help="Label them by a judge model (docs/magic-judge.md).")
+    ] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")
+    ] = False,
     quiet: Quiet = False,
 ) -> int:
     """List the reasoning steps of a run, one line each, for people or a judge to label.
@@ -49,7 +61,9 @@ def command(
     if output.exists() and not overwrite:
         raise OptionError(f"{output} is there already, and may hold labels; give another --output, or --overwrite")
     with counting("judge", quiet) as bar:
-        steps = api.magic.steps(out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, tell=lambda n, of: bar(n, of))
+        steps = api.magic.steps(
+            out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, tell=lambda n, of: bar(n, of)
+        )
     write_all({output: steps.to_text(form)})
     say(text(steps, output))
     return int(bool(steps.judge) and steps.unjudged == len(steps.rows))
@@ -57,22 +71,31 @@ def command(
 
 def text(steps: Steps, output: Path) -> str:
     """Tell what was written, what is not in it, and what to do with it."""
-    lines = [f"{steps.task}: {len(steps.rows)} steps of {steps.items} items" + (f" (of {steps.of})" if steps.items < steps.of else "")]
+    lines = [
+        f"{steps.task}: {len(steps.rows)} steps of {steps.items} items"
+        + (f" (of {steps.of})" if steps.items < steps.of else "")
+    ]
     if steps.without:
         lines.append(f"mind: {steps.without} responses have no reasoning step, and are no part of this")
     if steps.otherwise:
-        lines.append(f"mind: {steps.otherwise} of these items were split into another number of steps when the run was scored, by another version")
+        lines.append(
+            f"mind: {steps.otherwise} of these items were split into another number of steps when the run was scored, by another version"
+        )
     if steps.judge:
         labelled = len(steps.rows) - steps.unjudged
         lines.append(f"labelled by {steps.judge}: {labelled} steps")
         if steps.unjudged:
-            lines.append(f"mind: {steps.unjudged} steps have no verdict ({_reasons(steps)}); the same command with --overwrite asks only for these")
+            lines.append(
+                f"mind: {steps.unjudged} steps have no verdict ({_reasons(steps)}); the same command with --overwrite asks only for these"
+            )
         if not labelled:
             return "\n".join([*lines, f"written: {output}", "there is nothing to score yet"])
         do = "score them"
     else:
         do = (
-            "write 1 (correct) or 0 into the column 'correct'" + ("" if steps.rows[0].get("annotator") else ", your name into 'annotator'") + ", then"
+            "write 1 (correct) or 0 into the column 'correct'"
+            + ("" if steps.rows[0].get("annotator") else ", your name into 'annotator'")
+            + ", then"
         )
     return "\n".join([*lines, f"written: {output}", f"{do}: lmms-patch magic stepsense {output}"])
 

@@ -18,7 +18,10 @@ from lmms_patch.app.commands.outputs import JsonFile, SheetFile
     "lmms-patch magic stepsense ann.csv bob.csv judge.csv --sheet stepsense.md",
 )
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="LABELS", help="Files of step labels, .csv or .jsonl, as 'magic steps' writes them.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="LABELS", help="Files of step labels, .csv or .jsonl, as 'magic steps' writes them."),
+    ],
     level: Annotated[float, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1.")] = 0.95,
     draws: Annotated[int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,

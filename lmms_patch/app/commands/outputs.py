@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from lmms_patch.present.sheets import Sheet
 
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")]
-SheetFile = Annotated[Path | None, typer.Option("--sheet", metavar="FILE", help="Write the table: .csv, .md, .tex or .json, by the file's ending.")]
+SheetFile = Annotated[
+    Path | None,
+    typer.Option("--sheet", metavar="FILE", help="Write the table: .csv, .md, .tex or .json, by the file's ending."),
+]
 
 
 def check_names(json_file: Path | None, sheet_file: Path | None) -> None:
@@ -27,13 +30,18 @@ def check_names(json_file: Path | None, sheet_file: Path | None) -> None:
 
     if sheet_file is not None and sheet_file.suffix.removeprefix(".").lower() not in FORMS:
         ending = repr(sheet_file.suffix) if sheet_file.suffix else "a file without ending"
-        raise OptionError(f"--sheet {sheet_file}: a table cannot be written as {ending}; allowed: {', '.join('.' + form for form in FORMS)}")
+        raise OptionError(
+            f"--sheet {sheet_file}: a table cannot be written as {ending}; allowed: {', '.join('.' + form for form in FORMS)}"
+        )
     if sheet_file is not None and sheet_file == json_file:
         raise OptionError(f"--json and --sheet name the same file, {json_file}; give each its own")
 
 
 def write(
-    everything: Callable[[], Any], json_file: Path | None, sheet: Callable[[], Sheet] | None = None, sheet_file: Path | None = None
+    everything: Callable[[], Any],
+    json_file: Path | None,
+    sheet: Callable[[], Sheet] | None = None,
+    sheet_file: Path | None = None,
 ) -> list[str]:
     """Write the files that were asked for, both or none.
 
@@ -58,6 +66,8 @@ def write(
         files[json_file] = json.dumps(harmless(everything()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     if sheet_file is not None and sheet is not None:
         made = getattr(sheet(), FORMS[sheet_file.suffix.removeprefix(".").lower()])()
-        files[sheet_file] = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        files[sheet_file] = (
+            made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        )
     write_all(files)
     return [f"written: {path}" for path in files]

@@ -28,16 +28,22 @@ if TYPE_CHECKING:
 )
 @options_of(PruneArguments)
 def command(
-    no_near_chance_stop: Annotated[bool, typer.Option("--no-near-chance-stop", help="Go on when what would go is no more than luck.")] = False,
+    no_near_chance_stop: Annotated[
+        bool, typer.Option("--no-near-chance-stop", help="Go on when what would go is no more than luck.")
+    ] = False,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
     """Remove what can be answered without looking, and say whether that was more than noise."""
-    done = api.prune(tell=teller(quiet), finished=lambda done: say(text(done)), near_chance_stop=not no_near_chance_stop, **options)
+    done = api.prune(
+        tell=teller(quiet), finished=lambda done: say(text(done)), near_chance_stop=not no_near_chance_stop, **options
+    )
     if done.dataset is not None:
         say(f"the dataset for others: {done.dataset} (README.md is its card)")
     if done.pushed is not None:
-        say(f"on the hub: {done.pushed.repository} ({'private' if done.pushed.private else 'public'}), {done.pushed.url}")
+        say(
+            f"on the hub: {done.pushed.repository} ({'private' if done.pushed.private else 'public'}), {done.pushed.url}"
+        )
 
 
 def text(done: Pruning) -> str:
@@ -47,7 +53,9 @@ def text(done: Pruning) -> str:
 
     asked, task = done.arguments, done.task_file
     luck = "" if done.found.innocent is None else f", {done.found.innocent:.1f} of them expected by luck"
-    lines = [f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed{luck}; stopped: {done.found.stopped}"]
+    lines = [
+        f"{asked.task}: {len(done.found.removed)} of {len(done.items)} docs removed{luck}; stopped: {done.found.stopped}"
+    ]
     if done.judged is not None:
         lines.append(done.judged.sentence)
     if done.overlap is not None:
@@ -58,8 +66,16 @@ def text(done: Pruning) -> str:
         )
     if done.blind is not None:
         lines += ["", card.blind_models(done.blind).to_text(), card.of_dependence(done.blind)]
-        lines += ["", card.blind_ranks(done.blind).to_text(), card.of_swaps(done.blind)] if done.blind.ranks else [card.NO_RANKS]
+        lines += (
+            ["", card.blind_ranks(done.blind).to_text(), card.of_swaps(done.blind)]
+            if done.blind.ranks
+            else [card.NO_RANKS]
+        )
     rows = [[name, str(a), str(b), f"{c:.1f} %", str(d)] for name, a, b, c, d in done.categories]
     lines += ["", table(["question category", "original", "removed", "percent", "final"], rows).to_text()]
-    lines += ["", f"written: {done.folder}", f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ..."]
+    lines += [
+        "",
+        f"written: {done.folder}",
+        f"to run the kept docs: lmms-eval --tasks {task.stem} --include_path {task.parent} ...",
+    ]
     return "\n".join(lines)

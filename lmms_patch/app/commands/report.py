@@ -19,24 +19,43 @@ from lmms_patch.app.commands.common import IncludePath, Quiet, examples, say, te
     "lmms-patch report out/qwen out/internvl --from-csv rci_table2.csv",
 )
 def command(
-    folders: Annotated[list[Path] | None, typer.Argument(metavar="OUT", help="The --output_path of runs, or *_results.json files.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier report there is replaced.")] = Path(
-        "out/report"
-    ),
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="OUT", help="The --output_path of runs, or *_results.json files.")
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier report there is replaced."),
+    ] = Path("out/report"),
     from_csv: Annotated[
         list[Path] | None,
-        typer.Option("--from-csv", metavar="FILE", help="A published table with the columns dataset, model, n and rci (or pcri); may be repeated."),
+        typer.Option(
+            "--from-csv",
+            metavar="FILE",
+            help="A published table with the columns dataset, model, n and rci (or pcri); may be repeated.",
+        ),
     ] = None,
     with_images: Annotated[
-        bool, typer.Option("--with-images", help="Take the examples' images through lmms-eval, where their dataset can be reached.")
+        bool,
+        typer.Option(
+            "--with-images", help="Take the examples' images through lmms-eval, where their dataset can be reached."
+        ),
     ] = False,
     include_path: IncludePath = None,
     count: Annotated[
         int | None,
-        typer.Option("--examples", metavar="N", min=0, max=20, help="Docs to show by rule and result: 2, or none of over 100 results, if left out."),
+        typer.Option(
+            "--examples",
+            metavar="N",
+            min=0,
+            max=20,
+            help="Docs to show by rule and result: 2, or none of over 100 results, if left out.",
+        ),
     ] = None,
     categories: Annotated[
-        bool | None, typer.Option("--categories/--no-categories", help="Also each category by itself: of up to 100 results, if left out.")
+        bool | None,
+        typer.Option(
+            "--categories/--no-categories", help="Also each category by itself: of up to 100 results, if left out."
+        ),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="Of the page; made from what is in it if left out.")] = "",
     quiet: Quiet = False,

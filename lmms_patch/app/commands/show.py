@@ -27,9 +27,14 @@ def command(
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or one *_results.json.")],
     cells: Cells = False,
     causes: Annotated[
-        bool, typer.Option("--causes", help="For text-only cross-validations: which features, and what questions, give answers away.")
+        bool,
+        typer.Option(
+            "--causes", help="For text-only cross-validations: which features, and what questions, give answers away."
+        ),
     ] = False,
-    chance: Annotated[bool, typer.Option("--chance", help="Also every chance floor, and what the gate asked for.")] = False,
+    chance: Annotated[
+        bool, typer.Option("--chance", help="Also every chance floor, and what the gate asked for.")
+    ] = False,
     wide: Wide = False,
 ) -> None:
     """Say what a finished run found, and show its table."""
@@ -40,7 +45,9 @@ def command(
         say(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")
 
 
-def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None) -> str:
+def text(
+    run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None
+) -> str:
     """Lay out what a run found, and its tables, one for each kind of task.
 
     Args:
@@ -54,7 +61,11 @@ def text(run: api.Run, *, cells: bool = False, causes: bool = False, chance: boo
 
     parts = [folded((one.text for one in run.findings), most)]
     if run.shown:
-        parts += [rci.table(run.shown, most), *([rci.chances(run.shown, most)] if chance else []), *([rci.cell_tables(run.shown)] if cells else [])]
+        parts += [
+            rci.table(run.shown, most),
+            *([rci.chances(run.shown, most)] if chance else []),
+            *([rci.cell_tables(run.shown)] if cells else []),
+        ]
         parts.append(folded(rci.warnings(run.shown), most))
     if run.tested:
         parts += stress_blocks(run.tested, causes, most)

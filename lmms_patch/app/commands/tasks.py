@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from lmms_patch.runs.costs import Cost
 
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
-_TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decided by the first doc", "no": "do not wrap"}
+_TALLY = {
+    "wraps": "wrap",
+    "judge": "wrap with allow_judge",
+    "data": "are decided by the first doc",
+    "no": "do not wrap",
+}
 
 
 @examples(
@@ -39,14 +44,27 @@ _TALLY = {"wraps": "wrap", "judge": "wrap with allow_judge", "data": "are decide
 def command(
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="PATTERN", help="A base task, group, tag or wildcard (gqa*), or a wrapped name (gqa_rci3); all if left out."),
+        typer.Argument(
+            metavar="PATTERN",
+            help="A base task, group, tag or wildcard (gqa*), or a wrapped name (gqa_rci3); all if left out.",
+        ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--as", metavar="SUFFIX", help="The way of wrapping to price: rci3, rci, pcri, trci4, blind, ...; rci3 if left out.")
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="SUFFIX",
+            help="The way of wrapping to price: rci3, rci, pcri, trci4, blind, ...; rci3 if left out.",
+        ),
     ] = None,
     include_path: IncludePath = None,
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="OUT", help="A finished run, whose time and tokens are the price; the newest in out, if left out.")
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="OUT",
+            help="A finished run, whose time and tokens are the price; the newest in out, if left out.",
+        ),
     ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -62,13 +80,17 @@ def lines(catalogue: api.Catalogue) -> list[str]:
     out = []
     for e in catalogue.entries:
         wrong = e.on_wrong_images or 0
-        requests = "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
+        requests = (
+            "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
+        )
         requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
         if e.expected is not None and catalogue.asked is not None:
             low, high = (calls + wrong * catalogue.asked for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
         calls = _calls(e, catalogue.asked)
-        price = f", {_price(catalogue.cost, calls)}" if calls and catalogue.cost is not None and e.verdict != "no" else ""
+        price = (
+            f", {_price(catalogue.cost, calls)}" if calls and catalogue.cost is not None and e.verdict != "no" else ""
+        )
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}{price}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
@@ -115,7 +137,9 @@ def _time(seconds: float) -> str:
     >>> _time(42.4), _time(150), _time(5400), _time(400_000)
     ('42 s', '2.5 min', '90 min', '110 h')
     """
-    value, unit = (seconds, "s") if seconds < 99.5 else (seconds / 60, "min") if seconds < 5970 else (seconds / 3600, "h")
+    value, unit = (
+        (seconds, "s") if seconds < 99.5 else (seconds / 60, "min") if seconds < 5970 else (seconds / 3600, "h")
+    )
     return f"{float(f'{value:.2g}'):,.{0 if value >= 9.95 else 1}f} {unit}"
 
 
@@ -129,9 +153,17 @@ def _measured(cost: Cost | None) -> list[str]:
     if cost is None:
         return []
     few = ", ".join(cost.tasks[:3]) + (f" and {len(cost.tasks) - 3} more" if len(cost.tasks) > 3 else "")
-    took = f" in {_time(cost.seconds)}, loading included" if cost.seconds is not None else f"; no time is taken from it: {cost.why}"
+    took = (
+        f" in {_time(cost.seconds)}, loading included"
+        if cost.seconds is not None
+        else f"; no time is taken from it: {cost.why}"
+    )
     unsaid = " and ".join(word for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if not each)
-    tokens = f"Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}." if unsaid != "in and out" else "It counted no tokens."
+    tokens = (
+        f"Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}."
+        if unsaid != "in and out"
+        else "It counted no tokens."
+    )
     return [
         f"That run: {cost.path} ({cost.model}), {cost.calls:,} calls{took}.",
         f"{tokens} The same machine and settings are taken for granted.",
@@ -147,7 +179,11 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
     if not shown or KINDS[spec_of_suffix(catalogue.kind).kind].needs_video:
         return []
     one = len(shown) == 1
-    suffixes = [f"_{kind.name}{kind.example if kind.grid == 'required' or kind.per_cell else ''}" for kind in KINDS.values() if kind.needs_video]
+    suffixes = [
+        f"_{kind.name}{kind.example if kind.grid == 'required' or kind.per_cell else ''}"
+        for kind in KINDS.values()
+        if kind.needs_video
+    ]
     who = f"{shown[0]} shows videos, which" if one else f"{len(shown)} of these show videos, which"
     return [f"{who} can also be cut in time: {', '.join(suffixes)} (add --as {suffixes[0][1:]} for the price)."]
 
@@ -166,7 +202,9 @@ def tally(entries: Iterable[Entry]) -> str:
     "lmms-patch coverage --write coverage.md",
 )
 def coverage_command(
-    write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")
+    ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:

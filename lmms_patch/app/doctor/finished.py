@@ -27,11 +27,21 @@ def finished(path: Path) -> Iterator[Line]:
     try:
         found = runs.find([path])
     except PatchError as error:
-        yield Line("run", "wrong", line(error), "lmms-eval ... --output_path OUT --log_samples, and then: lmms-patch doctor OUT")
+        yield Line(
+            "run",
+            "wrong",
+            line(error),
+            "lmms-eval ... --output_path OUT --log_samples, and then: lmms-patch doctor OUT",
+        )
         return
     newest, _ = runs.newest(result for run in found for result in run.results)
     if not newest:
-        yield Line("run", "wrong", f"{path}: no wrapped task in it", "add one to your lmms-eval command, such as --tasks gqa_rci3")
+        yield Line(
+            "run",
+            "wrong",
+            f"{path}: no wrapped task in it",
+            "add one to your lmms-eval command, such as --tasks gqa_rci3",
+        )
         return
     yield from _files(newest)
     yield from _null(newest)
@@ -61,7 +71,12 @@ def _files(newest: Sequence[Result]) -> Iterator[Line]:
         else:
             whole.append(one)
     if unlogged:
-        yield Line("run", "warning", f"no sample log of {_names(unlogged)}: its numbers stand unchecked, docs cannot be compared", _again(unlogged))
+        yield Line(
+            "run",
+            "warning",
+            f"no sample log of {_names(unlogged)}: its numbers stand unchecked, docs cannot be compared",
+            _again(unlogged),
+        )
     if whole:
         yield Line("run", "ok", f"{_names(whole)}: every number is one that the sample log gives")
 
@@ -73,16 +88,20 @@ def _null(newest: Sequence[Result]) -> Iterator[Line]:
         if one.analysis and one.analysis.gate.looks:
             yield Line("wrong images", "warning", f"{one.label}: {reading.why_unchecked(one.analysis, one.kind.words)}")
     if unseen := [one for one in unseen if not (one.analysis and one.analysis.gate.looks)]:
-        said = (
-            f"{_names(unseen)}: no doc was asked on a wrong image, so it is not known whether the answers depend on the image, and how much is luck"
+        said = f"{_names(unseen)}: no doc was asked on a wrong image, so it is not known whether the answers depend on the image, and how much is luck"
+        yield Line(
+            "wrong images", "warning", said, f"take 'null: 0' out of the options, if it is there, and: {_again(unseen)}"
         )
-        yield Line("wrong images", "warning", said, f"take 'null: 0' out of the options, if it is there, and: {_again(unseen)}")
 
 
 def _blind(newest: Sequence[Result]) -> Iterator[Line]:
     """Say which benchmarks lack a run without images, which the vision-blind gap needs."""
     blind = {(one.run.identity, one.base) for one in newest if one.described["kind"] == "blind"}
-    lacking = [one for one in newest if one.kind.index and not one.kind.needs_video and (one.run.identity, one.base) not in blind]
+    lacking = [
+        one
+        for one in newest
+        if one.kind.index and not one.kind.needs_video and (one.run.identity, one.base) not in blind
+    ]
     if lacking:
         bases = list(dict.fromkeys(str(one.base) for one in lacking))
         said = f"no run without images of {_some(bases)}: the gap between seeing and not seeing is not known"
@@ -94,10 +113,18 @@ def _calls(newest: Sequence[Result]) -> Iterator[Line]:
     if failed := [one for one in newest if one.metrics.get("n_failed")]:
         docs = sum(int(one.metrics["n_failed"] or 0) for one in failed)
         yield Line(
-            "calls", "warning", f"{_names(failed)}: {docs} docs with a failed call are left out", f"the same command asks only them: {_again(failed)}"
+            "calls",
+            "warning",
+            f"{_names(failed)}: {docs} docs with a failed call are left out",
+            f"the same command asks only them: {_again(failed)}",
         )
     if earlier := [one for one in newest if reading.kept(one.details)]:
-        yield Line("answers", "warning", f"{_names(earlier)}: {reading.kept(earlier[0].details)}", "nothing, if that process was yours")
+        yield Line(
+            "answers",
+            "warning",
+            f"{_names(earlier)}: {reading.kept(earlier[0].details)}",
+            "nothing, if that process was yours",
+        )
     if part := [one for one in newest if one.run.about.get("limit") not in (None, -1)]:
         limit = str(part[0].fingerprint["limit"])
         yield Line(

@@ -28,10 +28,19 @@ PROBE = "mosaic_vlm"
 @check("package")
 def package() -> Iterator[Line]:
     """Check that our package is there once, and that Python takes it from where it was installed."""
-    copies = {(str(one.locate_file("")), one.version): one for one in metadata.distributions() if _same(one.metadata["Name"], OURS)}
+    copies = {
+        (str(one.locate_file("")), one.version): one
+        for one in metadata.distributions()
+        if _same(one.metadata["Name"], OURS)
+    }
     taken = Path(str(lmms_patch.__file__)).resolve().parent
     if not copies:
-        yield Line("package", "wrong", f"{OURS} is taken from {taken}, but is not installed: lmms-eval cannot find it", f"pip install {OURS}")
+        yield Line(
+            "package",
+            "wrong",
+            f"{OURS} is taken from {taken}, but is not installed: lmms-eval cannot find it",
+            f"pip install {OURS}",
+        )
         return
     if len(copies) > 1:
         told = " and ".join(f"{version} in {folder}" for folder, version in sorted(copies))
@@ -76,7 +85,12 @@ def python() -> Iterator[Line]:
     if SpecifierSet(wanted).contains(running, prereleases=True):
         yield Line("Python", "ok", f"Python {running}")
     else:
-        yield Line("Python", "wrong", f"Python {running}, but {OURS} needs {wanted}", f"install {OURS} and {HOST} for Python {wanted}")
+        yield Line(
+            "Python",
+            "wrong",
+            f"Python {running}, but {OURS} needs {wanted}",
+            f"install {OURS} and {HOST} for Python {wanted}",
+        )
 
 
 @check("versions")
@@ -85,9 +99,14 @@ def versions() -> Iterator[Line]:
     unmet = {name: found for name in NEEDING if (found := list(_unmet(name)))}
     for name, found in unmet.items():
         ours = name != HOST  # lmms-eval requires much that only some of its tasks use
-        wrong = ", ".join(f"{needed} ({f'{version} is installed' if version else 'not installed'})" for needed, version in found)
+        wrong = ", ".join(
+            f"{needed} ({f'{version} is installed' if version else 'not installed'})" for needed, version in found
+        )
         yield Line(
-            "versions", "wrong" if ours else "warning", f"{name} needs {wrong}", f"pip install {' '.join(repr(needed) for needed, _ in found)}"
+            "versions",
+            "wrong" if ours else "warning",
+            f"{name} needs {wrong}",
+            f"pip install {' '.join(repr(needed) for needed, _ in found)}",
         )
     if not unmet:
         yield Line("versions", "ok", ", ".join(f"{name} {version}" for name in TOLD if (version := _version(name))))
@@ -124,24 +143,36 @@ def host() -> Iterator[Line]:
     try:
         distribution = metadata.distribution(HOST)
     except metadata.PackageNotFoundError:
-        yield Line("lmms-eval", "wrong", f"{HOST} is not installed: finished runs can be read, but none can be made", compat.INSTALL)
+        yield Line(
+            "lmms-eval",
+            "wrong",
+            f"{HOST} is not installed: finished runs can be read, but none can be made",
+            compat.INSTALL,
+        )
         return
     known = not compat.version_at_odds(distribution.version)
     if shadow := _shadow("lmms_eval", distribution):
         yield Line(
-            "lmms-eval", "wrong", f"Python takes lmms_eval from {shadow}, not the {HOST} {distribution.version} that is installed", "cd elsewhere"
+            "lmms-eval",
+            "wrong",
+            f"Python takes lmms_eval from {shadow}, not the {HOST} {distribution.version} that is installed",
+            "cd elsewhere",
         )
         return
     found = source.at_odds()
     if not known:
         said = (
-            f"not with the installed {distribution.version}: {'; '.join(found)}" if found else f"{distribution.version} has every function it needs"
+            f"not with the installed {distribution.version}: {'; '.join(found)}"
+            if found
+            else f"{distribution.version} has every function it needs"
         )
         yield Line("lmms-eval", "wrong" if found else "warning", f"{compat.works_with()}; {said}", compat.INSTALL)
         return
     if found:
         said = f"{HOST} {distribution.version} is not as it was published: {'; '.join(found)}"
-        yield Line("lmms-eval", "wrong", said, f"pip install --force-reinstall --no-deps {HOST}=={distribution.version}")
+        yield Line(
+            "lmms-eval", "wrong", said, f"pip install --force-reinstall --no-deps {HOST}=={distribution.version}"
+        )
         return
     yield Line("lmms-eval", "ok", f"{HOST} {distribution.version}, with all functions that {OURS} replaces")
 
@@ -160,13 +191,23 @@ def plugin() -> Iterator[Line]:
     points = list(metadata.entry_points(group=GROUP))
     ours = next((one for one in points if one.name == ENTRY), None)
     if ours is None:
-        yield Line("plugin", "wrong", f"{OURS} is installed without its entry point {ENTRY} of {GROUP}: lmms-eval does not load it", AGAIN)
+        yield Line(
+            "plugin",
+            "wrong",
+            f"{OURS} is installed without its entry point {ENTRY} of {GROUP}: lmms-eval does not load it",
+            AGAIN,
+        )
         return
     log().disable("lmms_eval")
     try:
         registry = import_module(GROUP).MODEL_REGISTRY_V2
     except Exception as error:  # a broken torch, a missing package: whatever it is, no run starts
-        yield Line("plugin", "wrong", f"lmms-eval cannot be imported ({brief(error)})", "python -c 'import lmms_eval.models' shows the whole error")
+        yield Line(
+            "plugin",
+            "wrong",
+            f"lmms-eval cannot be imported ({brief(error)})",
+            "python -c 'import lmms_eval.models' shows the whole error",
+        )
         return
     finally:
         log().enable("lmms_eval")
@@ -175,11 +216,21 @@ def plugin() -> Iterator[Line]:
     for one, said in broken:
         owner = one.dist.name if one.dist is not None else one.name
         what = f"the entry point {one.name} ({one.value}) of {owner} fails ({said}): lmms-eval skips all entry points after it"
-        yield Line("plugin", "warning" if loaded else "wrong", what, AGAIN if one is ours else f"pip uninstall {owner}, or update it")
+        yield Line(
+            "plugin",
+            "warning" if loaded else "wrong",
+            what,
+            AGAIN if one is ours else f"pip uninstall {owner}, or update it",
+        )
     if loaded:
         yield Line("plugin", "ok", f"lmms-eval loads it by the entry point {ours.name} = {ours.value}")
     elif not broken:
-        yield Line("plugin", "wrong", f"lmms-eval did not load the entry point {ours.name} = {ours.value}", "lmms-eval models, and read its warnings")
+        yield Line(
+            "plugin",
+            "wrong",
+            f"lmms-eval did not load the entry point {ours.name} = {ours.value}",
+            "lmms-eval models, and read its warnings",
+        )
 
 
 def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
@@ -229,7 +280,12 @@ def adapter(name: str) -> Iterator[Line]:
         yield Line("adapter", "warning", said, "--batch_size 1, and one task in a run")
     elif found.way == "unknown":
         said = f"{what}: no line was found by which it looks docs up, so nobody knows what it shows"
-        yield Line("adapter", "warning", said, f"lmms-eval --model {name} --tasks mosaic_local_rci3 --limit 20 ..., and look at the answers")
+        yield Line(
+            "adapter",
+            "warning",
+            said,
+            f"lmms-eval --model {name} --tasks mosaic_local_rci3 --limit 20 ..., and look at the answers",
+        )
     else:
         yield Line("adapter", "ok", f"{what} looks docs up by their number{at}, so each view reaches the model")
     if said := adapters.KNOWN.get(resolved.model_id, ""):

@@ -76,7 +76,11 @@ def check(about: str) -> Callable[[Callable[P, Iterator[Line]]], Callable[P, lis
                 for one in function(*args, **kwargs):
                     out.append(one)
             except Exception as error:  # whatever is broken, the other checks say more
-                out.append(Line(about, "wrong", f"could not be looked at ({brief(error)})", "see what the other lines say first"))
+                out.append(
+                    Line(
+                        about, "wrong", f"could not be looked at ({brief(error)})", "see what the other lines say first"
+                    )
+                )
             return out
 
         return checked

@@ -16,7 +16,13 @@ FULL, LITTLE = 100e6, 1e9
 """Free bytes below which logs cannot be written, and may not be: a log takes about 3 kB per doc of ``_rci3``."""
 PREFIX = "LMMS_PATCH_"
 _YES = ("1", "ON", "YES", "TRUE")
-_OTHERS = ("LMMS_PATCH_TRACEBACK", "LMMS_PATCH_JOURNAL", "LMMS_PATCH_BROWSER", "LMMS_PATCH_CHROMIUM", "LMMS_PATCH_RANDOM")
+_OTHERS = (
+    "LMMS_PATCH_TRACEBACK",
+    "LMMS_PATCH_JOURNAL",
+    "LMMS_PATCH_BROWSER",
+    "LMMS_PATCH_CHROMIUM",
+    "LMMS_PATCH_RANDOM",
+)
 """Variables that are read elsewhere, the last four by our own tests."""
 
 
@@ -41,7 +47,12 @@ def caches(env: Mapping[str, str]) -> Iterator[Line]:
     found = folders(env)
     faults = {name: said for name, path in found.items() if (said := _unwritable(path))}
     for name, said in faults.items():
-        yield Line("caches", "wrong", f"{found[name]} ({name}) cannot be written: {said}", f"{name}=FOLDER, a folder that you may write to")
+        yield Line(
+            "caches",
+            "wrong",
+            f"{found[name]} ({name}) cannot be written: {said}",
+            f"{name}=FOLDER, a folder that you may write to",
+        )
     if not faults:
         yield Line("caches", "ok", f"can be written: {', '.join(map(str, dict.fromkeys(found.values())))}")
 
@@ -83,7 +94,9 @@ def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
         wanted = cache.limit({})
     if room < wanted:
         said = f"clips may take {size(wanted)}, and {temporary} has {size(room)} free: runs on videos may fail"
-        yield Line("disk", "warning", said, f"{cache.LIMIT}={max(0.1, room / 2e9):.1f}, or TMPDIR=FOLDER on another disk")
+        yield Line(
+            "disk", "warning", said, f"{cache.LIMIT}={max(0.1, room / 2e9):.1f}, or TMPDIR=FOLDER on another disk"
+        )
     if free >= LITTLE and room >= wanted:
         yield Line("disk", "ok", f"{size(free)} free for logs in {where}, {size(room)} for clips in {temporary}")
 
@@ -102,7 +115,11 @@ def variables(env: Mapping[str, str]) -> Iterator[Line]:
         yield Line("variables", "wrong", said, what or "set it to what is allowed, or unset it")
     if not faults:
         ours = [name for name in env if name.startswith(("LMMS_PATCH_", "MAGIC_"))]
-        yield Line("variables", "ok", f"valid: {', '.join(sorted(ours))}" if ours else "no environment variable of lmms-patch is set")
+        yield Line(
+            "variables",
+            "ok",
+            f"valid: {', '.join(sorted(ours))}" if ours else "no environment variable of lmms-patch is set",
+        )
 
 
 def _readers(env: Mapping[str, str]) -> dict[str, Callable[[], object]]:
@@ -151,7 +168,13 @@ def known_variables() -> list[str]:
     from lmms_patch.harness.asking import settings
     from lmms_patch.harness.video import cache
 
-    return [cache.LIMIT, *(settings.PREFIX + name.upper() for name in settings.NAMES), settings.REFERENCES, profiles.FOLDER, *_OTHERS]
+    return [
+        cache.LIMIT,
+        *(settings.PREFIX + name.upper() for name in settings.NAMES),
+        settings.REFERENCES,
+        profiles.FOLDER,
+        *_OTHERS,
+    ]
 
 
 @check("hub")
@@ -159,10 +182,22 @@ def hub(env: Mapping[str, str]) -> Iterator[Line]:
     """Check whether datasets and models can be fetched: not where the hub is switched off, and gated ones only with a token."""
     home = folders(env)["HF_HOME"]
     file = Path(env.get("HF_TOKEN_PATH") or home / "token").expanduser()
-    offline = next((name for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE") if env.get(name, "").upper() in _YES), "")
+    offline = next(
+        (name for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE") if env.get(name, "").upper() in _YES), ""
+    )
     if offline:
-        yield Line("hub", "warning", f"{offline} is set: only what lies in {home} can be loaded", f"unset {offline}, unless you mean it")
+        yield Line(
+            "hub",
+            "warning",
+            f"{offline} is set: only what lies in {home} can be loaded",
+            f"unset {offline}, unless you mean it",
+        )
     elif env.get("HF_TOKEN") or env.get("HUGGING_FACE_HUB_TOKEN") or file.is_file():
         yield Line("hub", "ok", "reachable as far as settings go, with a token")
     else:
-        yield Line("hub", "warning", "no token: gated datasets, and tasks that ask for one (token: true), cannot be loaded", "hf auth login")
+        yield Line(
+            "hub",
+            "warning",
+            "no token: gated datasets, and tasks that ask for one (token: true), cannot be loaded",
+            "hf auth login",
+        )

@@ -74,7 +74,8 @@ class Complete:
             answers = list(ask(requests))
         if len(answers) != len(requests):
             self._say(
-                "length", f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known"
+                "length",
+                f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known",
             )
             return self._one_by_one(ask, requests, [compat.Lost(_UNEQUAL)] * len(requests))
         if not errors:
@@ -82,13 +83,20 @@ class Complete:
         repeats = self._adapter in compat.REPEATS
         empty = [place for place, answer in enumerate(answers) if repeats or _is_empty(answer)]
         if empty:
-            self._say("swallowed", f"{errors[0]}: the adapter went on with {'the answer before' if repeats else 'an empty answer'}")
+            self._say(
+                "swallowed",
+                f"{errors[0]}: the adapter went on with {'the answer before' if repeats else 'an empty answer'}",
+            )
             lost = [compat.Lost(errors[0])] * len(empty)
-            for place, answer in zip(empty, self._one_by_one(ask, [requests[place] for place in empty], lost), strict=True):
+            for place, answer in zip(
+                empty, self._one_by_one(ask, [requests[place] for place in empty], lost), strict=True
+            ):
                 answers[place] = answer
         return answers
 
-    def _one_by_one(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]) -> list[Any]:
+    def _one_by_one(
+        self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]
+    ) -> list[Any]:
         """Ask each request alone. Where the first ``TRIED`` fail again, the others are not asked.
 
         Returns:

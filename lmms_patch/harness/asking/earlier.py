@@ -46,7 +46,9 @@ def earlier_scores(task: WrappedTask) -> Array | None:
             kept.append(scores)
             log().info(f"{task.spec.name}: predicts from an earlier run of {line(one.run.model)} ({one.run.path})")
     if not kept:
-        log().warning(f"{task.spec.name}: {REFERENCES} holds no whole run of {task.spec.base} on these docs in these grids; asked without")
+        log().warning(
+            f"{task.spec.name}: {REFERENCES} holds no whole run of {task.spec.base} on these docs in these grids; asked without"
+        )
     return np.stack(kept) if kept else None
 
 
@@ -54,7 +56,11 @@ def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
     """Return whether an earlier result is of the same docs, cut in the same way into the same grids, and of the same metric."""
     made = one.details.get("made") or {}
     described: Any = one.described
-    same = described["base"] == task.spec.base and described["metric"] == task.primary and set(task.spec.grids) <= set(described["grids"])
+    same = (
+        described["base"] == task.spec.base
+        and described["metric"] == task.primary
+        and set(task.spec.grids) <= set(described["grids"])
+    )
     alike = one.kind.index and one.kind.view == KINDS[task.spec.kind].view
     return bool(same and alike and made.get("docs") == docs)
 
@@ -70,7 +76,11 @@ def _scores(one: Result, task: WrappedTask) -> Array | None:
                 return None
             for view in record.views:
                 score = view.scores.get(task.primary)
-                if record.doc_id in place and score is not None and (number := at.get((view.n or 0, view.cell))) is not None:
+                if (
+                    record.doc_id in place
+                    and score is not None
+                    and (number := at.get((view.n or 0, view.cell))) is not None
+                ):
                     out[place[record.doc_id], number] = score
     except (PatchError, OSError) as error:
         log().warning(f"{task.spec.name}: the earlier run {one.run.path} is not used: {line(error)}")

@@ -61,7 +61,9 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         logged = bool(getattr(cli, "log_samples", False))
         return Journal(folder, ranks, remove=wish != "keep", moved=wish == "moved", tasks=tasks, logged=logged)
     except (OSError, sqlite3.Error) as error:
-        log().warning(f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost")
+        log().warning(
+            f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost"
+        )
         return None
 
 
@@ -82,7 +84,9 @@ def _is_of(file: Path, user: int) -> bool:
         log().warning(f"answers in {file} are not used: it is no regular file")
         return False
     if found.st_uid != user:
-        log().warning(f"answers in {file} are not used: the file belongs to another user (number {found.st_uid}), who could have written anything")
+        log().warning(
+            f"answers in {file} are not used: the file belongs to another user (number {found.st_uid}), who could have written anything"
+        )
         return False
     return True
 
@@ -108,7 +112,14 @@ class Journal:
     """
 
     def __init__(
-        self, folder: Path, ranks: Ranks, *, remove: bool = True, moved: bool = False, tasks: Sequence[str] = (), logged: bool = False
+        self,
+        folder: Path,
+        ranks: Ranks,
+        *,
+        remove: bool = True,
+        moved: bool = False,
+        tasks: Sequence[str] = (),
+        logged: bool = False,
     ) -> None:
         self._tasks, self._logged = tasks, logged
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
@@ -121,7 +132,9 @@ class Journal:
         self._db.execute(_TABLE)
         self._db.execute(_PLACE)
         self._db.execute("INSERT INTO place VALUES (?, ?)", _place_of(folder))
-        self._earlier = [file for file in earlier if _is_of(file, self._own.stat().st_uid) and (moved or self._is_at_home(file))]
+        self._earlier = [
+            file for file in earlier if _is_of(file, self._own.stat().st_uid) and (moved or self._is_at_home(file))
+        ]
 
     def __enter__(self) -> Journal:
         return self
@@ -184,7 +197,9 @@ class Journal:
                 with contextlib.closing(self._open(file)) as db:
                     for start in range(0, len(wanted), _AT_ONCE):
                         some = wanted[start : start + _AT_ONCE]
-                        rows = db.execute(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})", some)
+                        rows = db.execute(
+                            f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})", some
+                        )
                         read = {key: _read(answer) for key, answer in rows}
                         bad += sum(answer is None for answer in read.values())
                         found |= {key: answer for key, answer in read.items() if answer is not None}
@@ -208,7 +223,9 @@ class Journal:
             self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
             self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
-            log().warning(f"{self._own} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed")
+            log().warning(
+                f"{self._own} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed"
+            )
             self._close()
 
     def told(self) -> str:
@@ -221,7 +238,9 @@ class Journal:
     def keep(self) -> None:
         """Do not remove the journal at the end of the run. Call it when calls failed: the same command then asks only for these."""
         if self._remove and self._first:
-            log().info(f"some calls failed: the other answers stay in {self.folder}, so that the same command asks for these alone")
+            log().info(
+                f"some calls failed: the other answers stay in {self.folder}, so that the same command asks for these alone"
+            )
         self._remove = False
 
     def done(self) -> None:
@@ -241,7 +260,9 @@ class Journal:
             written = [path for path in found if path.stat().st_mtime >= self._began]
             states = [state for path in written if (state := _cut(path, self._tasks, self._logged)) is not None]
             if why := next(filter(None, states), ""):
-                fail_at_exit(f"{why}; the answers stay in {self.folder}, and the same command writes the results again without asking")
+                fail_at_exit(
+                    f"{why}; the answers stay in {self.folder}, and the same command writes the results again without asking"
+                )
             elif states:
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.folder.parent.rmdir()  # fails where another run has its journal
@@ -265,7 +286,9 @@ def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
     """
     try:
         found = json.loads(results.read_bytes())
-        if any(task not in found["n-samples"] for task in tasks):  # of another run, which the same process made (--config)
+        if any(
+            task not in found["n-samples"] for task in tasks
+        ):  # of another run, which the same process made (--config)
             return None
         for task in tasks if logged else ():
             docs = found["n-samples"][task]["effective"]
@@ -301,7 +324,9 @@ def _read(text: Any) -> Any:
                 return loss, greedy
             case {"text": str(answer), "counts": None}:
                 return GenerationResult(answer, None)
-            case {"text": str(answer), "counts": dict(counts)} if all(count is None or type(count) is int for count in counts.values()):
+            case {"text": str(answer), "counts": dict(counts)} if all(
+                count is None or type(count) is int for count in counts.values()
+            ):
                 return GenerationResult(answer, TokenCounts(**counts))
             case {"text": str(answer), **more} if not more:
                 return answer

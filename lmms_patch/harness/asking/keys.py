@@ -44,7 +44,9 @@ def of_model(cli: Any) -> str:
     told = {name: getattr(cli, name, None) for name in _OF_THE_MODEL.split()}
     arguments = told["model_args"]
     values = arguments.values() if isinstance(arguments, Mapping) else re.split(r"[=,]", str(arguments or ""))
-    return _digest([told, {str(value): _stamps(str(value)) for value in values if value}, compat.host_version(), PIXELS]).hex()
+    return _digest(
+        [told, {str(value): _stamps(str(value)) for value in values if value}, compat.host_version(), PIXELS]
+    ).hex()
 
 
 def _stamps(path: str) -> list[tuple[str, int, int]]:
@@ -72,7 +74,9 @@ def of_request(model: str, request: Instance, digests: Digests) -> bytes:
     doc, shown = digests.of_view(view)
     if not doc:
         return b""
-    plain = [one for one in request.arguments if isinstance(one, (str, dict))]  # the prompt, generation settings, task and split
+    plain = [
+        one for one in request.arguments if isinstance(one, (str, dict))
+    ]  # the prompt, generation settings, task and split
     return _digest([model, digests.settings, request.request_type, int(view), request.idx, plain, shown, doc])
 
 
@@ -108,7 +112,9 @@ class Digests:
                 self._known[doc_id] = _digest(self._parts(doc_id)).hex()
             except Exception as error:  # any dataset, any format: an answer that cannot be kept is asked again
                 if not self._failed:
-                    log().warning(f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})")
+                    log().warning(
+                        f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})"
+                    )
                 self._failed, self._known[doc_id] = True, ""
         return self._known[doc_id]
 
@@ -125,7 +131,9 @@ def _showing(base: Any) -> list[Callable[..., Any]]:
     A task in YAML names them in its config; a task that is a Python class has them as methods.
     """
     names = ("doc_to_visual", "doc_to_messages", "doc_to_text")
-    functions = [getattr(getattr(base, "config", None), name, None) or getattr(type(base), name, None) for name in names]
+    functions = [
+        getattr(getattr(base, "config", None), name, None) or getattr(type(base), name, None) for name in names
+    ]
     return [one for one in functions if callable(one)]
 
 

@@ -25,7 +25,9 @@ SHORT = 32
 """Characters of the longest answer that is compared: a long one differs by the rounding of sums, which go in another order in a batch."""
 
 
-def differences(ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Mapping[Any, tuple[Instance, Any]], count: int) -> str:
+def differences(
+    ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Mapping[Any, tuple[Instance, Any]], count: int
+) -> str:
     """Say how many answers differ when their requests are asked alone, where that is more than chance; "" where it is not.
 
     An answer, and two answers to the same request alone, are three draws of the same if batches change nothing. Then the first is the odd one of

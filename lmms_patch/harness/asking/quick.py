@@ -79,7 +79,12 @@ def form_of(task: WrappedTask) -> Form | None:
                 value = task.aggregations.again[metric]([item for item, _ in some])
             except Exception:
                 return None
-            checks.append((Picked(scores), float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None))
+            checks.append(
+                (
+                    Picked(scores),
+                    float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None,
+                )
+            )
     varied = len({value for _, value in checks}) > 1
     return next((form for form in MEANS if varied and forms.fits(form, checks)), None)
 
@@ -115,14 +120,22 @@ def check(task: WrappedTask, why: str) -> str:
     """
     options, name = task.spec.options, task.spec.name
     if why:
-        whole = name.removesuffix("_quick") if options.quick else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
+        whole = (
+            name.removesuffix("_quick")
+            if options.quick
+            else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
+        )
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
-        raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and task.aggregations.form else ''}")
+        raise CannotWrapError(
+            f"{name}: {why}; type --tasks {whole}{part if options.quick and task.aggregations.form else ''}"
+        )
     docs, views = len(task.evaluated), 1 + sum(cells_of(task.spec))
     pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
     full = docs * views
     if pilot < min(docs, LEAST_PILOT):
-        raise OptionError(f"{name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more")
+        raise OptionError(
+            f"{name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
+        )
     if options.quick and options.budget is not None and options.budget < (least := pilot * views + null):
         raise OptionError(
             f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
@@ -210,7 +223,9 @@ class Quick:
             views = [view for view in wanted if view[0] in self._requests] + extra
             extra = []
             answers = yield [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
-            scores = {view: score for part in self._ranks.all(self._scored(views, answers)) for view, score in part.items()}
+            scores = {
+                view: score for part in self._ranks.all(self._scored(views, answers)) for view, score in part.items()
+            }
             if turns is not None:
                 got = [math.nan if (score := scores.get(view)) is None else score / self._scale for view in wanted]
                 try:
@@ -230,7 +245,10 @@ class Quick:
         task, options = self._task, self._task.spec.options
         docs, keys = task.references.docs, stable_keys(task.rows(), options.key)
         units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
-        names = {unit: i for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))}
+        names = {
+            unit: i
+            for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))
+        }
         clusters = np.array([names[unit] for unit in units], np.intp)
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         scored = [task.references.marks(doc.doc_id) for doc in docs]
@@ -238,7 +256,9 @@ class Quick:
             [score if score is not None and score > 0 else math.nan for score in scored], float
         )  # a gold that earns nothing shows nothing
         known = marks[np.isfinite(marks)]
-        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(task.aggregations.form.name if task.aggregations.form else "", 1.0)
+        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(
+            task.aggregations.form.name if task.aggregations.form else "", 1.0
+        )
         stated = float(options.scale or per_doc) / per_doc
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
         cells = cells_of(task.spec)
@@ -286,13 +306,17 @@ class Quick:
         name, options = self._task.spec.name, self._task.spec.options
         if self._asking.looks and not self.told:
             if not self._asking.exits:
-                log().warning(f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked")
+                log().warning(
+                    f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked"
+                )
             if options.quick and self._asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
         self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
         stem = self._task.spec.kind.upper()
-        self.told = ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False))
+        self.told = ", ".join(
+            f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False)
+        )
 
     def _as_records(self, asking: Asking) -> dict[int, dict[str, Any]]:
         """Return how each doc was asked, as its record says it, by doc id."""

@@ -63,7 +63,11 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     for task in tasks.values():
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
-    agentic = {name for name, task in _by_name(given["task_dict"]).items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
+    agentic = {
+        name
+        for name, task in _by_name(given["task_dict"]).items()
+        if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"
+    }
     given["response_cache"] = asker = Asker(tasks, agentic, cache, kept, cli)
     with kept or contextlib.nullcontext(), watch.watching() as asker.look_again, _one_line_if_stopped(kept):
         results = original(*call.args, **call.kwargs)
@@ -87,7 +91,9 @@ def _check_output(output: str | None) -> None:
         with tempfile.TemporaryFile(dir=output) as file:
             file.write(b" " * 4096)
     except OSError as error:
-        refuse(OptionError(f"--output_path {output}: nothing can be written there ({error.strerror}); type another folder"))
+        refuse(
+            OptionError(f"--output_path {output}: nothing can be written there ({error.strerror}); type another folder")
+        )
 
 
 @contextlib.contextmanager
@@ -127,7 +133,9 @@ class Asker:
         cli: the host's command-line arguments.
     """
 
-    def __init__(self, tasks: dict[str, WrappedTask], agentic: set[str], cache: Any, kept: journal.Journal | None, cli: Any) -> None:
+    def __init__(
+        self, tasks: dict[str, WrappedTask], agentic: set[str], cache: Any, kept: journal.Journal | None, cli: Any
+    ) -> None:
         self._tasks, self._agentic, self._cache, self._journal = tasks, agentic, cache, kept
         self._cli, self._batch = cli, getattr(cli, "batch_size", None)
         self._model = keys.of_model(cli)
@@ -147,7 +155,9 @@ class Asker:
         self._tell_cache_the_frames()
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
-            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):  # some stop early
+            for place, answer in zip(
+                places, ask(model, kind, [requests[place] for place in places]), strict=False
+            ):  # some stop early
                 answers[place] = answer
         return answers
 
@@ -173,13 +183,17 @@ class Asker:
     def _ask(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         if not requests:
             return []
-        return list(getattr(model, kind)(requests) if self._cache is None else self._cache.execute(model, kind, requests))
+        return list(
+            getattr(model, kind)(requests) if self._cache is None else self._cache.execute(model, kind, requests)
+        )
 
     def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Ask a task no more than it needs (``quick``); an empty text stands for what was not asked."""
         ranks = Ranks.here()
         if ranks.world > 1 and not ranks.several:
-            log().warning(f"{task.spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked")
+            log().warning(
+                f"{task.spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked"
+            )
             return self._in_portions(model, kind, requests)
         own = {_place(request): request for request in reversed(requests)}
         asking, answers = Quick(task, reversed(own.values()), ranks, self._cli), dict[Place, Any]()
@@ -230,10 +244,14 @@ class Asker:
             task.note_kept(ranks.sum(sum(place[0] == name for place in answers)))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
         if kept and ranks.first and self._journal is not None and not self._told:
-            told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"  # what else will be asked is not known yet
+            told = (
+                f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"
+            )  # what else will be asked is not known yet
             log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
             self._told = bar is not None
-        again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]  # without any request there is nothing to repeat
+        again = (
+            [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]
+        )  # without any request there is nothing to repeat
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
         whole = Complete(model, self._adapter, ranks, self._faults, catches=catches)
@@ -241,7 +259,11 @@ class Asker:
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
             task.table.batch = portions.batch
-        with contextlib.nullcontext(bar) if bar is not None else _bar(ranks, planned // ranks.world, len(answers)) as line:
+        with (
+            contextlib.nullcontext(bar)
+            if bar is not None
+            else _bar(ranks, planned // ranks.world, len(answers)) as line
+        ):
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
@@ -263,7 +285,10 @@ class Asker:
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         if ranks.world == 1 and portions.batch > 1 and kind == "generate_until":
-            self._ask_some_alone(getattr(whole, kind), {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers})
+            self._ask_some_alone(
+                getattr(whole, kind),
+                {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers},
+            )
         return [answers.get(_place(request)) for request in requests]
 
     def _tell_cache_the_frames(self) -> None:
@@ -277,7 +302,9 @@ class Asker:
             if task.table.shows_clips and not known.get(name, "").endswith(frames):
                 known[name] = known.get(name, "") + frames
 
-    def _ask_some_alone(self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]) -> None:
+    def _ask_some_alone(
+        self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
+    ) -> None:
         """Check on some requests whether batches change answers: ask each of them again in a call of its own, and warn where answers differ.
 
         A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
@@ -286,9 +313,13 @@ class Asker:
             ask: calls the model.
             answered: requests with the answers that came in batches.
         """
-        counts = {name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image}
+        counts = {
+            name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image
+        }
         usable = (
-            place for place, (_, answer) in answered.items() if counts.get(place[0]) and not compat.failure(compat.text_of(answer), self._adapter)
+            place
+            for place, (_, answer) in answered.items()
+            if counts.get(place[0]) and not compat.failure(compat.text_of(answer), self._adapter)
         )
         some = {place: answered[place] for place in usable}
         if some and not self._probed:
@@ -355,4 +386,12 @@ def _place(request: Instance) -> Place:
 def _bar(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:
     """Return the progress line. It starts at the number of answers that an earlier run saved, and shows the time left."""
     told = f"asking {task}".rstrip() + ("" if ranks.world == 1 else f", of {ranks.world} ranks the first")
-    return tqdm(total=planned, initial=kept, desc=told, unit=" answers", disable=not ranks.first or not planned, smoothing=0.1, dynamic_ncols=True)
+    return tqdm(
+        total=planned,
+        initial=kept,
+        desc=told,
+        unit=" answers",
+        disable=not ranks.first or not planned,
+        smoothing=0.1,
+        dynamic_ncols=True,
+    )

@@ -36,7 +36,18 @@ DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"
 _FEATURES = {
     **{
         name: datasets.Value("string")
-        for name in ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest", "data")
+        for name in (
+            "id",
+            "item",
+            "question",
+            "type",
+            "answer",
+            "full_answer",
+            "group",
+            "variant",
+            "image_digest",
+            "data",
+        )
     },
     "image": datasets.Image(),
     "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
@@ -136,14 +147,22 @@ def _path_of(data: str) -> str:
     try:
         return str(Path(data).expanduser())
     except RuntimeError:
-        raise OptionError(f"{printable(data)[:200]}: there is no home folder of that name; write the whole path") from None
+        raise OptionError(
+            f"{printable(data)[:200]}: there is no home folder of that name; write the whole path"
+        ) from None
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
     """Return when the files of a local dataset were last written, so that a process which goes on notices new files."""
     place = Path(path)
     try:
-        files = [file for file in place.iterdir() if file.suffix in SUFFIXES] if place.is_dir() else [place] if place.is_file() else []
+        files = (
+            [file for file in place.iterdir() if file.suffix in SUFFIXES]
+            if place.is_dir()
+            else [place]
+            if place.is_file()
+            else []
+        )
         return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
     except OSError:  # the folder cannot be read: reading the dataset says so
         return ()
@@ -156,7 +175,15 @@ def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tupl
     if dataset.note:
         log().warning(dataset.note)
     runs = [wrong_runs(item.steps) for item in dataset.items]
-    name = "magic_mosaic" if embedded else Path(path).stem if Path(path).is_file() else Path(path).name if Path(path).is_dir() else path
+    name = (
+        "magic_mosaic"
+        if embedded
+        else Path(path).stem
+        if Path(path).is_file()
+        else Path(path).name
+        if Path(path).is_dir()
+        else path
+    )
     sums = [sum(getattr(run, what) for run in runs) for what in ("at_start", "near_end", "uncorrected")]
     return dataset, LeftOut(name, dataset.left_out, *sums)
 
@@ -170,7 +197,9 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
     row = {
         "id": item.id,
         "item": item.id,
-        "image": {"bytes": picture, "path": None} if isinstance(picture, bytes) else {"bytes": None, "path": str(picture)},
+        "image": {"bytes": picture, "path": None}
+        if isinstance(picture, bytes)
+        else {"bytes": None, "path": str(picture)},
         "image_digest": _digest_of(picture),
         "question": item.question,
         "type": item.type,
@@ -264,13 +293,23 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
     """Return an item as an example; None where it cannot be one."""
     texts = [step.text if step.correct else step.correction for step in item.steps]
     drawn = shown(item.boxes, item.id, which, seed)
-    if not texts or not all(text.strip() for text in texts) or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers):
+    if (
+        not texts
+        or not all(text.strip() for text in texts)
+        or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers)
+    ):
         return None  # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
     chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     boxes = [item.boxes[place] for place in drawn.places]
-    image = draw(dataset.image(item), [(box.left, box.top, box.right, box.bottom) for box in boxes], list(range(1, len(boxes) + 1)))
+    image = draw(
+        dataset.image(item),
+        [(box.left, box.top, box.right, box.bottom) for box in boxes],
+        list(range(1, len(boxes) + 1)),
+    )
     text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
-    return Shot(text, image, digest([item.id, *texts, _digest_of(dataset.picture(item)), [repr(box) for box in item.boxes]]))
+    return Shot(
+        text, image, digest([item.id, *texts, _digest_of(dataset.picture(item)), [repr(box) for box in item.boxes]])
+    )
 
 
 # --- what a doc shows and asks --------------------------------------------------------------------
@@ -314,7 +353,9 @@ def asked(doc: Mapping[str, Any]) -> dict[str, str]:
     Returns:
         ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
     """
-    boxes = sorted((list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True))
+    boxes = sorted(
+        (list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True)
+    )
     item = [doc[key] for key in ("item", "question", "answer", "full_answer", "image_digest")]
     shown = [doc[key] for key in ("id", "variant", "boxes", "relevant", "drawn", "corrections")]
     keys = [shot.key for shot in examples(doc["variant"])]

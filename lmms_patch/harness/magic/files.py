@@ -47,7 +47,10 @@ def of(manager: Any, name_or_config: Any) -> MagicFile | None:
     if isinstance(name_or_config, str):
         if manager.task_index.get(name_or_config, {}).get("type") != "python_task":
             return None
-        config, folder = configs.read(manager, name_or_config), Path(manager.task_index[name_or_config]["yaml_path"]).parent
+        config, folder = (
+            configs.read(manager, name_or_config),
+            Path(manager.task_index[name_or_config]["yaml_path"]).parent,
+        )
     if not isinstance(config, Mapping) or configs.marker_of(config) != MARKER:
         return None
     return _parsed(config, folder)
@@ -59,18 +62,26 @@ def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
     for key in config:
         if key not in _KEYS:
             close = nearest(key, _KEYS)
-            raise OptionError(f"{where}: unknown key {key!r}; {f'did you mean {close[0]}? ' if close else ''}allowed: {', '.join(_KEYS)}")
+            raise OptionError(
+                f"{where}: unknown key {key!r}; {f'did you mean {close[0]}? ' if close else ''}allowed: {', '.join(_KEYS)}"
+            )
     data, variant = config.get("data"), config.get("variant", "all")
     if not isinstance(data, str) or not data.strip():
-        raise OptionError(f"{where}: 'data' is missing; add the folder, file or hub name of a MAGIC dataset, such as 'data: ./kitchen'")
+        raise OptionError(
+            f"{where}: 'data' is missing; add the folder, file or hub name of a MAGIC dataset, such as 'data: ./kitchen'"
+        )
     if variant not in VARIANTS:
         raise OptionError(f"{where}: variant {variant!r} is not known; allowed: {', '.join(VARIANTS)}")
     try:
         path = Path(data).expanduser()
     except RuntimeError:
-        raise OptionError(f"{where}: data {data!r}: there is no home folder of that name; write the whole path") from None
+        raise OptionError(
+            f"{where}: data {data!r}: there is no home folder of that name; write the whole path"
+        ) from None
     beside = path if folder is None or path.is_absolute() else folder / path
-    return MagicFile(str(config["task"]), str(beside) if beside.exists() or data.startswith((".", "~", "/")) else data, str(variant))
+    return MagicFile(
+        str(config["task"]), str(beside) if beside.exists() or data.startswith((".", "~", "/")) else data, str(variant)
+    )
 
 
 def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config: Any, **kwargs: Any) -> dict[Any, Any]:
@@ -87,10 +98,15 @@ def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config:
     file = of(manager, name_or_config)
     if file is None:
         return dict(tasks.bind_all(native(name_or_config, **kwargs)))
-    metadata = {"version": 1.0, "magic": {"kind": "magic", "variant": file.variant, "data": file.data}, "lmms_patch": dict(PROFILE)}
+    metadata = {
+        "version": 1.0,
+        "magic": {"kind": "magic", "variant": file.variant, "data": file.data},
+        "lmms_patch": dict(PROFILE),
+    }
     changes = {"process_docs": functools.partial(_docs, file.variant, file.data), "metadata": metadata}
     (task,) = native(
-        TASKS[file.variant], **{**kwargs, "update_config": {**(kwargs.get("update_config") or {}), **changes}, "parent_name": None}
+        TASKS[file.variant],
+        **{**kwargs, "update_config": {**(kwargs.get("update_config") or {}), **changes}, "parent_name": None},
     ).values()
     task.config.task = file.task
     return dict(tasks.bind_all({file.task: task}))

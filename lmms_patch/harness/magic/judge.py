@@ -21,7 +21,16 @@ from typing import Any
 from lmms_patch.harness.magic.judge_failures import Failure, NoTextError, address_of, failure_of, filtered, no_provider
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdict_cache import Kept, VerdictCache, key_of
-from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, full_inquiry, heal_inquiry, read, short_inquiry, steps_inquiry
+from lmms_patch.magic.score.verdicts import (
+    VERSION,
+    Inquiry,
+    Verdict,
+    full_inquiry,
+    heal_inquiry,
+    read,
+    short_inquiry,
+    steps_inquiry,
+)
 from lmms_patch.text import log
 
 ASKS = 3
@@ -84,7 +93,9 @@ class Judge:
         """
         return list(self.ask(steps_inquiry(question, gold, steps)))
 
-    def many(self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None) -> list[tuple[Verdict, ...]]:
+    def many(
+        self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None
+    ) -> list[tuple[Verdict, ...]]:
         """Ask several questions at once. Equal questions are asked once.
 
         Args:
@@ -196,7 +207,11 @@ class Judge:
                 self._went_well()
                 raise
             except Exception as error:
-                failure = error.failure if isinstance(error, _FilteredError) else failure_of(error, self.settings.timeout, os.environ)
+                failure = (
+                    error.failure
+                    if isinstance(error, _FilteredError)
+                    else failure_of(error, self.settings.timeout, os.environ)
+                )
                 if failure.of_question:
                     self._was_refused(failure)
                     raise _GivenUpError(failure.line, "refused") from None
@@ -298,11 +313,15 @@ def _provider(settings: JudgeSettings) -> Any:
     """
     from lmms_eval.llm_judge import ProviderFactory, ServerConfig
 
-    config: Any = ServerConfig(model_name=settings.model, temperature=0.0, max_tokens=settings.tokens, num_retries=1, retry_delay=0)
+    config: Any = ServerConfig(
+        model_name=settings.model, temperature=0.0, max_tokens=settings.tokens, num_retries=1, retry_delay=0
+    )
     config.timeout = settings.timeout
     try:
         provider = ProviderFactory.create_provider(settings.api, config)
-        has_key = settings.api not in ("openai", "azure") or provider.is_available()  # not asked of a local server: it would cost a request
+        has_key = (
+            settings.api not in ("openai", "azure") or provider.is_available()
+        )  # not asked of a local server: it would cost a request
     except Exception as error:
         raise no_provider(settings.api, error) from None
     if not has_key:

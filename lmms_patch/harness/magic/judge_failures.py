@@ -135,7 +135,13 @@ def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
     codes |= {str(inner.get("code"))} if isinstance(inner, Mapping) else set()
     of_question = status in _OF_QUESTION or bool(codes & _REFUSED)
     may_pass = (status in _MAY_PASS or status >= 500) and not of_question and "insufficient_quota" not in codes
-    return Failure(f"status {status}", f"status {status}: {said}{hint}", may_pass, of_question=of_question, retry_after=_wait(error))
+    return Failure(
+        f"status {status}",
+        f"status {status}: {said}{hint}",
+        may_pass,
+        of_question=of_question,
+        retry_after=_wait(error),
+    )
 
 
 def filtered(raw: Any) -> Failure | None:
@@ -148,7 +154,12 @@ def filtered(raw: Any) -> Failure | None:
     choice = choices[0] if isinstance(choices, list) and choices else None
     refusal = _part(_part(choice, "message"), "refusal")
     if _part(choice, "finish_reason") == "content_filter":
-        return Failure("filter", "the judge's server filtered the question (finish_reason content_filter)", may_pass=False, of_question=True)
+        return Failure(
+            "filter",
+            "the judge's server filtered the question (finish_reason content_filter)",
+            may_pass=False,
+            of_question=True,
+        )
     if isinstance(refusal, str) and refusal.strip():
         return Failure("filter", f"the judge refused the question: {_short(refusal)}", may_pass=False, of_question=True)
     return None
@@ -164,7 +175,13 @@ def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     said = _short(str(cause) or type(cause).__name__, env)
-    no_url = type(cause).__name__ in ("UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "MissingSchema", "InvalidSchema")
+    no_url = type(cause).__name__ in (
+        "UnsupportedProtocol",
+        "LocalProtocolError",
+        "InvalidURL",
+        "MissingSchema",
+        "InvalidSchema",
+    )
     return Failure("connection", f"no connection to the judge: {said}; check OPENAI_API_URL", may_pass=not no_url)
 
 

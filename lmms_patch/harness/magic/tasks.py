@@ -83,7 +83,9 @@ def bind(task: Any) -> None:
         "pixels": draw.PIXELS,
         "prompts": prompts.VERSION,
         "seed": told.seed,
-        "docs": digest(docs.asked(row)["doc"] for row in rows),  # in their order, since the response cache knows a doc by its place
+        "docs": digest(
+            docs.asked(row)["doc"] for row in rows
+        ),  # in their order, since the response cache knows a doc by its place
         "examples": [shot.key for shot in docs.examples(variant)],
         **({"prefill": prefill} if variant == "selfheal" else {}),
     }
@@ -115,8 +117,13 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         answered: the model's response, as a list of one.
     """
     judged = judge_model() is not None
-    if said := compat.failure(answered[0] if answered else None):  # the call failed: nothing is counted, and no judge is asked
-        return {"magic": {**record_of(doc, parse("", doc["question"])), "failed": said}, **dict.fromkeys(results.metrics(doc["variant"], judged))}
+    if said := compat.failure(
+        answered[0] if answered else None
+    ):  # the call failed: nothing is counted, and no judge is asked
+        return {
+            "magic": {**record_of(doc, parse("", doc["question"])), "failed": said},
+            **dict.fromkeys(results.metrics(doc["variant"], judged)),
+        }
     own, parsed = read_response(doc, answered[0])
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
     typed = results.Record(**record)
@@ -158,7 +165,9 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "question": doc["question"],
         "asked": docs.asked(doc),
         "boxes": count,
-        "relevant": sorted(number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant),
+        "relevant": sorted(
+            number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant
+        ),
         "used": sorted(named.used),
         "dismissed": sorted(named.negated),
         "invented": sorted(named.invented),
@@ -192,13 +201,22 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
         else:
             said["healed"] = False
     verdicts = {name: ask() for name, ask in asked.items()}
-    why = {name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text} for name, one in verdicts.items()}
+    why = {
+        name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text}
+        for name, one in verdicts.items()
+    }
     return {**said, **{name: one.value for name, one in verdicts.items()}, "judge": {"model": judge_model(), **why}}
 
 
 def _judge() -> Any:
     """Return the judge of this process, with its cache and its count of failures."""
-    server = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))))
+    server = tuple(
+        sorted(
+            (name, value)
+            for name, value in os.environ.items()
+            if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))
+        )
+    )
     with _one_judge:
         return _judge_of(JudgeSettings.from_env(os.environ), server)
 
@@ -240,7 +258,10 @@ def micro_f1(items: list[Any]) -> float | None:
 
 def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
     """Divide two weighted sums of the docs' counts; None where the lower one is 0."""
-    top, bottom = (sum(weight * one[key] for one in items if one is not None for key, weight in side.items()) for side in (above, below))
+    top, bottom = (
+        sum(weight * one[key] for one in items if one is not None for key, weight in side.items())
+        for side in (above, below)
+    )
     return top / bottom if bottom else None
 
 
@@ -253,7 +274,9 @@ def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: 
     try:
         return details(task, about, missing, [one for one in items if one is not None])
     except Exception as error:
-        fail_at_exit(f"{task}: the statistics failed: {one_line(error)}; the other metrics and the sample log are whole")
+        fail_at_exit(
+            f"{task}: the statistics failed: {one_line(error)}; the other metrics and the sample log are whole"
+        )
         return Details(records=len(items))
 
 
@@ -269,12 +292,19 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
     bounds = results.bounds(records, variant, seed=SEED) if judged else {}
     notes = results.warnings(counts, judged, bounds)
     if missing.items:
-        notes.append(f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons")
+        notes.append(
+            f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons"
+        )
     for line in notes:
         log().warning("{}: {}", task, line)
     judge = _judge() if judged else None
     if judge is not None:
-        log().info("{}: judge {}, in this process so far: {}", task, min(models), ", ".join(f"{n} {what}" for what, n in judge.counts.items()))
+        log().info(
+            "{}: judge {}, in this process so far: {}",
+            task,
+            min(models),
+            ", ".join(f"{n} {what}" for what, n in judge.counts.items()),
+        )
     asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(
@@ -303,7 +333,12 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
                 "bounds": {name: dataclasses.asdict(one) for name, one in bounds.items()},
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,
-                "left_out": {"items": missing.items, "at_start": missing.at_start, "near_end": missing.near_end, "uncorrected": missing.uncorrected},
+                "left_out": {
+                    "items": missing.items,
+                    "at_start": missing.at_start,
+                    "near_end": missing.near_end,
+                    "uncorrected": missing.uncorrected,
+                },
                 "warnings": notes,
             },
         }

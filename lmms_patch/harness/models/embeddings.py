@@ -51,8 +51,14 @@ class Embedder:
             self._tokenizer, self._net = _load(self._asked)
             self._pooling = _pooling_of(self._asked)
             self._most = _most_tokens(self._tokenizer, self._net.config)
-            self._dimensions = self._pass([self._tokenizer("a")["input_ids"]]).shape[1]  # a model of another kind fails here
-        self.described = {"name": Path(self._asked.source).absolute().name, "pooling": self._pooling, "sha256": _digest(self._net)}
+            self._dimensions = self._pass([self._tokenizer("a")["input_ids"]]).shape[
+                1
+            ]  # a model of another kind fails here
+        self.described = {
+            "name": Path(self._asked.source).absolute().name,
+            "pooling": self._pooling,
+            "sha256": _digest(self._net),
+        }
         self._known: dict[str, NDArray[np.float32]] = {}
         self._lock = threading.Lock()
 
@@ -79,7 +85,9 @@ class Embedder:
                 out[places] = self._pass([tokens[i] for i in places])
         if not np.isfinite(out).all():
             where = texts[int(np.argmin(np.isfinite(out).all(axis=1)))]
-            raise OptionError(f"embeddings={self._asked.name}: the model gives numbers that are not finite, for {where[:60]!r}; give another model")
+            raise OptionError(
+                f"embeddings={self._asked.name}: the model gives numbers that are not finite, for {where[:60]!r}; give another model"
+            )
         return out
 
     def _pass(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -119,14 +127,22 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
 
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
     if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise OptionError(f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer")
+        raise OptionError(
+            f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer"
+        )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token is None:
-        raise OptionError(f"embeddings={asked.name}: the tokenizer has neither a padding token nor an end token; give another model")
-    net, report = AutoModel.from_pretrained(asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True)
+        raise OptionError(
+            f"embeddings={asked.name}: the tokenizer has neither a padding token nor an end token; give another model"
+        )
+    net, report = AutoModel.from_pretrained(
+        asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+    )
     if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # a pooler is not used
-        raise OptionError(f"embeddings={asked.name}: {len(lacking)} weights are missing, such as {lacking[0]}; give a folder with all weights")
+        raise OptionError(
+            f"embeddings={asked.name}: {len(lacking)} weights are missing, such as {lacking[0]}; give a folder with all weights"
+        )
     return tokenizer, net.requires_grad_(False).eval().to(PartialState().device)
 
 
@@ -140,13 +156,19 @@ def _pooling_of(asked: Pretrained) -> str:
     if file is None:
         return "mean"
     told = json.loads(file.read_text(encoding="utf-8"))
-    older = [key.removeprefix("pooling_mode_") for key, value in told.items() if key.startswith("pooling_mode_") and value is True]
+    older = [
+        key.removeprefix("pooling_mode_")
+        for key, value in told.items()
+        if key.startswith("pooling_mode_") and value is True
+    ]
     modes = told.get("pooling_mode", older)
     modes = [modes] if isinstance(modes, str) else modes
     found = [_SAME_DIRECTION.get(mode, mode) for mode in modes]
     if len(found) != 1 or found[0] not in POOLINGS:
         named = " and ".join(modes) or "none"
-        raise OptionError(f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {named}; allowed: {', '.join(POOLINGS)}")
+        raise OptionError(
+            f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {named}; allowed: {', '.join(POOLINGS)}"
+        )
     return str(found[0])
 
 

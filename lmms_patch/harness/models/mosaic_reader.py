@@ -68,7 +68,10 @@ class Digits:
 
     def __init__(self) -> None:
         with np.load(folder("tasks") / "mosaic_video" / "scans.npz") as stored:
-            scans = [Image.fromarray(scan * np.uint8(15)).resize((PRINTED, PRINTED), Image.Resampling.BICUBIC) for scan in stored["images"]]
+            scans = [
+                Image.fromarray(scan * np.uint8(15)).resize((PRINTED, PRINTED), Image.Resampling.BICUBIC)
+                for scan in stored["images"]
+            ]
             labels: list[int | None] = stored["labels"].tolist()
         plain = plain_shapes()
         drawn = [np.pad(np.asarray(scan) / 255, 2) for scan in scans] + plain
@@ -84,7 +87,8 @@ def plain_shapes() -> list[Floats]:
     """Return a disc, a square, a bar and a triangle as ink, each (25, 25)."""
     y, x = np.mgrid[-1.25:1.25:25j, -1.25:1.25:25j]
     return [
-        (inside & (abs(y) <= 1)).astype(float) for inside in (x**2 + y**2 <= 1, abs(x) <= 1, (abs(y) <= 0.4) & (abs(x) <= 1), abs(x) <= (y + 1) / 2)
+        (inside & (abs(y) <= 1)).astype(float)
+        for inside in (x**2 + y**2 <= 1, abs(x) <= 1, (abs(y) <= 0.4) & (abs(x) <= 1), abs(x) <= (y + 1) / 2)
     ]
 
 
@@ -95,7 +99,9 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
         ink: (height, width), from 0 (paper) to 1 (ink).
     """
     dark = ink > 0.35
-    numbered, _ = ndimage.label(ndimage.binary_dilation(dark), np.ones((3, 3)))  # a stroke with a gap of a pixel or two is one shape
+    numbered, _ = ndimage.label(
+        ndimage.binary_dilation(dark), np.ones((3, 3))
+    )  # a stroke with a gap of a pixel or two is one shape
     found = []
     for number, where in enumerate(ndimage.find_objects(numbered), 1):
         rows, columns = (np.flatnonzero(((numbered[where] == number) & dark[where]).any(axis)) for axis in (1, 0))
@@ -105,7 +111,9 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
         if not SMALLEST <= side <= LARGEST:
             continue
         square = np.zeros((side, side), np.float32)
-        square[(side - height) // 2 :, (side - width) // 2 :][:height, :width] = ink[top : top + height, left : left + width]
+        square[(side - height) // 2 :, (side - width) // 2 :][:height, :width] = ink[
+            top : top + height, left : left + width
+        ]
         vector = np.asarray(Image.fromarray(square).resize((SIDE, SIDE), Image.Resampling.BOX), float).ravel()
         found.append((vector / np.linalg.norm(vector), left + (width - 1) / 2, top + (height - 1) / 2))
     return found
@@ -139,7 +147,10 @@ class Reader:
         if question.startswith("How many digits"):
             return str(len(places))
         if asked := re.search(r"the (\d) appear before the (\d)", question):
-            first, second = (min((place.first for place in places if place.value == int(digit)), default=None) for digit in asked.groups())
+            first, second = (
+                min((place.first for place in places if place.value == int(digit)), default=None)
+                for digit in asked.groups()
+            )
             return "yes" if first is not None and second is not None and first < second else "no"
         return UNKNOWN
 
@@ -154,7 +165,10 @@ class Reader:
                         break
                 else:
                     seen.append([(number, sighting)])
-        return [Place(Counter(one.value for _, one in place).most_common(1)[0][0], place[0][0], place[0][1].box) for place in seen]
+        return [
+            Place(Counter(one.value for _, one in place).most_common(1)[0][0], place[0][0], place[0][1].box)
+            for place in seen
+        ]
 
     def see(self, frame: Frame) -> list[Sighting]:
         """Return the digits in a frame."""
@@ -168,13 +182,19 @@ class Reader:
     def _see(self, frame: Frame) -> list[Sighting]:
         red, green, blue = np.moveaxis(frame, 2, 0)
         brightest = np.maximum(np.maximum(red, green), blue)
-        ink = ((195 - brightest.astype(float)) / 165).clip(0, 1)  # the boxes are bright in their colour, so they are no ink
+        ink = ((195 - brightest.astype(float)) / 165).clip(
+            0, 1
+        )  # the boxes are bright in their colour, so they are no ink
         around = boxes(frame)
         found = []
         for vector, x, y in shapes(ink):
             value = self._digits.name(vector)
             if value is not None:
-                inside = (colour for colour, (left, top, right, bottom) in around.items() if left < x < right and top < y < bottom)
+                inside = (
+                    colour
+                    for colour, (left, top, right, bottom) in around.items()
+                    if left < x < right and top < y < bottom
+                )
                 found.append(Sighting(value, x, y, next(inside, "")))
         return found
 
@@ -191,7 +211,9 @@ def frames_of(medium: Any, most: int) -> list[Frame]:
     if isinstance(medium, Image.Image):
         return [np.asarray(medium.convert("RGB"))]
     if not isinstance(medium, str):
-        raise CannotWrapError(f"mosaic_reader reads paths of videos and images, and images, not a {type(medium).__name__}")
+        raise CannotWrapError(
+            f"mosaic_reader reads paths of videos and images, and images, not a {type(medium).__name__}"
+        )
     with av.open(medium) as container:
         total = container.streams.video[0].frames or sum(1 for _ in container.decode(video=0))
     wanted, frames = set(uniform(total, most)), []
@@ -220,7 +242,11 @@ class MosaicReader(lmms):
         if odd := sorted(set(other) - FROM_HOST):
             refuse(OptionError(f"--model_args of mosaic_reader: {unknown(odd[0], ['max_num_frames'])}"))
         if type(max_num_frames) is not int or max_num_frames < 1:
-            refuse(OptionError(f"--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not {max_num_frames!r}"))
+            refuse(
+                OptionError(
+                    f"--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not {max_num_frames!r}"
+                )
+            )
         self.max_num_frames = max_num_frames
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
@@ -262,7 +288,9 @@ class MosaicReaderChat(MosaicReader):
         _, doc_to_messages, _, doc_id, task, split = request.args
         contents = [message["content"] for message in doc_to_messages(self.task_dict[task][split][doc_id])]
         parts: list[Mapping[str, Any]] = [
-            part for content in contents for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+            part
+            for content in contents
+            for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
         ]
         return "\n".join(part["text"] for part in parts if part["type"] == "text"), [
             part["url"] for part in parts if part["type"] in ("image", "video")

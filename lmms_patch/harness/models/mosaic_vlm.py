@@ -22,7 +22,9 @@ NO_IMAGE = object()  # stands for the image of a sample that has none, so that t
 class MosaicVLM(LFM2_5_VL):
     """The shipped model on the CPU, in float32, so that its answers do not depend on the batch size."""
 
-    def __init__(self, pretrained: str = "", device: str = "cpu", dtype: str = "float32", batch_size: int = 8, **kwargs: Any) -> None:
+    def __init__(
+        self, pretrained: str = "", device: str = "cpu", dtype: str = "float32", batch_size: int = 8, **kwargs: Any
+    ) -> None:
         super().__init__(
             pretrained=pretrained or str(folder("tasks") / "mosaic" / "model"),
             device=device,

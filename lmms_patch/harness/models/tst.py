@@ -35,7 +35,14 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], everything: bool, check: bool = False, shuffles: int = 0) -> None:
+    def __init__(
+        self,
+        diagnostic: Diagnostic,
+        described: Mapping[str, Any],
+        everything: bool,
+        check: bool = False,
+        shuffles: int = 0,
+    ) -> None:
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
@@ -58,7 +65,11 @@ class _TextOnlyModel(lmms):
         if text_only is None:
             wrapped = parse(request.task_name)
             base = wrapped.base if wrapped else request.task_name
-            refuse(CannotWrapError(f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"))
+            refuse(
+                CannotWrapError(
+                    f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"
+                )
+            )
         if text_only.found is None:
             try:
                 name = text_only.spec.name
@@ -89,7 +100,9 @@ class _TextOnlyModel(lmms):
 
 def _tell(name: str, found: Found) -> None:
     head = found.by_grouping[found.headline]
-    log().info(f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s")
+    log().info(
+        f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"
+    )
 
 
 class TstRf(_TextOnlyModel):
@@ -159,7 +172,9 @@ class TstLora(_TextOnlyModel):
         from lmms_patch.tst.lora.settings import LoraSettings
 
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
-        given = {key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST}
+        given = {
+            key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST
+        }
         given.setdefault("cache", str(folder))
         if given["cache"] == "none":
             given["cache"] = ""

@@ -63,7 +63,9 @@ def _hasten(encoder: Any, undo: list[Callable[[], Any]]) -> None:
 def _sample(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the patches and the grids of three images of noise: two sizes, the first and the last image the same."""
     size = config.in_channels * config.temporal_patch_size * config.patch_size**2
-    first, second = torch.rand(12 * 12 + 4 * 6, size, generator=torch.Generator().manual_seed(0)).split([12 * 12, 4 * 6])
+    first, second = torch.rand(12 * 12 + 4 * 6, size, generator=torch.Generator().manual_seed(0)).split(
+        [12 * 12, 4 * 6]
+    )
     return torch.cat([first, second, first]), torch.tensor([[1, 12, 12], [1, 4, 6], [1, 12, 12]])
 
 
@@ -74,7 +76,15 @@ def _tell_windows(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, 
 
 
 def attend(
-    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: Any, *, windows: list[int], scaling: float, **_: Any
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Any,
+    *,
+    windows: list[int],
+    scaling: float,
+    **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Return the attention within each window. Neighbouring windows of one length are a batch.
 
@@ -91,9 +101,14 @@ def attend(
         (1, patches, heads, width), and no weights.
     """
     runs = [(length, len(list(run))) for length, run in itertools.groupby(windows)]
-    batches = zip(*(tensor[0].split([length * count for length, count in runs], dim=1) for tensor in (query, key, value)), strict=True)
+    batches = zip(
+        *(tensor[0].split([length * count for length, count in runs], dim=1) for tensor in (query, key, value)),
+        strict=True,
+    )
     seen = [
-        torch.nn.functional.scaled_dot_product_attention(*(part.unflatten(1, (count, length)).transpose(0, 1) for part in batch), scale=scaling)
+        torch.nn.functional.scaled_dot_product_attention(
+            *(part.unflatten(1, (count, length)).transpose(0, 1) for part in batch), scale=scaling
+        )
         for (length, count), batch in zip(runs, batches, strict=True)
     ]
     return torch.cat([part.transpose(1, 2).flatten(0, 1) for part in seen])[None], None
@@ -106,7 +121,9 @@ class Remembering:
         self._forward = forward
         self._features: OrderedDict[bytes, torch.Tensor] = OrderedDict()
 
-    def __call__(self, hidden_states: torch.Tensor, grid_thw: torch.Tensor, **kwargs: Any) -> BaseModelOutputWithPooling:
+    def __call__(
+        self, hidden_states: torch.Tensor, grid_thw: torch.Tensor, **kwargs: Any
+    ) -> BaseModelOutputWithPooling:
         """Return the features of all images in the given order, and encode only images that were not seen before.
 
         Args:
@@ -117,7 +134,10 @@ class Remembering:
         images = dict[bytes, tuple[torch.Tensor, torch.Tensor]]()
         asked = []
         for patches, grid in zip(hidden_states.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
-            digest = sha1(patches.contiguous().view(torch.uint8).numpy(), usedforsecurity=False).digest() + repr(grid.tolist()).encode()
+            digest = (
+                sha1(patches.contiguous().view(torch.uint8).numpy(), usedforsecurity=False).digest()
+                + repr(grid.tolist()).encode()
+            )
             asked.append(digest)
             images[digest] = patches, grid
         if new := [digest for digest in images if digest not in self._features]:

@@ -124,7 +124,9 @@ def reads_as_qwen(path: str) -> bool:
     """
     methods = _methods(path)
     called = [one.func for method in methods for one in ast.walk(method) if isinstance(one, ast.Call)]
-    names = {one.id for one in called if isinstance(one, ast.Name)} | {one.attr for one in called if isinstance(one, ast.Attribute)}
+    names = {one.id for one in called if isinstance(one, ast.Name)} | {
+        one.attr for one in called if isinstance(one, ast.Attribute)
+    }
     return bool(names & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
 
 
@@ -152,7 +154,9 @@ def _entries(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
             pairs = list(zip(one.keys, one.values, strict=True))
         elif isinstance(one, ast.Assign):
             pairs = [(target.slice, one.value) for target in one.targets if isinstance(target, ast.Subscript)]
-        yield from ((key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        yield from (
+            (key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
 
 
 # --- the classes of an adapter ----------------------------------------------------------------------
@@ -226,7 +230,11 @@ def _fetches(node: ast.ClassDef) -> Iterator[tuple[Way, int]]:
 
 
 def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[Way, int]]:
-    docs = {name for name, value in _assigned(function) if _depth(value) == 3 or (isinstance(value, ast.Attribute) and value.attr == "doc")}
+    docs = {
+        name
+        for name, value in _assigned(function)
+        if _depth(value) == 3 or (isinstance(value, ast.Attribute) and value.attr == "doc")
+    }
     inside = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Subscript)}
     for one in ast.walk(function):
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and (depth := _depth(one)):

@@ -81,7 +81,9 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     install()
     _check_files(include_path)
-    return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))  # the host takes a text, or a list
+    return TaskManager(
+        verbosity="ERROR", include_path=None if include_path is None else str(include_path)
+    )  # the host takes a text, or a list
 
 
 def _check_files(folder: Any) -> None:
@@ -101,7 +103,9 @@ def _check_files(folder: Any) -> None:
         except Exception as error:  # the host's parser raises nearly anything
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if said:
-            raise OptionError(f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}")
+            raise OptionError(
+                f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}"
+            )
 
 
 def _no_task_file(config: Any) -> str:
@@ -127,19 +131,34 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
-    wrong = None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
+    wrong = (
+        None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
+    )
     expected = None if docs is None or verdict == "no" or not spec.options.quick else _expected(leaves, spec)
     return Entry(
-        name, row["type"], verdict, reason, docs, _family(row["yaml_path"]), wrong, expected, _verdict(leaves, spec_of_suffix(_IN_TIME).of(name))
+        name,
+        row["type"],
+        verdict,
+        reason,
+        docs,
+        _family(row["yaml_path"]),
+        wrong,
+        expected,
+        _verdict(leaves, spec_of_suffix(_IN_TIME).of(name)),
     )
 
 
 def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
     """Return how many calls a quick run of some tasks most often takes: the least and the most."""
-    from lmms_patch.harness.asking.quick import expected_calls  # needs NumPy and SciPy, which the list of names does not
+    from lmms_patch.harness.asking.quick import (
+        expected_calls,
+    )  # needs NumPy and SciPy, which the list of names does not
 
     try:
-        each = [expected_calls(facts.docs or 0, spec, configs.options_over(facts.metadata, spec, facts.name)) for facts in leaves]
+        each = [
+            expected_calls(facts.docs or 0, spec, configs.options_over(facts.metadata, spec, facts.name))
+            for facts in leaves
+        ]
     except PatchError:
         return None
     return sum(low for low, _ in each), sum(high for _, high in each)
@@ -237,7 +256,11 @@ _TITLES = {
 def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
     """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own; ``watch`` shows progress."""
     spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
-    rows = {name: row for name, row in manager.task_index.items() if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)}
+    rows = {
+        name: row
+        for name, row in manager.task_index.items()
+        if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)
+    }
     return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]
 
 

@@ -76,7 +76,9 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     if config.get("doc_to_messages") is not None:
         shown = dataclasses.replace(shown, certain=False)  # a chat model is shown these
     video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
-    judge = next((client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None)
+    judge = next(
+        (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
+    )
     return Facts(
         name,
         output_type=config.get("output_type") or "generate_until",
@@ -157,7 +159,9 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it shows no image: its doc_to_visual always returns nothing"
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
         return unfit
-    if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
+    if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(
+        fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()
+    ):
         return "its answer is a box or a point in the image, and a cell has other coordinates"
     return None
 
@@ -202,7 +206,11 @@ def doubt(facts: Facts, spec: WrapSpec) -> str:
     if not kind.needs_image or media <= fitting(spec):
         return ""
     if media == {"unknown"}:
-        speaks = f"the code of its doc_to_visual speaks of {facts.hint}" if facts.hint else "its code does not tell what it shows"
+        speaks = (
+            f"the code of its doc_to_visual speaks of {facts.hint}"
+            if facts.hint
+            else "its code does not tell what it shows"
+        )
         return f"{speaks}; the first doc decides" if facts.hint or facts.video or kind.needs_video else ""
     if media <= fitting(spec) | {"unknown"} and not (facts.hint or facts.video or kind.needs_video):
         return ""
@@ -234,7 +242,11 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
     views = len(views_of(spec))
-    by_doc = f"{'once' if views == 1 else f'{views} times'} per doc and order of its options" if KINDS[spec.kind].turns else "once per doc and box"
+    by_doc = (
+        f"{'once' if views == 1 else f'{views} times'} per doc and order of its options"
+        if KINDS[spec.kind].turns
+        else "once per doc and box"
+    )
     times = by_doc if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
@@ -262,7 +274,11 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
     if manager.task_index.get(name, {}).get("type") != "task":
         return {}
     kwargs = read(manager, name).get("dataset_kwargs")
-    if not isinstance(kwargs, Mapping) or not (kwargs.get("video") or kwargs.get("From_YouTube")) or "builder_script" in kwargs:
+    if (
+        not isinstance(kwargs, Mapping)
+        or not (kwargs.get("video") or kwargs.get("From_YouTube"))
+        or "builder_script" in kwargs
+    ):
         return {}
     return {"dataset_kwargs": {key: value for key, value in kwargs.items() if key not in _OF_VIDEOS}}
 
@@ -311,7 +327,11 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
 def marker_of(config: Mapping[str, Any]) -> str:
     """Return the dotted name of a config's class; "" where it has none. The config may be read in simple or full mode."""
     marker = config.get("class")
-    return str(marker.value) if isinstance(marker, yaml.ScalarNode) else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
+    return (
+        str(marker.value)
+        if isinstance(marker, yaml.ScalarNode)
+        else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
+    )
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
@@ -328,9 +348,19 @@ def check(manager: Any, spec: WrapSpec) -> None:
     for facts in leaves(manager, spec.base):
         reason = why_not(facts, spec)
         if reason:
-            where = f"{spec.base} cannot be wrapped" if facts.name == spec.base else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            every = (KINDS[k] for k in SUFFIXES if not KINDS[k].own_boxes)  # no config says whether docs carry boxes, or options
-            may = [kind for kind in every if _may(facts, WrapSpec("x", kind.name, () if kind.folds else kind.default_grids or (3,)))]
+            where = (
+                f"{spec.base} cannot be wrapped"
+                if facts.name == spec.base
+                else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
+            )
+            every = (
+                KINDS[k] for k in SUFFIXES if not KINDS[k].own_boxes
+            )  # no config says whether docs carry boxes, or options
+            may = [
+                kind
+                for kind in every
+                if _may(facts, WrapSpec("x", kind.name, () if kind.folds else kind.default_grids or (3,)))
+            ]
             ways, turned = (", ".join(kind.name for kind in may if kind.turns == turns) for turns in (False, True))
             more = f"; possible for it: {ways}{f' (of docs with options also {turned})' * bool(turned)}" if ways else ""
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
@@ -352,7 +382,9 @@ def check_model(spec: WrapSpec, model: str | None) -> None:
     if model is None or KINDS[spec.kind].folds == (model in TEXT_ONLY_MODELS):
         return
     if model in TEXT_ONLY_MODELS:
-        raise CannotWrapError(f"{spec.name}: {model} answers text-only cross-validations; type --tasks {spec.base}_tst5")
+        raise CannotWrapError(
+            f"{spec.name}: {model} answers text-only cross-validations; type --tasks {spec.base}_tst5"
+        )
     raise vision_refusal(spec, model)
 
 

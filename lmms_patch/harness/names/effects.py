@@ -103,7 +103,20 @@ def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 # Calls, by their last name, that write files or start programs.
-_WRITES = {"open", "dump", "makedirs", "mkdir", "write", "write_text", "to_csv", "to_json", "generate_submission_file", "run", "Popen", "check_call"}
+_WRITES = {
+    "open",
+    "dump",
+    "makedirs",
+    "mkdir",
+    "write",
+    "write_text",
+    "to_csv",
+    "to_json",
+    "generate_submission_file",
+    "run",
+    "Popen",
+    "check_call",
+}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -119,7 +132,9 @@ def _writes_in(path: str, name: str) -> str | None:
 def called(call: ast.Call) -> str:
     """Return the last name of what is called; "" where it has none."""
     function = call.func
-    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
@@ -203,7 +218,9 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
                 yield from _clients_from(path, used, depth, seen)
 
 
-def _through_import(module: Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = "") -> Iterator[str]:
+def _through_import(
+    module: Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = ""
+) -> Iterator[str]:
     """Follow an imported name into a module of a task. Other libraries are not opened."""
     source = source or module.imported[name]
     if _CLIENTS.search(source):
@@ -223,7 +240,9 @@ def parse(path: str) -> ast.Module:
         return ast.Module([], [])
 
 
-@functools.lru_cache(maxsize=16)  # several questions about a file follow each other; all trees of the host would take much memory
+@functools.lru_cache(
+    maxsize=16
+)  # several questions about a file follow each other; all trees of the host would take much memory
 def _parsed(path: str, _: int) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -273,7 +292,9 @@ class Module:
 
     def has(self, name: str) -> bool:
         """Return whether a name is defined or may be imported; a file that defines nothing may not have been read at all."""
-        return name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
+        return (
+            name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
+        )
 
     def find(self, dotted: str) -> str | None:
         """Return the file of a module that belongs to tasks: beside this module, relative to it, or under lmms_eval.tasks."""

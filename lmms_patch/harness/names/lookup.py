@@ -75,7 +75,9 @@ def meant(known: Sequence[str], name: str) -> list[str]:
         bases = ([every.get(head, name[:end])] if whole else nearest(head, known, count=1)) if suffixes else []
         for full in (f"{base}_{suffix}" for base in bases for suffix in suffixes):
             likeness[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
-    native = max((difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0)
+    native = max(
+        (difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0
+    )
     return [full for full in sorted(likeness, key=lambda one: -likeness[one]) if likeness[full] > native][:3]
 
 
@@ -91,7 +93,9 @@ def _suffixes_like(tail: str) -> list[str]:
     letters, number = re.sub(r"[^a-z]", "", tail), next(iter(re.findall(r"\d+", tail)), "")
     special = {kind for kind in SUFFIXES if KINDS[kind].needs_video or KINDS[kind].every_order}
     known = [kind for kind in SUFFIXES if kind not in special or letters.startswith(kind[0])]
-    return [f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)]
+    return [
+        f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)
+    ]
 
 
 def _is_suffix(text: str) -> bool:
@@ -108,8 +112,12 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
         UnknownNameError: the base is unknown, or a wrapped task itself; the message says what to type instead.
     """
     if spec.base in manager.all_tasks:
-        if manager.task_index[spec.base]["type"] == "python_task" and configs.explicit_spec(configs.read(manager, spec.base)):
-            raise UnknownNameError(f"{spec.name}: {spec.base!r} is a wrapped task itself; name the native task that it wraps")
+        if manager.task_index[spec.base]["type"] == "python_task" and configs.explicit_spec(
+            configs.read(manager, spec.base)
+        ):
+            raise UnknownNameError(
+                f"{spec.name}: {spec.base!r} is a wrapped task itself; name the native task that it wraps"
+            )
         return
     close = [f"{base}_{spec.suffix}" for base in nearest(spec.base, manager.all_tasks)]
     hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what can be wrapped"
@@ -124,7 +132,9 @@ def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
         names: native names that were asked for; those of bases too.
     """
     own = os.path.join(resources.folder("tasks"), "")
-    ours = [name for name in dict.fromkeys(names) if str(manager.task_index.get(name, {}).get("yaml_path")).startswith(own)]
+    ours = [
+        name for name in dict.fromkeys(names) if str(manager.task_index.get(name, {}).get("yaml_path")).startswith(own)
+    ]
     if not ours or not manager.include_path:
         return []
     theirs = manager.initialize_tasks(include_path=manager.include_path, include_defaults=False)
@@ -152,13 +162,21 @@ def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
                 specs[spec.name] = spec
             continue
         if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
-            specs |= {spec.name: spec for name in manager.all_tasks if fnmatchcase(name, pattern) and (spec := resolve(manager, name))}
+            specs |= {
+                spec.name: spec
+                for name in manager.all_tasks
+                if fnmatchcase(name, pattern) and (spec := resolve(manager, name))
+            }
             continue
         spec = parse(pattern)
         if spec is not None:
-            bases = [name for name in manager.all_tasks if fnmatchcase(name, spec.base) and resolve(manager, name) is None]
+            bases = [
+                name for name in manager.all_tasks if fnmatchcase(name, spec.base) and resolve(manager, name) is None
+            ]
             if not bases:
-                raise UnknownNameError(f"{pattern}: no task, group or tag matches {spec.base!r}; type 'lmms-patch tasks' for what can be wrapped")
+                raise UnknownNameError(
+                    f"{pattern}: no task, group or tag matches {spec.base!r}; type 'lmms-patch tasks' for what can be wrapped"
+                )
             specs |= {wrapped.name: wrapped for wrapped in map(spec.of, bases)}
         else:
             refuse_misspelled(manager, pattern)

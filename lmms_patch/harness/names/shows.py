@@ -99,12 +99,73 @@ _SPAN = {"timestep", "start_time", "end_time", "video_start", "video_end", "star
 _PIL = {"open", "new", "fromarray", "frombytes", "merge", "fromstring"}
 _ALTERED = {"copy", "resize", "crop", "rotate", "thumbnail", "transpose", "values", "items", "pop", "tolist", "to"}
 _TEXT = {
-    *("strip", "lstrip", "rstrip", "replace", "format", "lower", "upper", "removeprefix", "removesuffix", "split", "join", "str"),
-    *("joinpath", "with_suffix", "with_name", "expanduser", "expandvars", "resolve", "absolute", "as_posix", "glob", "rglob", "Path", "PurePath"),
-    *("abspath", "normpath", "realpath", "fspath", "iglob", "listdir", "basename", "dirname", "splitext", "getenv", "hf_hub_download"),
+    *(
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "format",
+        "lower",
+        "upper",
+        "removeprefix",
+        "removesuffix",
+        "split",
+        "join",
+        "str",
+    ),
+    *(
+        "joinpath",
+        "with_suffix",
+        "with_name",
+        "expanduser",
+        "expandvars",
+        "resolve",
+        "absolute",
+        "as_posix",
+        "glob",
+        "rglob",
+        "Path",
+        "PurePath",
+    ),
+    *(
+        "abspath",
+        "normpath",
+        "realpath",
+        "fspath",
+        "iglob",
+        "listdir",
+        "basename",
+        "dirname",
+        "splitext",
+        "getenv",
+        "hf_hub_download",
+    ),
 }
-_SAME = {"list", "tuple", "sorted", "reversed", "set", "next", "iter", "zip", "enumerate", "filter", "deepcopy", "chain"}
-_READERS = {"VideoReader", "VideoCapture", "VideoFileClip", "get_batch", "asnumpy", "stack", "array", "asarray", "from_numpy"}
+_SAME = {
+    "list",
+    "tuple",
+    "sorted",
+    "reversed",
+    "set",
+    "next",
+    "iter",
+    "zip",
+    "enumerate",
+    "filter",
+    "deepcopy",
+    "chain",
+}
+_READERS = {
+    "VideoReader",
+    "VideoCapture",
+    "VideoFileClip",
+    "get_batch",
+    "asnumpy",
+    "stack",
+    "array",
+    "asarray",
+    "from_numpy",
+}
 _HARMLESS = {
     "append",
     "extend",
@@ -138,7 +199,14 @@ def _union(values: Iterable[_Value]) -> _Value:
     out = _Value()
     for one in values:
         certain = out.certain and one.certain
-        out = _Value(out.media | one.media, out.words | one.words, out.text or one.text, out.field or one.field, out.doc or one.doc, certain)
+        out = _Value(
+            out.media | one.media,
+            out.words | one.words,
+            out.text or one.text,
+            out.field or one.field,
+            out.doc or one.doc,
+            certain,
+        )
     return out
 
 
@@ -157,7 +225,10 @@ def shown_by(path: str, name: str) -> Shown:
     arguments = [*function.args.posonlyargs, *function.args.args]
     bound = {one.arg: _Value(doc=True) if i == 0 else _UNKNOWN for i, one in enumerate(arguments)}
     try:
-        shown = [_named_by(function.name, value) for value in _Scope(module, function, bound, _DEPTH, iter(range(_STEPS))).returns()]
+        shown = [
+            _named_by(function.name, value)
+            for value in _Scope(module, function, bound, _DEPTH, iter(range(_STEPS))).returns()
+        ]
     except (_TooLongError, RecursionError):
         return UNKNOWN
     media = frozenset[str]().union(*(one.media for one in shown))
@@ -169,7 +240,9 @@ def _named_by(function: str, value: _Value) -> Shown:
     shown = value.shown()
     if "unknown" in shown.media and _medium_named([function]) == "sound":
         return Shown(shown.media - {"unknown"} | {"sound"})
-    silent = value.text and not any(sign.search(word) for sign in (*_ENDINGS.values(), *_NAMES.values()) for word in value.words)
+    silent = value.text and not any(
+        sign.search(word) for sign in (*_ENDINGS.values(), *_NAMES.values()) for word in value.words
+    )
     return dataclasses.replace(value, words=value.words | {function}).shown() if silent else shown
 
 
@@ -191,7 +264,9 @@ def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.
 class _Scope:
     """One call of a function: its variables, and what they may be."""
 
-    def __init__(self, module: Module, function: ast.FunctionDef, bound: Mapping[str, _Value], depth: int, steps: Iterator[int]) -> None:
+    def __init__(
+        self, module: Module, function: ast.FunctionDef, bound: Mapping[str, _Value], depth: int, steps: Iterator[int]
+    ) -> None:
         self._module, self._function, self._depth, self._steps = module, function, depth, steps
         self._known = dict(bound)
         self._made: dict[str, list[ast.expr]] = {}
@@ -218,7 +293,12 @@ class _Scope:
             self._bind(node.target, node.iter)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._bind(node.optional_vars, node.context_expr)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend", "insert") and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend", "insert")
+            and node.args
+        ):
             self._bind(node.func.value, node.args[-1])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) not in _HARMLESS:
             self._touched |= {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
@@ -227,7 +307,11 @@ class _Scope:
         if isinstance(target, ast.Name):
             self._made.setdefault(target.id, []).append(value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) else itertools.repeat(value)
+            parts = (
+                value.elts
+                if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+                else itertools.repeat(value)
+            )
             for one, part in zip(target.elts, parts, strict=False):
                 self._bind(one, part)
         elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
@@ -264,9 +348,9 @@ class _Scope:
         """Return what an expression may be that makes something of its parts."""
         if isinstance(node, ast.BinOp):
             both = _union([self.value(node.left), self.value(node.right)])
-            of_text = any(isinstance(one, (ast.Constant, ast.JoinedStr)) for one in (node.left, node.right)) or isinstance(
-                node.op, (ast.Div, ast.Mod)
-            )
+            of_text = any(
+                isinstance(one, (ast.Constant, ast.JoinedStr)) for one in (node.left, node.right)
+            ) or isinstance(node.op, (ast.Div, ast.Mod))
             return both.path() if of_text else both
         if isinstance(node, ast.JoinedStr):
             parts = [self.value(one.value if isinstance(one, ast.FormattedValue) else one) for one in node.values]
@@ -295,12 +379,18 @@ class _Scope:
         value = _union([*map(self.value, self._made[name]), *([self._known[name]] if name in self._known else [])])
         self._open.discard(name)
         words = value.words | {name} if value.words or value.text or value.field else value.words
-        return _Value(value.media, words, value.text, value.field, value.doc, value.certain and name not in self._touched)
+        return _Value(
+            value.media, words, value.text, value.field, value.doc, value.certain and name not in self._touched
+        )
 
     def _of_dict(self, node: ast.Dict) -> _Value:
-        entries = {key.value: value for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)}
+        entries = {
+            key.value: value for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)
+        }
         kind = entries.get("type")
-        if {"array", "sampling_rate"} <= set(entries) or (isinstance(kind, ast.Constant) and str(kind.value).startswith("audio")):
+        if {"array", "sampling_rate"} <= set(entries) or (
+            isinstance(kind, ast.Constant) and str(kind.value).startswith("audio")
+        ):
             return _SOUND
         return _STRETCH if _SPAN & set(entries) else _union([*map(self.value, node.values), _Value(certain=False)])
 
@@ -313,21 +403,41 @@ class _Scope:
 
     def _of_call(self, node: ast.Call) -> _Value:
         name, given = called(node), [*node.args, *(one.value for one in node.keywords)]
-        medium = next((one.value.value for one in node.keywords if one.arg == "media_type" and isinstance(one.value, ast.Constant)), None)
+        medium = next(
+            (
+                one.value.value
+                for one in node.keywords
+                if one.arg == "media_type" and isinstance(one.value, ast.Constant)
+            ),
+            None,
+        )
         if medium is not None:
             return _union([_Value(words=frozenset({str(medium)}), text=True, certain=False)])
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if name in _PIL and owner is not None and any("image" in one.id.lower() for one in ast.walk(owner) if isinstance(one, ast.Name)):
+        if (
+            name in _PIL
+            and owner is not None
+            and any("image" in one.id.lower() for one in ast.walk(owner) if isinstance(one, ast.Name))
+        ):
             return _IMAGE
-        if name == "convert" and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value in ("RGB", "L", "RGBA"):
+        if (
+            name == "convert"
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+            and node.args[0].value in ("RGB", "L", "RGBA")
+        ):
             return _IMAGE
         if name in ("get", "getattr") and given:
-            whole, key = (owner, given[0]) if owner is not None else (given[0], given[1] if len(given) > 1 else given[0])
+            whole, key = (
+                (owner, given[0]) if owner is not None else (given[0], given[1] if len(given) > 1 else given[0])
+            )
             return self._part(self.value(whole), key)
         if name in _READERS:
             return _FRAMES
         if name in _TEXT:
-            return _union(self.value(one) for one in [*given, *([owner] if owner is not None and name != "listdir" else [])]).path()
+            return _union(
+                self.value(one) for one in [*given, *([owner] if owner is not None and name != "listdir" else [])]
+            ).path()
         if name in _ALTERED and owner is not None:
             return self.value(owner)
         if name in _SAME and owner is None:

@@ -54,7 +54,9 @@ def _rows_in_file(file: str, builder: str) -> int | None:
 
 def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
     """Read the number of rows from the ``dataset_info.json`` that the datasets library keeps beside a prepared dataset."""
-    root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets")
+    root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(
+        os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets"
+    )
     folder = Path(root).expanduser() / path.replace("/", "___").lower()
     for info in sorted(folder.glob(f"{name or '*'}/*/*/dataset_info.json")):
         try:

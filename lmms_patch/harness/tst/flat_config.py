@@ -191,7 +191,9 @@ class Copies:
                 self.module(beside, root)
         for other in _read_by(tree, path.parent):
             if other.stat().st_size > MAX_BYTES:
-                raise CannotWrapError(f"{path} reads {other}, which is too large to copy into a task folder ({other.stat().st_size / 1e6:.0f} MB)")
+                raise CannotWrapError(
+                    f"{path} reads {other}, which is too large to copy into a task folder ({other.stat().st_size / 1e6:.0f} MB)"
+                )
             self.files[self._place(other, root)] = other
         return place
 
@@ -238,7 +240,11 @@ def _read_by(tree: ast.AST, folder: Path) -> list[Path]:
     YAML files are left out, since the host would take them for tasks in the new folder.
     """
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    names = sorted(text for text in texts if 0 < len(text) < 200 and text.isprintable() and not os.path.isabs(text) and ".." not in text)
+    names = sorted(
+        text
+        for text in texts
+        if 0 < len(text) < 200 and text.isprintable() and not os.path.isabs(text) and ".." not in text
+    )
     folders = [folder, *(folder / name for name in names if name.strip("./") and (folder / name).is_dir())]
     beside = [inside / name for inside in folders for name in names if (inside / name).is_file()]
     return sorted({path for path in beside if path.suffix not in (".yaml", ".py", ".pyc")})

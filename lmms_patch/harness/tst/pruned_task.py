@@ -80,7 +80,11 @@ def write(
     files.write(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
     files.write(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
     path = folder / f"{name}.yaml"
-    files.write(path, _header(about, copies, config) + dump(renamed(config, about, process_docs=Function("pruned_filter.process_docs"))))
+    files.write(
+        path,
+        _header(about, copies, config)
+        + dump(renamed(config, about, process_docs=Function("pruned_filter.process_docs"))),
+    )
     return path
 
 
@@ -95,7 +99,9 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
     check_name(manager, f"{base}_pruned", folder)
 
 
-def try_out(base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None) -> None:
+def try_out(
+    base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None
+) -> None:
     """Write the task of all docs to a folder that goes at once: what ``write`` would refuse is refused before the work.
 
     Raises:
@@ -106,7 +112,13 @@ def try_out(base: str, keys: Sequence[str], include_path: str | os.PathLike[str]
 
 
 def _about(
-    name: str, base: str, evaluated: Evaluated, known: Sequence[str], kept: Sequence[str], key: str | None, own: Function | None
+    name: str,
+    base: str,
+    evaluated: Evaluated,
+    known: Sequence[str],
+    kept: Sequence[str],
+    key: str | None,
+    own: Function | None,
 ) -> dict[str, Any]:
     """Return the content of ``pruned_task.json``; ``own`` is the base's ``process_docs``, as the new YAML would write it."""
     return {
@@ -143,7 +155,9 @@ def source_of(manager: Any, base: str) -> Path:
         shown = ", ".join(members[:5]) + (", ..." if len(members) > 5 else "")
         raise CannotWrapError(f"{base} is a {row['type']} of tasks; prune its members one by one ({shown})")
     if row["type"] != "task":
-        raise CannotWrapError(f"{base} is a Python class and no YAML task, so no task folder can be made of it; the kept ids are in kept_ids.txt")
+        raise CannotWrapError(
+            f"{base} is a Python class and no YAML task, so no task folder can be made of it; the kept ids are in kept_ids.txt"
+        )
     path = Path(row["yaml_path"])
     if (path.parent / pruned_filter.ABOUT).exists():
         first = json.loads((path.parent / pruned_filter.ABOUT).read_text(encoding="utf-8"))["base"]
@@ -156,8 +170,13 @@ def check_name(manager: Any, name: str, folder: Path) -> None:
     if not re.fullmatch(r"[\w.-]+", name):
         raise OptionError(f"{name!r} is no name of a task; allowed: letters, digits, '_', '-', '.'")
     row = manager.task_index.get(name)
-    if row is not None and Path(row["yaml_path"] if row["yaml_path"] != -1 else "").resolve().parent != folder.resolve():
-        raise OptionError(f"{name}: lmms-eval knows a task of this name already ({row['yaml_path']}); choose another name")
+    if (
+        row is not None
+        and Path(row["yaml_path"] if row["yaml_path"] != -1 else "").resolve().parent != folder.resolve()
+    ):
+        raise OptionError(
+            f"{name}: lmms-eval knows a task of this name already ({row['yaml_path']}); choose another name"
+        )
     about = folder / pruned_filter.ABOUT
     if about.exists() and (held := json.loads(about.read_text(encoding="utf-8")).get("task")) != name:
         raise OptionError(f"{folder} holds the pruned task {held} already; choose another folder")
@@ -210,13 +229,17 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
         return calls[-1][1]
 
     with load.named(manager, base):
-        loaded = manager.load_task_or_group([{"task": base, **configs.without_videos(manager, base), "process_docs": noting}])
+        loaded = manager.load_task_or_group(
+            [{"task": base, **configs.without_videos(manager, base), "process_docs": noting}]
+        )
     task = loaded[base]
     config = task.config
     split = config.test_split if task.has_test_docs() else config.validation_split
     docs = task.dataset[split]
     if not hasattr(docs, "__len__"):
-        raise CannotWrapError(f"{base} streams its docs, so they cannot be known by ids; prune a task without streaming")
+        raise CannotWrapError(
+            f"{base} streams its docs, so they cannot be known by ids; prune a task without streaming"
+        )
     named = {config.training_split, config.validation_split, config.test_split, config.fewshot_split} - {None, split}
     others = {name: task.dataset[name] for name in sorted(named & set(task.dataset))}
     for called in [split, *others] if others else []:
@@ -257,6 +280,10 @@ def _header(about: Mapping[str, Any], copies: Copies, config: Mapping[str, Any])
         *([f"Copied here, with what they read: {', '.join(sorted(copies.files))}."] if copies.files else []),
         *(f"Not copied, being large: {large}; it must stay there, seen from here." for large in copies.large),
         *([f"Code of {base} imports lmms_patch, so it must be installed after all."] if copies.needs_plugin else []),
-        *([f"The dataset is a folder of the machine where this was made: {path}"] if path and os.path.isdir(path) else []),
+        *(
+            [f"The dataset is a folder of the machine where this was made: {path}"]
+            if path and os.path.isdir(path)
+            else []
+        ),
     ]
     return "".join(f"# {line}\n" for line in lines)

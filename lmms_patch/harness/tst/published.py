@@ -154,7 +154,9 @@ def write(
     original = _original(evaluated, config)
     if copy:
         return _copy(base, evaluated, places, folder, config, copies, original)
-    task_file = pruned_task.write(base, kept_keys, folder / "task", include_path, key, revision=original.revision or None)
+    task_file = pruned_task.write(
+        base, kept_keys, folder / "task", include_path, key, revision=original.revision or None
+    )
     rows = datasets.Dataset.from_dict(
         {"key": [known[place] for place in places], "row": places},
         datasets.Features({"key": datasets.Value("string"), "row": datasets.Value("int64")}),
@@ -166,7 +168,9 @@ def _original(evaluated: pruned_task.Evaluated, config: Mapping[str, Any]) -> Or
     """Return where the docs come from, as far as dataset and config tell."""
     info = getattr(evaluated.docs, "info", None)
     path = str(config.get("dataset_path") or "")
-    repository = path if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path) and path not in BUILDERS and not os.path.exists(path) else ""
+    repository = (
+        path if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path) and path not in BUILDERS and not os.path.exists(path) else ""
+    )
     pinned = (config.get("dataset_kwargs") or {}).get("revision")
     revision = str(pinned) if pinned else _commit(evaluated.docs, repository) if repository else ""
     return Original(
@@ -183,7 +187,11 @@ def _original(evaluated: pruned_task.Evaluated, config: Mapping[str, Any]) -> Or
 def _commit(docs: Any, repository: str) -> str:
     """Return the commit of a dataset on the hub: it stands in the addresses of its files, and in the path of its cache; "" where in neither."""
     addresses = list(getattr(getattr(docs, "info", None), "download_checksums", None) or {})
-    found = {match[1] for one in addresses if (match := re.search(rf"/{re.escape(repository)}@({_COMMIT.pattern})/", str(one)))}
+    found = {
+        match[1]
+        for one in addresses
+        if (match := re.search(rf"/{re.escape(repository)}@({_COMMIT.pattern})/", str(one)))
+    }
     if not found:
         cached = [str(one.get("filename", "")) for one in getattr(docs, "cache_files", [])]
         found = {part for path in cached for part in Path(path).parts if _COMMIT.fullmatch(part)}
@@ -191,7 +199,13 @@ def _commit(docs: Any, repository: str) -> str:
 
 
 def _copy(
-    base: str, evaluated: pruned_task.Evaluated, places: Sequence[int], folder: Path, config: dict[str, Any], copies: Copies, original: Original
+    base: str,
+    evaluated: pruned_task.Evaluated,
+    places: Sequence[int],
+    folder: Path,
+    config: dict[str, Any],
+    copies: Copies,
+    original: Original,
 ) -> Written:
     """Write the kept docs as Parquet, and the task that reads them.
 
@@ -202,7 +216,9 @@ def _copy(
     about = {"task": f"{base}_pruned", "base": base, "docs": len(evaluated.docs), "kept": len(places)}
     data_files = {split: f"../{path}" for split, path in written.items()}
     own = {k: v for k, v in config.items() if k != "process_docs"}
-    new = pruned_task.renamed(own, about, dataset_path="parquet", dataset_name=None, dataset_kwargs={"data_files": data_files})
+    new = pruned_task.renamed(
+        own, about, dataset_path="parquet", dataset_name=None, dataset_kwargs={"data_files": data_files}
+    )
     task_file = folder / "task" / f"{about['task']}.yaml"
     copies.make(docs=False)
     lines = [

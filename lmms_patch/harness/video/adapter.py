@@ -8,7 +8,16 @@ from typing import Any, Literal, TypeGuard
 from lmms_patch.harness.names.adapters import limit_of_rate, reads_as_qwen
 from lmms_patch.harness.video.clip import Sampling
 
-_COUNTS = ("max_num_frames", "max_frames_num", "nframes", "num_frames", "max_frames", "num_video_frames", "video_max_frames", "num_segments")
+_COUNTS = (
+    "max_num_frames",
+    "max_frames_num",
+    "nframes",
+    "num_frames",
+    "max_frames",
+    "num_video_frames",
+    "video_max_frames",
+    "num_segments",
+)
 _RATES = ("fps", "video_fps", "target_fps")
 """The names that adapters of lmms-eval give to the number of frames that they take, and to the frames per second that they take at most."""
 

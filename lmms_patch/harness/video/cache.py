@@ -49,7 +49,9 @@ def limit(env: Mapping[str, str] | None = None) -> int:
     except ValueError:
         gigabytes = math.nan
     if not 0 < gigabytes < math.inf:
-        raise OptionError(f"environment variable {LIMIT} must be a number of gigabytes above 0, not {text[:40]!r}; type, for example, {LIMIT}=5")
+        raise OptionError(
+            f"environment variable {LIMIT} must be a number of gigabytes above 0, not {text[:40]!r}; type, for example, {LIMIT}=5"
+        )
     ranks = next((int(said) for name in _RANKS if (said := env.get(name, "")).isdecimal() and int(said)), 1)
     return int(gigabytes * 1e9 / ranks)
 
@@ -177,7 +179,15 @@ _first = threading.Lock()
 
 
 def written(
-    owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1, lost: Callable[[str], None] = lambda _: None
+    owner: object,
+    key: Hashable,
+    clip: Clip,
+    view: View,
+    *,
+    min_cell: int,
+    seed: str,
+    batch: int = 1,
+    lost: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, int]:
     """Return the path of a file that holds a view of a clip, and how many different frames are in it; it is written where it is not there.
 

@@ -153,7 +153,9 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
         return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip), sound=None)
     if view.kind == "tshuffle":
         frames = np.arange(len(clip))
-        return clip.take(np.concatenate([frames[segment(len(clip), view.n, number)] for number in derangement(view.n, seed)]))
+        return clip.take(
+            np.concatenate([frames[segment(len(clip), view.n, number)] for number in derangement(view.n, seed)])
+        )
     if view.kind == "treverse":
         backwards = clip.take(slice(None, None, -1))
         return dataclasses.replace(backwards, spans=backwards.spans[:, ::-1])

@@ -65,8 +65,15 @@ def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
     pictures = [media.decode(images[i]).convert("RGB") for i in sampling.indices(total, total)]
     sizes = sorted({picture.size for picture in pictures})
     if len(sizes) > 1:
-        raise CannotWrapError(f"the frames of a video must have one size, not {len(sizes)}: {sizes[0]}, {sizes[1]}, ...")
-    return _clip(np.stack([np.asarray(picture) for picture in pictures]), np.arange(total, dtype=float), Fraction(total), sampling)
+        raise CannotWrapError(
+            f"the frames of a video must have one size, not {len(sizes)}: {sizes[0]}, {sizes[1]}, ..."
+        )
+    return _clip(
+        np.stack([np.asarray(picture) for picture in pictures]),
+        np.arange(total, dtype=float),
+        Fraction(total),
+        sampling,
+    )
 
 
 def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling, sound: Sound | None = None) -> Clip:
@@ -130,8 +137,12 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
         track = container.streams.audio[0].codec_context if container.streams.audio else None
-        heard = (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
-    pts: Sequence[int | None] = sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
+        heard = (
+            (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
+        )
+    pts: Sequence[int | None] = (
+        sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
+    )
     clock, duration = _clock(pts, base, rate)
     wanted = sampling.indices(len(pts), float(duration)).tolist() if pts else []
     frames = _by_seeking(source, packets, wanted)
@@ -141,7 +152,9 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         true = sampling.indices(len(pts), float(duration)).tolist()
         if true != wanted:
             frames, wanted = None, true
-    return _clip(frames, clock, duration, sampling, sound=Sound(source, float((pts[0] or 0) * base), *heard) if heard else None)
+    return _clip(
+        frames, clock, duration, sampling, sound=Sound(source, float((pts[0] or 0) * base), *heard) if heard else None
+    )
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> _Packets:

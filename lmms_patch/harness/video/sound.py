@@ -88,7 +88,9 @@ class Sound:
             if decoded.time is not None and decoded.time > begin + BLOCK:
                 break
             for frame in convert.resample(decoded):
-                heard = np.frombuffer(memoryview(frame.planes[0]), np.int16, frame.samples * block.shape[1]).reshape(-1, block.shape[1])
+                heard = np.frombuffer(memoryview(frame.planes[0]), np.int16, frame.samples * block.shape[1]).reshape(
+                    -1, block.shape[1]
+                )
                 said = round(((frame.time or 0.0) - begin) * self.rate)
                 at = said if at is None or abs(said - at) > _JITTER * self.rate else at
                 low, high = max(0, at), min(len(block), at + len(heard))

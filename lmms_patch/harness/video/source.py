@@ -32,7 +32,9 @@ def source_of(medium: Any) -> str | bytes:
     if isinstance(medium, (bytes, bytearray)):
         return bytes(medium)
     if not isinstance(medium, (str, os.PathLike)):
-        raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of a video; give a path, bytes, or a list of images")
+        raise CannotWrapError(
+            f"the doc holds a {type(medium).__name__} in place of a video; give a path, bytes, or a list of images"
+        )
     path = os.fspath(medium)
     if path.startswith("data:"):
         try:
@@ -52,5 +54,7 @@ def opened(source: str | bytes) -> Iterator[InputContainer]:
     """Open a video for reading."""
     import av
 
-    with av.open(io.BytesIO(source) if isinstance(source, bytes) else source, "r", metadata_errors="replace") as container:
+    with av.open(
+        io.BytesIO(source) if isinstance(source, bytes) else source, "r", metadata_errors="replace"
+    ) as container:
         yield container

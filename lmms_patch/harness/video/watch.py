@@ -140,7 +140,9 @@ class Watch:
             out |= {"part_held": self.part[0], "part_read": self.part[1]}
         if self.lost:
             out["sound_lost"] = self.lost
-        if self.heard and (at := decodes_sound(self.adapter)):  # reads its whole source, so only where there was a sound
+        if self.heard and (
+            at := decodes_sound(self.adapter)
+        ):  # reads its whole source, so only where there was a sound
             out["sound_decoder"] = at
         return out if self.handed or len(out) > 1 else None
 
@@ -190,7 +192,9 @@ def watching() -> Iterator[Callable[[], None]]:
             return
         modules = len(sys.modules)
         for table, wrapped in ((compat.VIDEO_READERS, _watched), (compat.FRAME_COUNTERS, _bounded)):
-            for module, function in ((sys.modules.get(name), function) for name, functions in table.items() for function in functions):
+            for module, function in (
+                (sys.modules.get(name), function) for name, functions in table.items() for function in functions
+            ):
                 original = vars(module).get(function) if module is not None else None
                 if callable(original) and not hasattr(original, "__watched__"):
                     replaced[id(original)] = (original, wrapped(original))
@@ -212,7 +216,11 @@ def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
     """Put one object in the place of another in every module that names it; lazy modules are not made to load anything."""
     for module in list(sys.modules.values()) if pairs else ():
         names: Any = getattr(module, "__dict__", None)
-        found = [(name, value) for name, value in list(names.items()) if id(value) in pairs] if isinstance(names, dict) else ()
+        found = (
+            [(name, value) for name, value in list(names.items()) if id(value) in pairs]
+            if isinstance(names, dict)
+            else ()
+        )
         for name, value in found:
             old, new = pairs[id(value)]
             if value is old:
@@ -291,7 +299,9 @@ def _reading_in(found: Any) -> Reading | None:
 
 
 def _indices_in(metadata: Any) -> Any:
-    return metadata.get("frames_indices") if isinstance(metadata, Mapping) else getattr(metadata, "frames_indices", None)
+    return (
+        metadata.get("frames_indices") if isinstance(metadata, Mapping) else getattr(metadata, "frames_indices", None)
+    )
 
 
 def _numbered(indices: Any) -> Reading:

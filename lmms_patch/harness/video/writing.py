@@ -60,7 +60,9 @@ def _put(out: Any, clip: Clip) -> None:
     sound = clip.sound
     if sound and not sound.rate:
         raise SoundError("the sound cannot be decoded: FFmpeg does not know its format")
-    audio = out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None  # all tracks come before the first packet
+    audio = (
+        out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None
+    )  # all tracks come before the first packet
     _put_frames(out, video, clip)
     if sound:
         _put_sound(out, audio, sound, stretches(clip.spans))
@@ -86,7 +88,9 @@ def _put_sound(out: Any, audio: Any, sound: Sound, parts: Iterable[tuple[float, 
 
     done = 0
     for piece in (piece for begin, end in parts for piece in sound.between(begin, end)):
-        samples = av.AudioFrame.from_ndarray(np.ascontiguousarray(piece).reshape(1, -1), format="s16", layout=sound.layout)
+        samples = av.AudioFrame.from_ndarray(
+            np.ascontiguousarray(piece).reshape(1, -1), format="s16", layout=sound.layout
+        )
         samples.sample_rate, samples.pts, samples.time_base = sound.rate, done, Fraction(1, sound.rate)
         done += len(piece)
         out.mux(audio.encode(samples))

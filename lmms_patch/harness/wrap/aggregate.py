@@ -22,7 +22,16 @@ from lmms_patch.ask.spec import KINDS, Key, WrapSpec, end
 from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
-from lmms_patch.harness.wrap.calls import Again, Aggregation, Draws, call_native, copied, draws, one_line, with_signature_of
+from lmms_patch.harness.wrap.calls import (
+    Again,
+    Aggregation,
+    Draws,
+    call_native,
+    copied,
+    draws,
+    one_line,
+    with_signature_of,
+)
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import listed
@@ -52,7 +61,14 @@ class PatchItem(dict):  # type: ignore[type-arg]
     chosen: dict[str, Any]
     from_m: str | None
 
-    def __init__(self, record: Record, full: dict[str, Any], whole: dict[str, Any], chosen: dict[str, Any], from_m: str | None = None) -> None:
+    def __init__(
+        self,
+        record: Record,
+        full: dict[str, Any],
+        whole: dict[str, Any],
+        chosen: dict[str, Any],
+        from_m: str | None = None,
+    ) -> None:
         super().__init__(msgspec.to_builtins(record))
         self.record, self.full, self.whole, self.chosen, self.from_m = record, full, whole, chosen, from_m
 
@@ -113,7 +129,14 @@ class Aggregations:
         kept: Callable[[], int] = int,
     ) -> None:
         self._about_tst, self._golds, self._frames_read, self._kept = about_tst, golds, frames_read, kept
-        self.spec, self.native, self.higher, self.primary, self._args, self._plan = spec, native, higher, primary, args, plan
+        self.spec, self.native, self.higher, self.primary, self._args, self._plan = (
+            spec,
+            native,
+            higher,
+            primary,
+            args,
+            plan,
+        )
         self.again = {metric: Again(function, args) for metric, function in native.items()}
         """The aggregation of each metric, to be called once more without a trace."""
         self.form: Form | None = None
@@ -131,7 +154,9 @@ class Aggregations:
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:
-                out[self.over_cells(m, key)] = self._of_records(self._mpp if self._kind.keeps_best else self._drop, m, key)
+                out[self.over_cells(m, key)] = self._of_records(
+                    self._mpp if self._kind.keeps_best else self._drop, m, key
+                )
         names = listed(self._kind, self.spec.grids) + (list(ROWS) if self._kind.folds else [])
         out |= {name: self._of_records(self._detail, name) for name in names}
         return out | {m: self._native_function(m) for m in self.native}
@@ -194,7 +219,9 @@ class Aggregations:
                 self._kept(),
             )
         except Exception as error:
-            fail_at_exit(f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole")
+            fail_at_exit(
+                f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
+            )
             self._run.details = Details(records=len(items))
         return self._run.details
 
@@ -225,7 +252,12 @@ class Aggregations:
 
     def _report_errors(self) -> None:
         """Report the docs whose scorer or filter failed; the process then ends with status 2."""
-        failed = [(item.record.doc_id, view.error) for item in self._run.items for view in item.record.views if view.error is not None]
+        failed = [
+            (item.record.doc_id, view.error)
+            for item in self._run.items
+            for view in item.record.views
+            if view.error is not None
+        ]
         if failed:
             docs = len({doc for doc, _ in failed})
             fail_at_exit(
@@ -238,16 +270,24 @@ class Aggregations:
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         what = "left out of its number" if self.spec.points else what
         for n in self.spec.parts:
-            reasons = [why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON]
+            reasons = [
+                why for item in self._run.items if (why := item.record.excluded.get(str(n))) and why != failures.REASON
+            ]
             where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
-                log().warning(f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})")
+                log().warning(
+                    f"{self.spec.name}: {len(reasons)} of {len(self._run.items)} docs are {what} {where} (first: {reasons[0]})"
+                )
 
     def _report_native(self) -> None:
         """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
         failed = sum(map(failures.unanswered, self._run.records))
         if failed and not self._sampled:
-            why = "no call was answered" if failed == len(self._run.items) else f"{self.spec.base} has no score for failed calls"
+            why = (
+                "no call was answered"
+                if failed == len(self._run.items)
+                else f"{self.spec.base} has no score for failed calls"
+            )
             said = f"is null: {why}" if self._unscored() else f"counts {failed} failed calls as wrong answers"
             log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
 
@@ -256,7 +296,9 @@ class Aggregations:
     @property
     def _sampled(self) -> bool:
         """Whether docs were left out, so that metrics are estimates."""
-        return self.spec.leaves_out and any(record.asked is not None and min(record.asked.p) < 1 for record in self._run.records)
+        return self.spec.leaves_out and any(
+            record.asked is not None and min(record.asked.p) < 1 for record in self._run.records
+        )
 
     def _estimated(self, metric: str, n: Key | None = None) -> tuple[float | None, float | None]:
         """Return estimates of the metric over full images and over the best cells of a set (None: of no set); None where there is none.
@@ -288,7 +330,8 @@ class Aggregations:
         """Return whether the first view of some doc has no native item, or no doc has an answer. The native metric would then say nothing."""
         if self._run.unscored is None:
             self._run.unscored = any(
-                item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full) for item in self._run.items
+                item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full)
+                for item in self._run.items
             ) or bool(self._run.items and all(map(failures.unanswered, self._run.records)))
         return self._run.unscored
 
@@ -370,7 +413,11 @@ class Aggregations:
     def _answered(self, metric: str) -> list[PatchItem]:
         """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
         failed = [item for item in self._run.items if failures.unanswered(item.record)]
-        answered = [item for item in self._run.items if not failures.is_no_value(item.whole.get(metric)) and not failures.unanswered(item.record)]
+        answered = [
+            item
+            for item in self._run.items
+            if not failures.is_no_value(item.whole.get(metric)) and not failures.unanswered(item.record)
+        ]
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
@@ -389,7 +436,9 @@ class Aggregations:
         except Exception as error:
             if (metric, type(error)) not in self._run.told:
                 self._run.told.add((metric, type(error)))
-                log().warning(f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}")
+                log().warning(
+                    f"{self.spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}"
+                )
             return None
 
     # --- over cells -----------------------------------------------------------------------------
@@ -452,7 +501,9 @@ class Aggregations:
         name = self.over_cells(metric, n)
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
-        of_golds = (one.scores.get(metric) for item in items for one in item.record.baselines)  # where nothing is right they alone tell
+        of_golds = (
+            one.scores.get(metric) for item in items for one in item.record.baselines
+        )  # where nothing is right they alone tell
         of_views = (view.scores.get(metric) for item in items for view in item.record.views)
         tells_apart = len({score for score in (*full, *of_views, *of_golds) if score is not None}) > 1
         over_cells = self._best(metric, n)
@@ -470,7 +521,9 @@ class Aggregations:
     def _counted(self, item: PatchItem, metric: str) -> list[View]:
         """Return the views of a doc as they count: each in its worst order, where the index is of every order of the options."""
         record = item.record
-        return (in_worst_order(record, metric, self.higher.get(metric, True)) if self._kind.every_order else record).views
+        return (
+            in_worst_order(record, metric, self.higher.get(metric, True)) if self._kind.every_order else record
+        ).views
 
     def _mpp(self, metric: str, n: Key) -> float | None:
         """Return MPP: M over best-cell items."""
@@ -491,4 +544,6 @@ def _is_mean(whole: float | None, scores: list[float]) -> bool:
     return math.isclose(mean, whole, rel_tol=1e-4, abs_tol=1e-6) or round(mean, decimals) == whole
 
 
-_SET_SCORE = "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"
+_SET_SCORE = (
+    "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"
+)

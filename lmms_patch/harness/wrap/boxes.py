@@ -44,7 +44,10 @@ class BoxTable:
                 rows = _columns(self._rows(), (options.boxes, options.relevant))
                 bar = tqdm(rows, desc=f"{self._spec.name}: boxes", disable=len(rows) < _MANY)
                 self._known = [
-                    read(row, options.boxes, options.relevant, options.box_form) if isinstance(row, Mapping) else DocBoxes() for row in bar
+                    read(row, options.boxes, options.relevant, options.box_form)
+                    if isinstance(row, Mapping)
+                    else DocBoxes()
+                    for row in bar
                 ]
             return self._known
 
@@ -64,7 +67,11 @@ class BoxTable:
             size: of the image (pixels).
         """
         boxes = self.boxes(doc_id)
-        return tuple(one for name in REGIONS if not isinstance(one := hide(boxes, name, size), str)) if self._hides else boxes
+        return (
+            tuple(one for name in REGIONS if not isinstance(one := hide(boxes, name, size), str))
+            if self._hides
+            else boxes
+        )
 
     def why_none(self, doc_id: int, name: str, size: Size) -> str:
         """Say why the boxes of a set make no view of the image that they fit; "" where they make one."""
@@ -102,12 +109,18 @@ class BoxTable:
             return
         name, base, options = self._spec.name, self._spec.base, self._spec.options
         if self.most:
-            raise CannotWrapError(f"{name}: none of the {len(docs)} docs asked has boxes that can be used, others of {base} have; raise --limit")
+            raise CannotWrapError(
+                f"{name}: none of the {len(docs)} docs asked has boxes that can be used, others of {base} have; raise --limit"
+            )
         faults = Counter(doc.fault.partition(":")[0] for doc in docs if doc.fault)
         if faults:
             kind, count = faults.most_common(1)[0]
-            first = next((i, doc.fault) for i, doc in zip(doc_ids, docs, strict=True) if doc.fault.partition(":")[0] == kind)
-            raise CannotWrapError(f"{name}: no doc of {base} has boxes that can be used; {count} of {len(docs)} have {first[1]} (doc {first[0]})")
+            first = next(
+                (i, doc.fault) for i, doc in zip(doc_ids, docs, strict=True) if doc.fault.partition(":")[0] == kind
+            )
+            raise CannotWrapError(
+                f"{name}: no doc of {base} has boxes that can be used; {count} of {len(docs)} have {first[1]} (doc {first[0]})"
+            )
         fields = ", ".join(map(str, self._rows()[doc_ids[0]]))
         raise CannotWrapError(
             f"{name}: the docs of {base} have no boxes in their field {options.boxes!r}; each needs a list of [left, top, right, bottom] in pixels, "
@@ -128,5 +141,9 @@ def _columns(rows: Any, names: tuple[str, ...]) -> Any:
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
         return rows
-    kept = [name for name in dict.fromkeys(part for name in names for part in (name, name.partition(".")[0])) if name in columns]
+    kept = [
+        name
+        for name in dict.fromkeys(part for name in names for part in (name, name.partition(".")[0]))
+        if name in columns
+    ]
     return rows.select_columns(kept) if kept else rows

@@ -146,7 +146,10 @@ def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
         The arguments to hand to the aggregation.
     """
     writes = effects(native) is not None
-    with _one_aside, tempfile.TemporaryDirectory(prefix="lmms_patch_") if writes else contextlib.nullcontext("") as folder:
+    with (
+        _one_aside,
+        tempfile.TemporaryDirectory(prefix="lmms_patch_") if writes else contextlib.nullcontext("") as folder,
+    ):
         here = os.getcwd()
         elsewhere = copy.copy(args)
         if folder and elsewhere is not None and hasattr(elsewhere, "output_path"):

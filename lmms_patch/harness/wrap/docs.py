@@ -96,7 +96,11 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
     @property
     def text_only(self) -> Any:
         """What a text-only diagnostic may know of the doc (``tst.items.Item``); None where the task is not a ``_tst`` task."""
-        return self.table.text_only.item_of(self.doc_id) if self.table is not None and self.table.text_only is not None else None
+        return (
+            self.table.text_only.item_of(self.doc_id)
+            if self.table is not None and self.table.text_only is not None
+            else None
+        )
 
     def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
         super().__init__(row)
@@ -360,7 +364,11 @@ class VariantDocs:
         """Return what a simple adapter shows for this doc and view. For a blind view the base is not asked at all."""
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
-        return [] if view.kind == "blind" else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
+        return (
+            []
+            if view.kind == "blind"
+            else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
+        )
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """Return what a chat adapter sends for this doc and view.
@@ -408,14 +416,21 @@ class VariantDocs:
 
         def replace(medium: Any, index: int) -> Any:
             shown = images[index] if other is None else other[index]
-            whole = view.kind == "full" or not usable or (only is not None and index != only) or (in_time and not isinstance(shown, Clip))
+            whole = (
+                view.kind == "full"
+                or not usable
+                or (only is not None and index != only)
+                or (in_time and not isinstance(shown, Clip))
+            )
             if whole and other is None:
                 if isinstance(shown, Clip):
                     self._expect_full(doc_id, medium, shown)
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
-                return self._written(shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed)
+                return self._written(
+                    shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed
+                )
             return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
@@ -430,12 +445,16 @@ class VariantDocs:
             source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
             indices = self.sampling.places(clip.total, len(clip)).tolist()
             times = (clip.times - clip.times[0]).tolist()
-            self.watch.expect(source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times)))
+            self.watch.expect(
+                source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times))
+            )
 
     def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
         """Return the path of a file that holds a view of a clip."""
         try:
-            path, frames = written(self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose)
+            path, frames = written(
+                self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
+            )
         except (OptionError, RecordError) as error:
             self._no_room = error
             refuse(error)
@@ -472,7 +491,9 @@ class VariantDocs:
             text = media.without_placeholders(str(ask(dict(row))))
         except Exception:  # the text does not matter: the doc is left out
             text = ""
-        return [{"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}]
+        return [
+            {"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}
+        ]
 
     def not_shown(self, doc_id: int, view: View) -> str:
         """Say why the model saw a grey image instead of a doc's images in a view; "" where it saw the images.
@@ -485,7 +506,9 @@ class VariantDocs:
         """Return whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
-    def _images_of_another(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> list[Shown] | None:
+    def _images_of_another(
+        self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]
+    ) -> list[Shown] | None:
         """Return the decoded media of a doc's wrong image; None where no doc has media that fit."""
         donor = self.wrong_image_of(doc_id)
         return None if donor is None else self._shown(donor, show, walk)[1]
@@ -511,7 +534,9 @@ class VariantDocs:
                 entry.shown[show] = self._read(doc_id, row, show, walk)
             return entry.shown[show]
 
-    def _read(self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
+    def _read(
+        self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]
+    ) -> tuple[Any, list[Shown]]:
         """Return what the base shows of a row, and its decoded images.
 
         Where an image cannot be loaded, that is noted, and what is shown has grey images.
@@ -564,7 +589,9 @@ class VariantDocs:
         """
         clips = any(isinstance(one, Clip) for one in shown)
         if shown and not clips and any(view.kind in _IN_TIME for view in self.views):
-            raise CannotWrapError("it shows still images, which have no moments; its cells are asked with the suffix _rci3")
+            raise CannotWrapError(
+                "it shows still images, which have no moments; its cells are asked with the suffix _rci3"
+            )
         if clips and self._boxes is not None:
             raise CannotWrapError("it shows a video; boxes lie on still images")
 

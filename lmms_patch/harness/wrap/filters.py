@@ -50,19 +50,31 @@ def apply_filters(
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         if why := _failure(inst, adapter):
             failed.append((inst, why))
-        if _can_be_filtered(inst):  # failed calls in a group of their own: a filter that fails on them spares the answers
+        if _can_be_filtered(
+            inst
+        ):  # failed calls in a group of their own: a filter that fails on them spares the answers
             groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
     for ensemble in ensembles:
         for group in groups.values():
             _apply(ensemble, group, _Rows(rows, with_media, group, as_shown))
         for inst, why in failed:
-            nothing = None if inst.request_type == "loglikelihood" else ""  # what the harness itself makes of a missing answer
+            nothing = (
+                None if inst.request_type == "loglikelihood" else ""
+            )  # what the harness itself makes of a missing answer
             native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
-            inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0] if inst.resps else "", why, failed=True, native=native)
+            inst.filtered_resps[ensemble.name] = Unanswered(
+                inst.resps[0] if inst.resps else "", why, failed=True, native=native
+            )
 
 
 def as_the_host_will(
-    instances: Sequence[Instance], ensembles: Sequence[Any], rows: Any, with_media: Any, adapter: str, config: Any, cli: Any
+    instances: Sequence[Instance],
+    ensembles: Sequence[Any],
+    rows: Any,
+    with_media: Any,
+    adapter: str,
+    config: Any,
+    cli: Any,
 ) -> None:
     """Filter answers before the host does, with all that it does to them: reasoning is stripped before or after the base's filters.
 
@@ -78,9 +90,13 @@ def as_the_host_will(
     from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
     from lmms_eval.filters.transformation import StripThinkingFilter
 
-    tags = parse_reasoning_tags_config(cli_value=getattr(cli, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None))
+    tags = parse_reasoning_tags_config(
+        cli_value=getattr(cli, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None)
+    )
     if tags is None and getattr(config, "auto_strip_thinking", False):
-        for inst, stripped in zip(instances, StripThinkingFilter().apply([inst.resps for inst in instances], None), strict=True):
+        for inst, stripped in zip(
+            instances, StripThinkingFilter().apply([inst.resps for inst in instances], None), strict=True
+        ):
             inst.resps = stripped
     apply_filters(instances, ensembles, rows, with_media, adapter)
     if tags is None:
@@ -90,7 +106,9 @@ def as_the_host_will(
             if isinstance(answer, str):
                 inst.filtered_resps[name] = strip_reasoning_tags(answer, tags)
             elif isinstance(answer, list):
-                inst.filtered_resps[name] = [strip_reasoning_tags(one, tags) if isinstance(one, str) else one for one in answer]
+                inst.filtered_resps[name] = [
+                    strip_reasoning_tags(one, tags) if isinstance(one, str) else one for one in answer
+                ]
 
 
 def is_unfinished(inst: Instance) -> bool:

@@ -32,7 +32,21 @@ Replace = Callable[[Any, int], Any]
 """Takes a medium as the base gave it, and its number among the doc's images; returns the replacement, or ``DROP``."""
 
 _IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
-_VIDEO_EXTENSIONS = {".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".flv", ".wmv", ".mpg", ".mpeg", ".ts", ".3gp", ".ogv"}
+_VIDEO_EXTENSIONS = {
+    ".mp4",
+    ".m4v",
+    ".mov",
+    ".avi",
+    ".mkv",
+    ".webm",
+    ".flv",
+    ".wmv",
+    ".mpg",
+    ".mpeg",
+    ".ts",
+    ".3gp",
+    ".ogv",
+}
 _VIDEO_KEYS = ("video", "video_url")
 _STRETCH = ("start_time", "end_time", "video_start", "video_end")
 _SOUND_KEYS = ("audio", "audio_url", "array", "sampling_rate")
@@ -90,7 +104,9 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if kind in ("audio", "audio_url"):
         raise CannotWrapError("the messages hold audio; only images and videos have parts to show")
     if kind not in ("image", "image_url", "video", "video_url"):
-        return copy.deepcopy(part)  # a copy, because adapters write into parts, and the next view is made from the same ones
+        return copy.deepcopy(
+            part
+        )  # a copy, because adapters write into parts, and the next view is made from the same ones
     if any(part.get(key) is not None for key in _STRETCH):
         raise CannotWrapError(
             f"the messages show a stretch of a video ({', '.join(key for key in _STRETCH if key in part)}); views are made of whole videos"
@@ -113,7 +129,9 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
 
 def without_media(payload: Any) -> list[Any]:
     """Return a payload without images, videos and sounds: no visuals at all, or messages with their text alone."""
-    is_messages = isinstance(payload, list) and bool(payload) and all(isinstance(m, Mapping) and "role" in m for m in payload)
+    is_messages = (
+        isinstance(payload, list) and bool(payload) and all(isinstance(m, Mapping) and "role" in m for m in payload)
+    )
     if not is_messages:
         return []
     out = []
@@ -121,7 +139,9 @@ def without_media(payload: Any) -> list[Any]:
         content = message.get("content")
         if isinstance(content, (list, tuple)):
             content = [
-                {**part, "text": without_placeholders(part["text"])} for part in content if isinstance(part, Mapping) and part.get("type") == "text"
+                {**part, "text": without_placeholders(part["text"])}
+                for part in content
+                if isinstance(part, Mapping) and part.get("type") == "text"
             ]
         elif isinstance(content, str):
             content = without_placeholders(content)
@@ -141,7 +161,10 @@ def blind_prompt(text: str, line: str) -> str:
 
 def with_line(messages: list[Any], line: str) -> list[Any]:
     """Return chat messages with a line after the user's last words; visuals, and messages of no user, stay as they are."""
-    last = max((at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"), default=None)
+    last = max(
+        (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
+        default=None,
+    )
     if not line or last is None:
         return messages
     content = messages[last].get("content")

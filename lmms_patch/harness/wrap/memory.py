@@ -93,7 +93,9 @@ class Memory:
         elif isinstance(value, (list, tuple, dict)):
             if len(value) <= _MANY:
                 self._visit_all(value.values() if isinstance(value, dict) else value)
-        elif not isinstance(value, (*_IMMUTABLE, ModuleType)) and not _of_library(sys.modules.get(type(value).__module__)):
+        elif not isinstance(value, (*_IMMUTABLE, ModuleType)) and not _of_library(
+            sys.modules.get(type(value).__module__)
+        ):
             self._visit(type(value))
             if isinstance(attributes := getattr(value, "__dict__", None), dict):
                 self._note(value, "__dict__", attributes)
@@ -123,7 +125,11 @@ class Memory:
         """Note a place if it holds something that can change, and look into what it holds."""
         if isinstance(value, ModuleType):
             self._visit_module(value)
-        elif isinstance(value, (FunctionType, type, functools.partial)) or inspect.ismethod(value) or hasattr(value, "__wrapped__"):
+        elif (
+            isinstance(value, (FunctionType, type, functools.partial))
+            or inspect.ismethod(value)
+            or hasattr(value, "__wrapped__")
+        ):
             self._visit(value)
             if not always:
                 return
@@ -160,7 +166,9 @@ class Memory:
 def _can_change(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(_can_change(inner) for inner in value)
-    return not isinstance(value, (*_IMMUTABLE, FunctionType, ModuleType, type, property, staticmethod, classmethod)) and not inspect.isroutine(value)
+    return not isinstance(
+        value, (*_IMMUTABLE, FunctionType, ModuleType, type, property, staticmethod, classmethod)
+    ) and not inspect.isroutine(value)
 
 
 def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
@@ -188,11 +196,21 @@ def _of_library(module: ModuleType | None) -> bool:
 
 def _in_library(file: str) -> bool:
     """Return whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
-    return not file or file.startswith("<frozen") or (file.startswith(_LIBRARIES) and "/lmms_eval/tasks/" not in Path(file).as_posix())
+    return (
+        not file
+        or file.startswith("<frozen")
+        or (file.startswith(_LIBRARIES) and "/lmms_eval/tasks/" not in Path(file).as_posix())
+    )
 
 
 def _read(owner: Any, name: str) -> Any:
-    return owner[name] if isinstance(owner, dict) else vars(owner)[name] if name in getattr(owner, "__dict__", ()) else getattr(owner, name)
+    return (
+        owner[name]
+        if isinstance(owner, dict)
+        else vars(owner)[name]
+        if name in getattr(owner, "__dict__", ())
+        else getattr(owner, name)
+    )
 
 
 def _write(owner: Any, name: str, value: Any) -> None:

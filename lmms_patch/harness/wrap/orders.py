@@ -50,7 +50,13 @@ class OrderTable:
         messages: bool,
         judged: bool,
     ) -> None:
-        self._spec, self._base, self._rows, self._with_media, self._references = spec, base, rows, with_media, references
+        self._spec, self._base, self._rows, self._with_media, self._references = (
+            spec,
+            base,
+            rows,
+            with_media,
+            references,
+        )
         self._messages, self._judged = messages, judged
         self._known: dict[int, Orders] = {}
         self._lock = threading.RLock()
@@ -76,11 +82,18 @@ class OrderTable:
             return within(row, options.gold) if options.gold else self._base.doc_to_target(row)
 
         def score(row: Any, said: str) -> float | None:
-            with own_stream(f"{doc_id}/orders/score"):  # whatever a scorer draws for one answer, it draws for all: no order is better by luck
+            with own_stream(
+                f"{doc_id}/orders/score"
+            ):  # whatever a scorer draws for one answer, it draws for all: no order is better by luck
                 return self._references.scalar_on(row, said, count)
 
         prompt = self._said if self._messages else self._base.doc_to_text
-        base = Base(prompt, target, None if self._judged else score, self._base.doc_to_choice if self._references.by_index else None)
+        base = Base(
+            prompt,
+            target,
+            None if self._judged else score,
+            self._base.doc_to_choice if self._references.by_index else None,
+        )
         with own_stream(f"{doc_id}/orders"):
             return orders(self._row(doc_id), base, answer, options.choices)
 
@@ -97,7 +110,11 @@ class OrderTable:
         found = self.of(doc_id).orders
         if not found:
             return tuple(views[:1])
-        return tuple(View(view.kind, view.n, view.row, view.col, turn=turn, gold=order.gold) for turn, order in enumerate(found) for view in views)
+        return tuple(
+            View(view.kind, view.n, view.row, view.col, turn=turn, gold=order.gold)
+            for turn, order in enumerate(found)
+            for view in views
+        )
 
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:
         """Return a doc's row with its options moved by some places."""
@@ -120,13 +137,17 @@ class OrderTable:
             return out
         prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
         if not isinstance(out[0], str) or not out[0].endswith(prompt):
-            raise CannotWrapError(f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt")
+            raise CannotWrapError(
+                f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt"
+            )
         out[0] = out[0].removesuffix(prompt) + moved
         if self._references.by_index:
             row = self._row(doc_id)
             before, after = (self._base.doc_to_choice(one)[choice] for one in (row, self.as_shown(row, doc_id, turn)))
             if not str(out[1]).endswith(str(before)):
-                raise CannotWrapError(f"{self._spec.name}: {self._spec.base} asks doc {doc_id} for other texts than its options")
+                raise CannotWrapError(
+                    f"{self._spec.name}: {self._spec.base} asks doc {doc_id} for other texts than its options"
+                )
             out[1] = f"{str(out[1]).removesuffix(str(before))}{after}"
         return out
 
@@ -171,4 +192,6 @@ def _words(content: Any) -> str:
     """Return the text of a message's content, with a mark in place of each image."""
     if isinstance(content, str) or content is None:
         return content or ""
-    return "\n".join(_IMAGE if part.get("type") != "text" else str(part.get("text")) for part in content if isinstance(part, Mapping))
+    return "\n".join(
+        _IMAGE if part.get("type") != "text" else str(part.get("text")) for part in content if isinstance(part, Mapping)
+    )

@@ -68,7 +68,14 @@ class References:
         silent: bool,
         plainly: Callable[[Any, Sequence[Any]], Mapping[str, Scalar]] = lambda row, answers: {},
     ) -> None:
-        self._spec, self._base, self._rows, self._score, self._primary, self._silent = spec, base, rows, score, primary, silent
+        self._spec, self._base, self._rows, self._score, self._primary, self._silent = (
+            spec,
+            base,
+            rows,
+            score,
+            primary,
+            silent,
+        )
         self.docs: list[Doc] = []
         """The evaluated docs; empty until the plan is made."""
         self._ids: Sequence[int] | None = None
@@ -95,7 +102,9 @@ class References:
                     self._plan = self._make()
                 except Exception as error:
                     self._failed = True
-                    log().warning(f"{self._spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}")
+                    log().warning(
+                        f"{self._spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
+                    )
             return self._plan
 
     def _make(self) -> Plan:
@@ -106,7 +115,11 @@ class References:
             self.docs,
             declared=options.format,
             clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
-            lend=kind.takes_null and not options.null and not self._silent and not self._spec.leaves_out and not kind.turns,
+            lend=kind.takes_null
+            and not options.null
+            and not self._silent
+            and not self._spec.leaves_out
+            and not kind.turns,
             exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
             seed=options.seed,
         )
@@ -124,7 +137,14 @@ class References:
         asked = [self._asked(i, row) for i, row in zip(ids, read, strict=True)]
         texts = questions([one.prompt for one in asked], [row.get("question") for row in read])
         return [
-            Doc(i, one, text, field(row, options.cluster), field(row, options.group or options.cluster), field(row, options.stratum))
+            Doc(
+                i,
+                one,
+                text,
+                field(row, options.cluster),
+                field(row, options.group or options.cluster),
+                field(row, options.stratum),
+            )
             for i, row, one, text in zip(ids, read, asked, texts, strict=True)
         ]
 
@@ -143,9 +163,13 @@ class References:
         try:
             prompt = base.doc_to_text(row)
         except Exception:
-            prompt = ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
+            prompt = (
+                ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
+            )
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        choices = base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
+        choices = (
+            base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
+        )
         return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self.by_index)
 
     @property
@@ -168,7 +192,9 @@ class References:
         if self._silent or made is None or doc_id not in made.baselines:
             return None
         golds = [text for text, roles in made.baselines[doc_id].items() if "gold" in roles]
-        known = [score for text in golds if (score := self._baseline_of(doc_id, text).scores.get(self._primary)) is not None]
+        known = [
+            score for text in golds if (score := self._baseline_of(doc_id, text).scores.get(self._primary)) is not None
+        ]
         return max(known, default=None)
 
     def items(self, doc_ids: Sequence[int]) -> dict[str, list[tuple[Any, Scalar]]]:
@@ -183,7 +209,9 @@ class References:
             for text, roles in made.baselines.get(doc_id, {}).items() if made is not None else ():
                 scored = self._baseline_of(doc_id, text)
                 if self._primary in scored.items:
-                    out["gold" if "gold" in roles else "other"].append((scored.items[self._primary], scored.scores.get(self._primary)))
+                    out["gold" if "gold" in roles else "other"].append(
+                        (scored.items[self._primary], scored.scores.get(self._primary))
+                    )
         return out
 
     def _baseline_of(self, doc_id: int, text: str) -> ScoredView:
@@ -200,10 +228,16 @@ class References:
         told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
         if self._silent or self.plan is None or self.by_index:
             return told, ""
-        first = [(doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]]
+        first = [
+            (doc.doc_id, self.plan.answers[doc.doc_id].gold, self._row(doc.doc_id)) for doc in self.docs[:_DOCS_TO_TRY]
+        ]
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
             return told, ""
-        names = [name for name, value in first[0][2].items() if isinstance(value, (str, int, float)) and not isinstance(value, bool)]
+        names = [
+            name
+            for name, value in first[0][2].items()
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        ]
         for name in names:
             if all((self._earned(doc_id, str(row.get(name, ""))) or 0) > 0 for doc_id, _, row in first):
                 return told, name
@@ -274,11 +308,18 @@ class References:
                 if not apart and one.error is None and not one.failed and not one.view.turn:
                     self._keep((doc_id, repr(list(got))), one)
             told_so = made.baselines[doc_id].items()
-            out["baselines"] = tuple(one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options)))
+            out["baselines"] = tuple(
+                one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options))
+            )
             for loan in made.loans.get(doc_id, ()):
-                out.setdefault("lent", []).append(Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used)))
+                out.setdefault("lent", []).append(
+                    Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used))
+                )
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
-                both = [self._elsewhere(doc_id, to, *views, used, of) for of, views in (("", (scored, answers)), ("wrong ", wrong))]
+                both = [
+                    self._elsewhere(doc_id, to, *views, used, of)
+                    for of, views in (("", (scored, answers)), ("wrong ", wrong))
+                ]
                 out.setdefault("exchanged", []).append(Exchanged(to, *both[0], *both[1]))
         return out
 
@@ -290,8 +331,17 @@ class References:
             return [Baseline(text, tuple(roles), own.items, own.scores)]
         out = [Baseline(text, ("gold",), own.items, own.scores)] if "gold" in roles else []
         if others := tuple(role for role in roles if role != "gold"):
-            scored = [own, *(self._score(row, doc_id, answers, f"order {turn}/{text}")[0] for turn, row in enumerate(self.moved(doc_id), 1))]
-            (worst,) = (scored[place] for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary)))
+            scored = [
+                own,
+                *(
+                    self._score(row, doc_id, answers, f"order {turn}/{text}")[0]
+                    for turn, row in enumerate(self.moved(doc_id), 1)
+                ),
+            ]
+            (worst,) = (
+                scored[place]
+                for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary))
+            )
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
 
@@ -305,7 +355,13 @@ class References:
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
 
     def _elsewhere(
-        self, doc_id: int, to: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]], used: Sequence[Key], of: str = ""
+        self,
+        doc_id: int,
+        to: int,
+        scored: Sequence[ScoredView],
+        answers: Sequence[Sequence[Any]],
+        used: Sequence[Key],
+        of: str = "",
     ) -> tuple[Scalar, dict[Key, Scalar]]:
         """Score a doc's answers under the gold of another doc; return the scalar of the first view, and of the best of each set.
 
@@ -455,7 +511,9 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
             if name in row or ("." in name and within(row, name) is not None):
                 if option != "choices" or (value := within(row, name)) is None or texts_of(value) is not None:
                     continue
-                raise OptionError(f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts")
+                raise OptionError(
+                    f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts"
+                )
             problem = f"option {option} names the field {name!r}, which its docs do not have"
             if option in spec.options.given:
                 raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
@@ -466,6 +524,9 @@ def fields(row: Any, options: Options) -> dict[str, Any]:
     """Return the values of the fields that the options name, by option; of ``merged`` the name of what the doc's category counts in, if any."""
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
-    into = next((name for name, several in (options.merged or {}).items() if str(out.get("category")) in map(str, several)), None)
+    into = next(
+        (name for name, several in (options.merged or {}).items() if str(out.get("category")) in map(str, several)),
+        None,
+    )
     out |= {} if into is None else {"merged": into}
     return out | ({"choices": within(row, options.choices)} if options.choices else {})

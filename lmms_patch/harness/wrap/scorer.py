@@ -44,9 +44,21 @@ class Scorer:
         self.as_shown: Callable[[Any, View], Any] = lambda doc, view: doc
         """Gives a doc as a view shows it: with its options in another order."""
         named = spec.options.score
-        self._keys = [key for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score") if key]
+        self._keys = [
+            key
+            for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score")
+            if key
+        ]
 
-    def score(self, doc: Any, views: Sequence[View], answers: Sequence[Sequence[Any]], *, from_first: bool = True, **kwargs: Any) -> list[ScoredView]:
+    def score(
+        self,
+        doc: Any,
+        views: Sequence[View],
+        answers: Sequence[Sequence[Any]],
+        *,
+        from_first: bool = True,
+        **kwargs: Any,
+    ) -> list[ScoredView]:
         """Score views of one doc.
 
         Args:
@@ -80,7 +92,12 @@ class Scorer:
         return self.draws or self._spec.options.allow_judge
 
     def _score_once(
-        self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], known: dict[tuple[int, str], ScoredView]
+        self,
+        doc: Any,
+        view: View,
+        got: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        known: dict[tuple[int, str], ScoredView],
     ) -> ScoredView:
         """Score a view, unless another view of the doc, in the same order of its options, has the same answer."""
         told = _told(view, got)
@@ -88,7 +105,9 @@ class Scorer:
             known[told] = self._score_one(doc, view, got, kwargs)
         return msgspec.structs.replace(known[told], view=view)
 
-    def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False) -> ScoredView:
+    def _score_one(
+        self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False
+    ) -> ScoredView:
         """Score one view. For a failed call, the first view gets the items that the harness itself would give it."""
         none = [answer for answer in got if isinstance(answer, Unanswered)]
         failed = next((answer.why for answer in none if answer.failed), "")
@@ -96,7 +115,9 @@ class Scorer:
             return ScoredView(view, error=none[0].why)
         if failed and (not first or None in map(native_answer, got)):
             return ScoredView(view, failed=failed)
-        scored = self._score_view(_fresh(self.as_shown(doc, view)), view, [native_answer(answer) for answer in got], kwargs)
+        scored = self._score_view(
+            _fresh(self.as_shown(doc, view)), view, [native_answer(answer) for answer in got], kwargs
+        )
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
@@ -155,7 +176,9 @@ class Scorer:
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
             native, primary = self._aggregations.native, self._aggregations.primary
-            items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}  # no aggregation takes None
+            items = {
+                m: item for m, item in items.items() if m in native and (item is not None or m != primary)
+            }  # no aggregation takes None
             scores, from_m = self._scalars(items)
             return ScoredView(view, items, scores, from_m=from_m)
         except Exception as error:
@@ -175,7 +198,12 @@ class Scorer:
         primary = self.primary_among(items)
         if self.caption_score is not None and primary == self._aggregations.primary:
             return {**out, primary: self.caption_score(items[primary])}, None
-        if primary is None or out[primary] is not None or not (self._spec.sets or KINDS[self._spec.kind].turns) or self.says_unscored(items[primary]):
+        if (
+            primary is None
+            or out[primary] is not None
+            or not (self._spec.sets or KINDS[self._spec.kind].turns)
+            or self.says_unscored(items[primary])
+        ):
             return out, None
         out[primary] = scalar(items[primary], self._keys, self._aggregations.again[primary].of_one)
         return out, primary
@@ -196,7 +224,13 @@ class Scorer:
         if metric is None:
             return None
         higher = self._aggregations.higher.get(metric, True)
-        return best_cell(scored, key, metric, higher if self._keeps_best else not higher, every_order=KINDS[self._spec.kind].every_order)
+        return best_cell(
+            scored,
+            key,
+            metric,
+            higher if self._keeps_best else not higher,
+            every_order=KINDS[self._spec.kind].every_order,
+        )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
         """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
@@ -270,7 +304,9 @@ def _fresh(value: Any) -> Any:
 
     Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
-    if isinstance(value, (str, int, float)):  # most values are; asked first, because ``Mapping`` takes ten times as long
+    if isinstance(
+        value, (str, int, float)
+    ):  # most values are; asked first, because ``Mapping`` takes ten times as long
         return value
     if isinstance(value, (dict, Mapping)):
         return {key: _fresh(inner) for key, inner in value.items()}

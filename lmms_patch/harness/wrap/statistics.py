@@ -62,7 +62,13 @@ class Native:
         no_calls: str,
         network: bool,
     ) -> None:
-        self.whole, self.over_cells, self._aggregate, self.no_calls, self._network = whole, over_cells, aggregate, no_calls, network
+        self.whole, self.over_cells, self._aggregate, self.no_calls, self._network = (
+            whole,
+            over_cells,
+            aggregate,
+            no_calls,
+            network,
+        )
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None if self._network else self._aggregate(items)
@@ -106,10 +112,16 @@ class Estimates:
 def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -> list[str]:
     """Return the warnings of a text-only cross-validation."""
     first = [r.tst.scores[tested.headline][0] for r in records if r.tst is not None]
-    out = [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"] if tested.unscored else []
+    out = (
+        [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"]
+        if tested.unscored
+        else []
+    )
     known = [score for score in first if score is not None and math.isfinite(score)]
     if native is not None and known and abs(native - sum(known) / len(known)) > 1e-6 * max(1.0, abs(native)):
-        out.append("the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale")
+        out.append(
+            "the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale"
+        )
     return out
 
 
@@ -164,7 +176,11 @@ def details(
     name = KINDS[spec.kind].prefix
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = columns(found, KINDS[spec.kind])
-    planned = {} if plan is None else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
+    planned = (
+        {}
+        if plan is None
+        else {"strata": len(set(plan.strata.values())), "merged_strata": plan.merged, "merged_docs": plan.merged_docs}
+    )
     all_docs = None if plan is None else plan.all_docs
     about = {
         "made": {
@@ -174,14 +190,18 @@ def details(
             **({} if all_docs is None else {"all_docs": all_docs}),
             **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
-            **(shown(records) if all(record.is_asked for record in records) else {}),  # what was not asked was not looked at
+            **(
+                shown(records) if all(record.is_asked for record in records) else {}
+            ),  # what was not asked was not looked at
         },
         "settings": to_json(settings),
         "higher_is_better": dict(higher),
         "donors": planned,
         "analysis": to_json(found),
     }
-    out = Details({"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})})
+    out = Details(
+        {"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})}
+    )
     told, mind = sentences(found, KINDS[spec.kind])
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []

@@ -32,7 +32,13 @@ class WrongImages:
         look: decodes a doc's images and gives what is known of them; None where they cannot be loaded.
     """
 
-    def __init__(self, spec: WrapSpec, rows: Callable[[], Any], read: Callable[[], Sequence[Doc]], look: Callable[[int], Look | None]) -> None:
+    def __init__(
+        self,
+        spec: WrapSpec,
+        rows: Callable[[], Any],
+        read: Callable[[], Sequence[Doc]],
+        look: Callable[[int], Look | None],
+    ) -> None:
         self._spec, self._rows, self._read, self._look = spec, rows, read, look
         self._evaluated: Sequence[int] | None = None
         self._sampled: frozenset[int] | None = None
@@ -51,7 +57,9 @@ class WrongImages:
             if self._sampled is None:
                 known = len(self._docs)
                 chosen = [i for i in (range(known) if self._evaluated is None else self._evaluated) if i < known]
-                units = {i: self._keys[i] if (cluster := self._docs[i].cluster) is None else repr(cluster) for i in chosen}
+                units = {
+                    i: self._keys[i] if (cluster := self._docs[i].cluster) is None else repr(cluster) for i in chosen
+                }
                 options = self._spec.options
                 self._sampled = sample(units, options.null, options.seed) if options.null else frozenset()
             return self._sampled
@@ -64,7 +72,9 @@ class WrongImages:
             if doc_id not in self._donors:
                 own = self._look(doc_id)
                 usable = own is not None and bool(own.sizes)
-                self._donors[doc_id] = choose(own, self._ring.candidates(doc_id), self._look) if usable and own is not None else None
+                self._donors[doc_id] = (
+                    choose(own, self._ring.candidates(doc_id), self._look) if usable and own is not None else None
+                )
             return self._donors[doc_id]
 
     @cached_property
@@ -73,14 +83,26 @@ class WrongImages:
 
         It goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
         """
-        return digest([*zip(self._keys, self._alike.labels, map(unit_of, self._docs), (doc.source for doc in self._docs), strict=True)])
+        return digest(
+            [
+                *zip(
+                    self._keys,
+                    self._alike.labels,
+                    map(unit_of, self._docs),
+                    (doc.source for doc in self._docs),
+                    strict=True,
+                )
+            ]
+        )
 
     @cached_property
     def _docs(self) -> Sequence[Doc]:
         try:
             return self._read()
         except Exception as error:
-            log().warning(f"{self._spec.name}: its docs cannot be read, so none is asked on a wrong image: {one_line(error)}")
+            log().warning(
+                f"{self._spec.name}: its docs cannot be read, so none is asked on a wrong image: {one_line(error)}"
+            )
             return []
 
     @cached_property
@@ -94,7 +116,13 @@ class WrongImages:
     @cached_property
     def _ring(self) -> Ring:
         docs = self._docs
-        return Ring(self._alike, self._keys, [unit_of(doc) for doc in docs], [doc.source for doc in docs], self._spec.options.seed)
+        return Ring(
+            self._alike,
+            self._keys,
+            [unit_of(doc) for doc in docs],
+            [doc.source for doc in docs],
+            self._spec.options.seed,
+        )
 
 
 def stable_keys(rows: Any, field: str | None) -> list[str]:
@@ -110,7 +138,9 @@ def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
     out = []
     for one in shown:
         told, pixels = (
-            (f"{one.mode}{one.size}", one.tobytes()) if isinstance(one, Image.Image) else (f"clip{one.size}{len(one)}", one.frames.tobytes())
+            (f"{one.mode}{one.size}", one.tobytes())
+            if isinstance(one, Image.Image)
+            else (f"clip{one.size}{len(one)}", one.frames.tobytes())
         )
         out.append(hashlib.blake2b(told.encode() + pixels, digest_size=8).hexdigest())
     return tuple(out)
@@ -129,7 +159,9 @@ def sight(shown: Sequence[Image.Image | Clip]) -> str:
             points = one.resize((min(one.width, _POINTS), min(one.height, _POINTS)), Image.Resampling.NEAREST)
             seen.update(f"{one.mode}{one.size}".encode() + points.tobytes())
         else:
-            rows, columns = (np.linspace(0, side - 1, min(side, _POINTS // 4), dtype=int) for side in one.frames.shape[1:3])
+            rows, columns = (
+                np.linspace(0, side - 1, min(side, _POINTS // 4), dtype=int) for side in one.frames.shape[1:3]
+            )
             seen.update(f"clip{one.size}{len(one)}".encode() + one.frames[:, rows][:, :, columns].tobytes())
     return seen.hexdigest() if shown else ""
 
@@ -151,7 +183,9 @@ def said(answers: Sequence[Any], *, whole: bool = False) -> str:
     text = " ".join(str(answers[0] if answers else "").split()).strip(" .").lower()
     if len(text) <= MOST_SAID:
         return text
-    return f"{text[: MOST_SAID - 9]}#{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+    return (
+        f"{text[: MOST_SAID - 9]}#{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+    )
 
 
 _POINTS = 64

@@ -88,18 +88,27 @@ class WrappedTask(Delegate):
         self.args: Any = None
         split = base.config.test_split if base.has_test_docs() else base.config.validation_split
         options = self.spec.options
-        cutting = Cutting(options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last")
-        own_messages = callable(getattr(base.config, "doc_to_messages", None)) or getattr(base.config, "doc_to_visual", None) is None
+        cutting = Cutting(
+            options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last"
+        )
+        own_messages = (
+            callable(getattr(base.config, "doc_to_messages", None))
+            or getattr(base.config, "doc_to_visual", None) is None
+        )
         prompt = None if own_messages else base.doc_to_text
         self._own_messages = self._chat and own_messages
         self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].own_boxes else None
-        self._table = VariantDocs(base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media)
+        self._table = VariantDocs(
+            base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media
+        )
         if KINDS[spec.kind].view == "segment":
             self._table.pointing = self._points_into_clip
         _tables[self.spec.name] = self._table
         kind = KINDS[spec.kind]
         if kind.swapped or (kind.takes_null and self.spec.options.null):
-            self._table.wrong = WrongImages(self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look)
+            self._table.wrong = WrongImages(
+                self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look
+            )
         self._dataset = {**{k: base.dataset[k] for k in base.dataset}, split: self._table}
         self.text_only: TextOnly | None = None
         self.evaluated: list[int] = []
@@ -146,7 +155,13 @@ class WrappedTask(Delegate):
         self._scorer = Scorer(self.spec, self._base, self.aggregations)
         judged = calls_judge(self._base) is not None
         self._references = References(
-            self.spec, self._base, self._scored_rows, self._scorer.score_answers, primary, judged, self._scorer.score_plainly
+            self.spec,
+            self._base,
+            self._scored_rows,
+            self._scorer.score_answers,
+            primary,
+            judged,
+            self._scorer.score_plainly,
         )
         if self.spec.options.scorer == "cider_d":  # set afterwards: document frequencies come from the references
             self._scorer.caption_score = CaptionScore(self._references)
@@ -167,7 +182,9 @@ class WrappedTask(Delegate):
             if higher.get(primary) is False:
                 told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
                 raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
-            self.text_only = self._table.text_only = TextOnly(self.spec, self._base, self._references, self._scored_rows)
+            self.text_only = self._table.text_only = TextOnly(
+                self.spec, self._base, self._references, self._scored_rows
+            )
 
     def _as_shown(self, doc: Any, view: View) -> Any:
         """Return a doc with its options in the order of a view."""
@@ -177,7 +194,10 @@ class WrappedTask(Delegate):
         """Return a doc's row, as scorers take it, with its options in each order but its own; none where they cannot be moved."""
         assert self._table.orders is not None
         row = self._scored_rows()[doc_id]
-        return [self._table.orders.as_shown(row, doc_id, turn) for turn in range(1, len(self._table.orders.of(doc_id).orders))]
+        return [
+            self._table.orders.as_shown(row, doc_id, turn)
+            for turn in range(1, len(self._table.orders.of(doc_id).orders))
+        ]
 
     def _rows_without_media(self) -> Any:
         return getattr(self._base, "eval_docs_no_media", self._base.eval_docs)
@@ -188,7 +208,9 @@ class WrappedTask(Delegate):
         """Refuse a base whose requests or scorer cannot be asked in views."""
         name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
         if output_type not in OUTPUT_TYPES:
-            raise CannotWrapError(f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
+            raise CannotWrapError(
+                f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
+            )
         if self._chat and output_type == "multiple_choice":
             raise CannotWrapError(
                 f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
@@ -235,7 +257,11 @@ class WrappedTask(Delegate):
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
         if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
-            described["clip"] = {name: value for name, value in dataclasses.asdict(self._table.sampling).items() if name != "reader" or value}
+            described["clip"] = {
+                name: value
+                for name, value in dataclasses.asdict(self._table.sampling).items()
+                if name != "reader" or value
+            }
         if self._subtitled:
             described["subtitles"] = self._subtitled
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
@@ -274,9 +300,15 @@ class WrappedTask(Delegate):
     def validation_docs(self) -> Any:
         return TaggedDocs(self._base.validation_docs()) if self.has_validation_docs() else None
 
-    def doc_iterator(self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0) -> Iterator[Any]:
+    def doc_iterator(
+        self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0
+    ) -> Iterator[Any]:
         return create_iterator(
-            enumerate(self.eval_docs), rank=int(rank), limit=int(limit) if limit else None, world_size=int(world_size), offset=offset
+            enumerate(self.eval_docs),
+            rank=int(rank),
+            limit=int(limit) if limit else None,
+            world_size=int(world_size),
+            offset=offset,
         )
 
     # --- requests -----------------------------------------------------------------------------
@@ -293,12 +325,19 @@ class WrappedTask(Delegate):
         """
         if kwargs.get("cache_requests"):
             log().warning(f"{self.spec.name}: --cache_requests is ignored: its key does not know the views")
-        if self._about_metric and not self._predict_only:  # not said earlier, because only now it is known whether there is an index
+        if (
+            self._about_metric and not self._predict_only
+        ):  # not said earlier, because only now it is known whether there is an index
             log().warning(f"{self.spec.name}: {self._about_metric.removesuffix('; ')}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = _by_doc(self._base._instances or [])
         self._base._instances = None
-        everyone = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset"))]
+        everyone = [
+            i
+            for i, _ in create_iterator(
+                enumerate(range(len(self.eval_docs))), 0, 1, kwargs.get("limit"), kwargs.get("offset")
+            )
+        ]
         self.evaluated, self.asked, self._numbers, self._known = everyone, {}, {}, {}
         self._references.evaluate(everyone)
         if self._table.wrong is not None:
@@ -311,14 +350,18 @@ class WrappedTask(Delegate):
             if self.spec.leaves_out and everyone:
                 self._check_asking(everyone)
             if self.text_only is not None:
-                _ = self.text_only.folds  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
+                _ = (
+                    self.text_only.folds
+                )  # dealt now, so that docs which cannot be cross-validated are refused before the model answers
             self._instances = [clone for per_doc in native.values() for clone in self._clones(per_doc)]
         except PatchError as error:
             refuse(error)
         if self.spec.options.allow_judge and calls_judge(self._base):
             docs, answers = len(native), sum(map(len, map(self._numbers_of, native)))
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
-            views += ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
+            views += (
+                ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
+            )
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _check_asking(self, everyone: Sequence[int]) -> None:
@@ -358,7 +401,9 @@ class WrappedTask(Delegate):
             if problem and self._table.unreadable(doc_id):
                 unreadable.append(f"doc {doc_id}: {problem}")
                 if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
-                    raise CannotWrapError(f"{refused}: no image of the first {len(unreadable)} docs can be loaded ({unreadable[0]})")
+                    raise CannotWrapError(
+                        f"{refused}: no image of the first {len(unreadable)} docs can be loaded ({unreadable[0]})"
+                    )
             elif problem:
                 raise CannotWrapError(f"{refused} (doc {doc_id}): {problem}")
             elif sizes:
@@ -370,7 +415,9 @@ class WrappedTask(Delegate):
             asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
             broken = f" ({unreadable[0]})" if unreadable else ""
             more = "raise --limit" if some else f"possible for it: {self.spec.base}_tst5"
-            raise CannotWrapError(f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}")
+            raise CannotWrapError(
+                f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}"
+            )
 
     def _points_into_clip(self, doc_id: int) -> str:
         """Return what in a doc's question points into the clip's own time; "" where nothing does."""
@@ -390,7 +437,11 @@ class WrappedTask(Delegate):
         for doc, asked in zip(docs, prompts, strict=True):
             category = str(field(rows[doc.doc_id], options.category)) if named else ""
             question = own_question(rows[doc.doc_id]) or asked
-            words = f"category {category}" if category in named else points_into_clip(question, doc.asked.choices) or asked_times(doc.asked.prompt)
+            words = (
+                f"category {category}"
+                if category in named
+                else points_into_clip(question, doc.asked.choices) or asked_times(doc.asked.prompt)
+            )
             out |= {doc.doc_id: words} if words else {}
         return out
 
@@ -401,9 +452,13 @@ class WrappedTask(Delegate):
             return 0
         try:
             docs, rows = self._references.read(), self._rows_without_media()
-            return sum(with_subtitles([doc.asked.prompt for doc in docs], [own_question(rows[doc.doc_id]) for doc in docs]))
+            return sum(
+                with_subtitles([doc.asked.prompt for doc in docs], [own_question(rows[doc.doc_id]) for doc in docs])
+            )
         except Exception as error:
-            log().warning(f"{self.spec.name}: its prompts cannot be read, so nobody knows whether they hold subtitles: {one_line(error)}")
+            log().warning(
+                f"{self.spec.name}: its prompts cannot be read, so nobody knows whether they hold subtitles: {one_line(error)}"
+            )
             return 0
 
     def _numbers_of(self, doc_id: int) -> Sequence[int]:
@@ -415,7 +470,11 @@ class WrappedTask(Delegate):
         if doc_id in self._numbers:
             return self._numbers[doc_id]
         views = self._table.views_of(doc_id)
-        return [number for number, view in enumerate(views) if not view.n] if self._spares_segments(doc_id) else range(len(views))
+        return (
+            [number for number, view in enumerate(views) if not view.n]
+            if self._spares_segments(doc_id)
+            else range(len(views))
+        )
 
     def _spares_segments(self, doc_id: int) -> bool:
         """Return whether the segments of a doc are not asked."""
@@ -423,7 +482,11 @@ class WrappedTask(Delegate):
 
     def _asked_at_most(self, doc_id: int) -> int:
         """Return how many views of its own a doc is asked at most. Decodes nothing."""
-        return sum(not view.n for view in self._table.views) if self._spares_segments(doc_id) else self._table.asked_at_most(doc_id)
+        return (
+            sum(not view.n for view in self._table.views)
+            if self._spares_segments(doc_id)
+            else self._table.asked_at_most(doc_id)
+        )
 
     def _tell_frames(self) -> None:
         """Log which frames of a video make a clip."""
@@ -478,7 +541,9 @@ class WrappedTask(Delegate):
         if self._table.orders is None:
             return
         if self._predict_only:
-            raise CannotWrapError(f"{self.spec.name}: --predict_only scores nothing, and only the scorer shows whether options can be moved")
+            raise CannotWrapError(
+                f"{self.spec.name}: --predict_only scores nothing, and only the scorer shows whether options can be moved"
+            )
         if everyone:
             self._table.orders.check(everyone)
             if self._table.wrong is not None:  # the null is of docs that count
@@ -486,7 +551,9 @@ class WrappedTask(Delegate):
             part = " of this process" if len(doc_ids) < len(everyone) else ""
             log().info(f"{self.spec.name}: {self._table.orders.counts(doc_ids, self._table.views, part)}")
             if judge := calls_judge(self._base):
-                told = "its prompts and targets follow the order of the options, but whether its scorer does was not tried"
+                told = (
+                    "its prompts and targets follow the order of the options, but whether its scorer does was not tried"
+                )
                 log().warning(f"{self.spec.name}: {told}, since it calls a judge or the network ({judge})")
 
     def _look_at_wrong_images(self, everyone: Sequence[int]) -> None:
@@ -524,15 +591,26 @@ class WrappedTask(Delegate):
         place = 1 if self._chat else 2
         arguments = list(native.arguments)
         if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
-            raise CannotWrapError(f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know")
+            raise CannotWrapError(
+                f"{self.spec.name}: {self.spec.base} builds its requests in a form that lmms-patch does not know"
+            )
         if self._table.orders is not None:
             arguments = self._table.orders.asked(doc_id, self._table.views_of(doc_id)[view].turn, arguments, choice)
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
         if (shows := self._table.views_of(doc_id)[view]).kind == "blind" and isinstance(arguments[0], str):
             arguments[0] = blind_prompt(arguments[0], shows.adds)
-        metadata = {**native.metadata, "doc_id": doc_id, "task": self.spec.name, "repeats": 1, "view": view, "choice": choice}
-        return Instance(request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata)
+        metadata = {
+            **native.metadata,
+            "doc_id": doc_id,
+            "task": self.spec.name,
+            "repeats": 1,
+            "view": view,
+            "choice": choice,
+        }
+        return Instance(
+            request_type=native.request_type, arguments=tuple(arguments), idx=view * choices + choice, metadata=metadata
+        )
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
@@ -547,7 +625,9 @@ class WrappedTask(Delegate):
     def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
         """Return the table that a doc came from, and the doc. Refuse a doc that an adapter did not fetch by its id."""
         if not isinstance(doc, TaggedDoc) or doc.table is None:
-            unknown = "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+            unknown = (
+                "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+            )
             refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
         if doc.table.text_only is not None:
             refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
@@ -582,22 +662,37 @@ class WrappedTask(Delegate):
         numbers = self._numbers_of(doc.doc_id)
         results = results if numbers else []
         if numbers and len(results) % len(numbers):
-            raise CannotWrapError(f"{self.spec.name}: {len(results)} answers for {len(numbers)} views of doc {doc.doc_id}")
+            raise CannotWrapError(
+                f"{self.spec.name}: {len(results)} answers for {len(numbers)} views of doc {doc.doc_id}"
+            )
         size, views = len(results) // max(1, len(numbers)), [every[number] for number in numbers]
         answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
         unscored = [ScoredView(view) for view in views]
         known = [self._known.get((doc.doc_id, number), ("", None)) for number in numbers]
-        scored = [one for (told, one), got in zip(known, answers, strict=True) if one is not None and told == repr(list(got))]
+        scored = [
+            one for (told, one), got in zip(known, answers, strict=True) if one is not None and told == repr(list(got))
+        ]
         if len(scored) < len(views):
             if all(one is not None for _, one in known) and known and not self._warned:
                 self._warned = True
-                log().warning(f"{self.spec.name}: lmms-eval filters answers otherwise than when they came, so other cells might have been asked")
-            scored = unscored if self._predict_only else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
+                log().warning(
+                    f"{self.spec.name}: lmms-eval filters answers otherwise than when they came, so other cells might have been asked"
+                )
+            scored = (
+                unscored
+                if self._predict_only
+                else self._scorer.score(doc, views, answers, from_first=0 in numbers, **kwargs)
+            )
         cut = [(doc.doc_id, number) in self._unfinished for number in numbers]
-        scored = [msgspec.structs.replace(one, unfinished=True) if ends else one for one, ends in zip(scored, cut, strict=True)]
+        scored = [
+            msgspec.structs.replace(one, unfinished=True) if ends else one
+            for one, ends in zip(scored, cut, strict=True)
+        ]
         if not self._predict_only:
             scored = self._references.named(doc.doc_id, scored, answers)
-        if 0 not in numbers:  # nothing was asked about the doc's own image, so its record begins with a view without scores
+        if (
+            0 not in numbers
+        ):  # nothing was asked about the doc's own image, so its record begins with a view without scores
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
         if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
@@ -614,7 +709,11 @@ class WrappedTask(Delegate):
     @property
     def request_type(self) -> str:
         """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
-        return "loglikelihood" if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice" else "generate_until"
+        return (
+            "loglikelihood"
+            if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
+            else "generate_until"
+        )
 
     @property
     def filters(self) -> Sequence[Any]:
@@ -624,7 +723,11 @@ class WrappedTask(Delegate):
     @property
     def null_docs(self) -> list[int]:
         """The evaluated docs that are also asked on another doc's image."""
-        return [] if self._table.wrong is None else [doc_id for doc_id in self.evaluated if self._table.wrong_image_of(doc_id) is not None]
+        return (
+            []
+            if self._table.wrong is None
+            else [doc_id for doc_id in self.evaluated if self._table.wrong_image_of(doc_id) is not None]
+        )
 
     def rows(self) -> Any:
         """Return the docs of the split, without media where the base can."""
@@ -633,7 +736,15 @@ class WrappedTask(Delegate):
     def filter_now(self, instances: Sequence[Instance]) -> None:
         """Apply the base's filters to some requests while the model is still asked."""
         adapter = compat.adapter_of(getattr(self._base, "model_name", None))
-        as_the_host_will(instances, self.filters, self.eval_docs_no_media, self._base.eval_docs, adapter, self._base.config, self.args)
+        as_the_host_will(
+            instances,
+            self.filters,
+            self.eval_docs_no_media,
+            self._base.eval_docs,
+            adapter,
+            self._base.config,
+            self.args,
+        )
 
     def score_now(self, doc_id: int, filtered: Mapping[int, Sequence[Any]]) -> dict[int, Scalar]:
         """Score some views of a doc while the model is still asked; return the scalar of each by the primary metric.
@@ -647,7 +758,9 @@ class WrappedTask(Delegate):
         every, numbers = self._table.views_of(doc_id), sorted(filtered)
         answers = [self._answers(doc_id, every[number], filtered[number]) for number in numbers]
         docs = self.eval_docs if getattr(self.args, "process_with_media", False) else self.eval_docs_no_media
-        scored = self._scorer.score(docs[doc_id], [every[number] for number in numbers], answers, from_first=0 in filtered)
+        scored = self._scorer.score(
+            docs[doc_id], [every[number] for number in numbers], answers, from_first=0 in filtered
+        )
         out: dict[int, Scalar] = {}
         for number, got, one in zip(numbers, answers, scored, strict=True):
             self._known[doc_id, number] = repr(list(got)), one
@@ -664,12 +777,18 @@ class WrappedTask(Delegate):
         """
         self.asked, self._numbers = dict(asked), {doc_id: sorted(views) for doc_id, views in numbers.items()}
         kept = {doc_id: set(views) or {0} for doc_id, views in self._numbers.items()}
-        self._instances = [one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]]
+        self._instances = [
+            one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]
+        ]
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
         """Return the answers of one view, marked as failed calls where the model saw a grey image in place of the doc's."""
         why = self._table.not_shown(doc_id, view)
-        return [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered] if why else filtered
+        return (
+            [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered]
+            if why
+            else filtered
+        )
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
         """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
@@ -677,18 +796,35 @@ class WrappedTask(Delegate):
         own = max(1, sum(number < mine for number in self._numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
         scored, answers = scored[:own], answers[:own]
-        shown = (asked := self.asked.get(doc.doc_id)) is None or asked.steps > 0  # the image of another doc is not decoded for its record
-        excluded: dict[Key, str] = {key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))}
+        shown = (
+            asked := self.asked.get(doc.doc_id)
+        ) is None or asked.steps > 0  # the image of another doc is not decoded for its record
+        excluded: dict[Key, str] = {
+            key: why for key in self.spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))
+        }
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
             excluded |= dict.fromkeys((TURNS, *self.spec.sets), fault)
-        no_score = {one.view.set for one in scored if self._scorer.says_unscored(one.items.get(self.primary)) and not one.unscored}
-        for sets, why in ((failed, failures.REASON), (no_score if any(self.primary in one.items for one in scored) else set(), failures.UNSCORED)):
-            excluded |= {key: why for key in self.spec.sets if key not in excluded and sets & {None, key}}  # None: the full image
+        no_score = {
+            one.view.set
+            for one in scored
+            if self._scorer.says_unscored(one.items.get(self.primary)) and not one.unscored
+        }
+        for sets, why in (
+            (failed, failures.REASON),
+            (no_score if any(self.primary in one.items for one in scored) else set(), failures.UNSCORED),
+        ):
+            excluded |= {
+                key: why for key in self.spec.sets if key not in excluded and sets & {None, key}
+            }  # None: the full image
         sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
-        beside = {} if self._predict_only else self._references.of(doc.doc_id, *said_of, of_wrong, list(best), self._scorer.keeps_apart)
+        beside = (
+            {}
+            if self._predict_only
+            else self._references.of(doc.doc_id, *said_of, of_wrong, list(best), self._scorer.keeps_apart)
+        )
         tst = {} if self.text_only is None else self.text_only.record_of(doc.doc_id)
         return SampleRecord(
             self.spec.name,
@@ -703,14 +839,22 @@ class WrappedTask(Delegate):
             tst=tst,
             wrong_image=wrong,
             images=self._table.sight(doc.doc_id) if sizes else "",
-            clips=tuple(Clip(frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id)) if sizes else (),
+            clips=tuple(Clip(frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id))
+            if sizes
+            else (),
             asked=asked,
         )
 
-    def _wrong_image(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> WrongImage | None:
+    def _wrong_image(
+        self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]
+    ) -> WrongImage | None:
         """Return the part of a record that holds the views on another doc's image; None where the doc has none."""
         source = self._table.wrong_image_of(doc_id)
-        return None if source is None else WrongImage(source, self._table.sizes(source), tuple(scored), tuple(map(said, answers)))
+        return (
+            None
+            if source is None
+            else WrongImage(source, self._table.sizes(source), tuple(scored), tuple(map(said, answers)))
+        )
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """Return what ``process_results`` returns for a record."""
@@ -720,12 +864,22 @@ class WrappedTask(Delegate):
         if self._predict_only:
             return {"patch": patch, **dict.fromkeys(self._base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self.aggregations.derived)
-        if any(min(asked.p) < 1 for asked in self.asked.values()):  # the host would take a sample for the whole, in its own standard errors
+        if any(
+            min(asked.p) < 1 for asked in self.asked.values()
+        ):  # the host would take a sample for the whole, in its own standard errors
             return {"patch": patch, **ours, **dict.fromkeys(self.aggregations.native)}
         if KINDS[self.spec.kind].keeps_best:
             # The host's --baseline compares the first number in a log line whose key holds "score". That number must be the full image's.
-            ours |= {name: item for name, item in chosen.items() if not self._scorer.says_unscored(item) and "score" not in name.lower()}
-        return {"patch": patch, **ours, **(full if full or not record.views[0].unscored else dict.fromkeys(self.aggregations.native))}
+            ours |= {
+                name: item
+                for name, item in chosen.items()
+                if not self._scorer.says_unscored(item) and "score" not in name.lower()
+            }
+        return {
+            "patch": patch,
+            **ours,
+            **(full if full or not record.views[0].unscored else dict.fromkeys(self.aggregations.native)),
+        }
 
     # --- metrics ------------------------------------------------------------------------------
 
@@ -746,7 +900,9 @@ class WrappedTask(Delegate):
             raise CannotWrapError(f"{self.spec.name}: {self.spec.base} reports no metric")
         if wanted is not None and not self._predict_only:
             if wanted not in native and "metric" in self.spec.options.given:
-                raise OptionError(f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
+                raise OptionError(
+                    f"{self.spec.name}: {self.spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}"
+                )
             if wanted in native:
                 return wanted
             self._about_metric = f"its profile's metric {wanted!r} is not there; "

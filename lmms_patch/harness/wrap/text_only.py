@@ -101,7 +101,9 @@ class TextOnly:
         """
         plan, spec = self._references.plan, self.spec
         if plan is None:
-            raise CannotWrapError(f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)")
+            raise CannotWrapError(
+                f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)"
+            )
         extra, rows = _features_function(spec), self._rows()
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._references.docs]
         beside = contexts([item.prompt for item in out], [item.question for item in out])
@@ -126,7 +128,9 @@ class TextOnly:
     def _headline(self) -> tuple[Grouping, dict[str, str]]:
         """The grouping of the headline number, and by name why another was not taken."""
         try:
-            return choose_headline(self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping)
+            return choose_headline(
+                self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping
+            )
         except OptionError as error:
             raise OptionError(f"{self.spec.name}: {error}") from None
 
@@ -209,7 +213,14 @@ class TextOnly:
         return diagnostic.prepare(self.items, self.rewards)
 
     def diagnose(
-        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Runner, *, everything: bool = True, check: bool = False, shuffles: int = 0
+        self,
+        diagnostic: Diagnostic,
+        described: Mapping[str, Any],
+        runner: Runner,
+        *,
+        everything: bool = True,
+        check: bool = False,
+        shuffles: int = 0,
     ) -> Found:
         """Cross-validate the task, and keep the result for the records.
 
@@ -229,7 +240,9 @@ class TextOnly:
         options, headline = self.spec.options, self.headline
         with own_stream(f"{self.spec.name}/tst"):
             prepared = self.prepare(diagnostic)
-            jobs = jobs_of(np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
+            jobs = jobs_of(
+                np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed)
+            )
             if check:
                 self._check(diagnostic, jobs[0])
             by_grouping, others = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
@@ -256,7 +269,9 @@ class TextOnly:
         )
         return self.found
 
-    def _cross_validations(self, prepared: Prepared, runner: Runner, others: Sequence[str]) -> tuple[dict[str, Diagnosis], dict[str, str]]:
+    def _cross_validations(
+        self, prepared: Prepared, runner: Runner, others: Sequence[str]
+    ) -> tuple[dict[str, Diagnosis], dict[str, str]]:
         """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
 
         Raises:
@@ -276,7 +291,9 @@ class TextOnly:
                     np.arange(len(self.items)),
                     groups,
                     k=self.spec.folds,
-                    seeds=range(options.fold_seed, options.fold_seed + (options.fold_seeds or fold_seeds(len(self.items)))),
+                    seeds=range(
+                        options.fold_seed, options.fold_seed + (options.fold_seeds or fold_seeds(len(self.items)))
+                    ),
                     seed=options.seed,
                     runner=runner,
                 )
@@ -292,10 +309,24 @@ class TextOnly:
         spec, asked = self.spec, []
 
         def null() -> Null:
-            log().info(f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed")
+            log().info(
+                f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed"
+            )
             by = self.headline
             seeds: dict[str, Any] = {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
-            asked.append(shuffled_null(diagnostic, self.items, self.rewards, by, found, k=spec.folds, shuffles=shuffles, runner=runner, **seeds))
+            asked.append(
+                shuffled_null(
+                    diagnostic,
+                    self.items,
+                    self.rewards,
+                    by,
+                    found,
+                    k=spec.folds,
+                    shuffles=shuffles,
+                    runner=runner,
+                    **seeds,
+                )
+            )
             return asked[0]
 
         if shuffles:
@@ -313,15 +344,21 @@ class TextOnly:
         moved = leaks(self.items, prepare, train, held, seed, self.headline.groups)
         if moved:
             more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
-            raise CannotWrapError(f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
-        log().info(f"{self.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc")
+            raise CannotWrapError(
+                f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted"
+            )
+        log().info(
+            f"{self.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc"
+        )
 
     def _zero_shot(self, prepared: Prepared, runner: Runner) -> tuple[Any, Any, Any]:
         """Return the untrained model's predictions with their bias scores and native scores; all None where it has none."""
         if not hasattr(prepared, "zero_shot"):
             return None, None, None
         everyone = np.arange(len(self.items))
-        parts = runner(prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups)
+        parts = runner(
+            prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups
+        )
         predictions = [prediction for part in parts for prediction in part]
         return predictions, *scored(self.items, self.rewards, everyone, predictions)
 
@@ -378,7 +415,9 @@ _NO_ANSWER = "\N{SNOWMAN}"
 """A text that is the gold of no doc."""
 
 
-def _item(doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None) -> Item:
+def _item(
+    doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None
+) -> Item:
     """Return a doc as a text-only model may know it."""
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)

@@ -74,7 +74,9 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         if self.saliency is None and not self.weak:
-            raise OptionError("no saliency maps: give --saliency, their folder (<qid>_0.png to <qid>_2.png), or --weak: the weakly supervised split")
+            raise OptionError(
+                "no saliency maps: give --saliency, their folder (<qid>_0.png to <qid>_2.png), or --weak: the weakly supervised split"
+            )
         if self.saliency is not None and self.weak:
             raise OptionError("the weakly supervised split takes no saliency maps: leave out --saliency, or --weak")
         for name, value in (("adversarial", self.quota), ("contact", self.contact)):
@@ -168,13 +170,20 @@ def build(
     try:
         done, dropped, considered = _all(inputs, out, settings, finished, tell)
     except OSError as error:
-        raise BuildError(f"{out / JOURNAL}: cannot be written: {error.strerror}; the same command goes on where this one stopped") from None
+        raise BuildError(
+            f"{out / JOURNAL}: cannot be written: {error.strerror}; the same command goes on where this one stopped"
+        ) from None
     if not done:
         reasons = Counter(reason for _, reason, _ in dropped)
-        what = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
+        what = (
+            ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "the file holds no question"
+        )
         raise BuildError(f"no item can be built from {considered} questions ({what})")
     items = tuple(one.item for one in done)
-    counts = {**_counts(done, dropped, len(inputs.questions), considered, settings), **({UNNAMED: unnamed} if unnamed else {})}
+    counts = {
+        **_counts(done, dropped, len(inputs.questions), considered, settings),
+        **({UNNAMED: unnamed} if unnamed else {}),
+    }
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
     _clear(inputs, Path(images), out, settings, items, finished)
@@ -191,7 +200,9 @@ def build(
     return Built(out, items, counts, tuple(dropped))
 
 
-def _inputs(questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings) -> tuple[Inputs, int]:
+def _inputs(
+    questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings
+) -> tuple[Inputs, int]:
     """Read the inputs of a build; return them, and how many rows of the other dataset name no image.
 
     Raises:
@@ -207,7 +218,11 @@ def _inputs(questions: str | Path, scenes: str | Path, images: str | Path, setti
 
 
 def _all(
-    inputs: Inputs, out: Path, settings: BuildSettings, finished: Mapping[str, Done], tell: Callable[[Progress], None] | None
+    inputs: Inputs,
+    out: Path,
+    settings: BuildSettings,
+    finished: Mapping[str, Done],
+    tell: Callable[[Progress], None] | None,
 ) -> tuple[list[Done], list[tuple[str, str, str]], int]:
     """Return every item, by id; what was dropped, by id; and the number of questions processed."""
     order = sorted(inputs.questions)
@@ -235,7 +250,12 @@ def _all(
 
 
 def _one(
-    qid: str, inputs: Inputs, out: Path, settings: BuildSettings, before: Done | None, sizes: dict[str, tuple[int, int] | str]
+    qid: str,
+    inputs: Inputs,
+    out: Path,
+    settings: BuildSettings,
+    before: Done | None,
+    sizes: dict[str, tuple[int, int] | str],
 ) -> tuple[Done, str]:
     """Return one question's item, and whether it was ``made`` now or ``kept``.
 
@@ -259,7 +279,12 @@ def _one(
     except OSError as error:
         raise DropError("file unreadable", f"{Path(error.filename or file).name}: {error.strerror}") from None
     target = out / "images" / file.name
-    if before is not None and before.notes.get("inputs") == stamp and before.item.image == f"images/{file.name}" and _is_copy(target, file):
+    if (
+        before is not None
+        and before.notes.get("inputs") == stamp
+        and before.item.image == f"images/{file.name}"
+        and _is_copy(target, file)
+    ):
         return before, "kept"
     boxes, sources, notes = choose(question, inputs, size, settings)
     _place(file, target, settings.placing)
@@ -302,7 +327,11 @@ def _files(folder: Path) -> dict[str, Path]:
     files_by_id: dict[str, Path] = {}
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         rank = _SUFFIXES.index(path.suffix.lower()) if path.suffix.lower() in _SUFFIXES else None
-        if rank is not None and path.is_file() and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower())):
+        if (
+            rank is not None
+            and path.is_file()
+            and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower()))
+        ):
             files_by_id[path.stem] = path
     return files_by_id
 
@@ -345,7 +374,14 @@ def _is_old_link(target: Path, file: Path) -> bool:
     return target.is_symlink() and not target.parent.samefile(file.parent)
 
 
-def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, items: tuple[MagicItem, ...], finished: Mapping[str, Done]) -> None:
+def _clear(
+    inputs: Inputs,
+    images: Path,
+    out: Path,
+    settings: BuildSettings,
+    items: tuple[MagicItem, ...],
+    finished: Mapping[str, Done],
+) -> None:
     """Remove the images, previews and contact sheet of an earlier run that this run did not make."""
     placed = {file.name for file in inputs.images.values()} | {Path(one.item.image).name for one in finished.values()}
     clear(out / "images", placed, {Path(item.image).name for item in items}, images)
@@ -357,14 +393,18 @@ def _clear(inputs: Inputs, images: Path, out: Path, settings: BuildSettings, ite
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Copy or link an image into the folder, whole or not at all."""
-    if target.exists() and target.samefile(file) and not _is_old_link(target, file):  # a link in its place would point to itself, so leave it
+    if (
+        target.exists() and target.samefile(file) and not _is_old_link(target, file)
+    ):  # a link in its place would point to itself, so leave it
         return
     with files.replacing(target) as part:
         if placing == "link":
             try:
                 os.link(file.resolve(), part)
             except OSError as error:
-                raise BuildError(f"{target}: cannot be written: {error.strerror} (links need one disk; leave out --link to copy)") from None
+                raise BuildError(
+                    f"{target}: cannot be written: {error.strerror} (links need one disk; leave out --link to copy)"
+                ) from None
         else:
             shutil.copyfile(file, part)
 
@@ -378,7 +418,9 @@ def _stamp(files: list[Path]) -> str:
     return _digest("".join(f"{file.name}:{_digest(file.read_bytes())}\n" for file in files))[:16]
 
 
-def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings, used: frozenset[str]) -> str:
+def _fingerprint(
+    questions: Mapping[str, Any], scenes: Mapping[str, Any], settings: BuildSettings, used: frozenset[str]
+) -> str:
     """Return a digest of what decides a build's items, except images and maps; the order of keys does not matter."""
     return _digest(json.dumps([SCHEMA, settings.made(), questions, scenes, sorted(used)], sort_keys=True))[:32]
 
@@ -386,17 +428,29 @@ def _fingerprint(questions: Mapping[str, Any], scenes: Mapping[str, Any], settin
 # what is written at the end
 
 
-def _counts(done: list[Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings) -> dict[str, int]:
+def _counts(
+    done: list[Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings
+) -> dict[str, int]:
     """Return everything that is counted, by name."""
-    counts: Counter[str] = Counter({"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)})
+    counts: Counter[str] = Counter(
+        {"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)}
+    )
     counts.update(f"dropped: {reason}" for _, reason, _ in dropped)
     counts["images"] = len({one.item.image for one in done})
     counts["relevant boxes"] = sum(box.relevant for one in done for box in one.item.boxes)
     counts["adversarial boxes"] = sum(not box.relevant for one in done for box in one.item.boxes)
     counts["synthetic boxes"] = sum(list(one.item.more["sources"]).count("synthetic") for one in done)
-    counts["items short of adversarial boxes"] = sum(sum(not box.relevant for box in one.item.boxes) < settings.quota for one in done)
+    counts["items short of adversarial boxes"] = sum(
+        sum(not box.relevant for box in one.item.boxes) < settings.quota for one in done
+    )
     counts["items of unknown question type"] = sum(not one.item.type for one in done)
     for one in done:
         counts.update(reason for reason in one.notes.get("objects", {}).values())
-        counts.update({name: one.notes[name] for name in ("hotspots merged", "boxes overlapping", "saliency maps missing") if name in one.notes})
+        counts.update(
+            {
+                name: one.notes[name]
+                for name in ("hotspots merged", "boxes overlapping", "saliency maps missing")
+                if name in one.notes
+            }
+        )
     return dict(sorted(counts.items()))

@@ -87,7 +87,11 @@ def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
     The path is checked, so that a question's id cannot name a file outside the folder.
     """
     paths = {t: folder / f"{qid}_{t}.png" for t in MAPS} if folder is not None else {}
-    return {t: path for t, path in paths.items() if folder is not None and path.is_file() and below(path.parent, folder.resolve())}
+    return {
+        t: path
+        for t, path in paths.items()
+        if folder is not None and path.is_file() and below(path.parent, folder.resolve())
+    }
 
 
 def choose(
@@ -113,30 +117,45 @@ def choose(
     notes: dict[str, Any] = {}
     relevant, off_limits = _relevant(question, scene, inputs, size, settings, notes)
     taken = [found.rect for found in relevant]
-    adversarial = _adversarial(question, scene, inputs, [*taken, *off_limits], taken, size, settings) if settings.quota else []
+    adversarial = (
+        _adversarial(question, scene, inputs, [*taken, *off_limits], taken, size, settings) if settings.quota else []
+    )
     every = [*relevant, *adversarial]
     if len(every) > ALL_BOXES:
         raise DropError("too many boxes", f"{len(every)}; at most {ALL_BOXES} can be drawn with their numbers")
-    boxes = tuple(Box(*found.rect, relevant=place < len(relevant), label=found.label) for place, found in enumerate(every))
+    boxes = tuple(
+        Box(*found.rect, relevant=place < len(relevant), label=found.label) for place, found in enumerate(every)
+    )
     return boxes, tuple(found.source for found in every), notes
 
 
 def _relevant(
-    question: Question, scene: Scene, inputs: Inputs, size: tuple[int, int], settings: ChooseSettings, notes: dict[str, Any]
+    question: Question,
+    scene: Scene,
+    inputs: Inputs,
+    size: tuple[int, int],
+    settings: ChooseSettings,
+    notes: dict[str, Any],
 ) -> tuple[list[_Found], list[Rect]]:
     """Return the relevant boxes, and those that were merged or pruned away: adversarial boxes must not meet these either."""
     rules = settings.regions
-    faults = {key: scene.faults.get(key, "object not in the scene") for key in question.objects if key not in scene.boxes}
+    faults = {
+        key: scene.faults.get(key, "object not in the scene") for key in question.objects if key not in scene.boxes
+    }
     if faults:
         notes["objects"] = faults
-    objects = [_Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes]
+    objects = [
+        _Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes
+    ]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], SAME)
     boxes = [*objects, *(spots[at] for at in fresh)]
     staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED, rules.keep)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
-        some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (", ..." if len(faults) > _NAMED else "")
+        some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (
+            ", ..." if len(faults) > _NAMED else ""
+        )
         raise DropError("no relevant box", why + (f" ({some})" if faults else ""))
     for name, count in (("hotspots merged", len(spots) - len(fresh)), ("boxes overlapping", len(boxes) - len(staying))):
         if count:
@@ -146,7 +165,9 @@ def _relevant(
     return kept, gone + [spots[at].rect for at in range(len(spots)) if at not in set(fresh)]
 
 
-def _spots(qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSettings, notes: dict[str, Any]) -> list[_Found]:
+def _spots(
+    qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSettings, notes: dict[str, Any]
+) -> list[_Found]:
     """Return the hotspots of all maps of a question; a box that several maps show is returned once.
 
     Raises:
@@ -169,7 +190,13 @@ def _spots(qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSetting
 
 
 def _adversarial(
-    question: Question, scene: Scene, inputs: Inputs, off_limits: list[Rect], like: list[Rect], size: tuple[int, int], settings: ChooseSettings
+    question: Question,
+    scene: Scene,
+    inputs: Inputs,
+    off_limits: list[Rect],
+    like: list[Rect],
+    size: tuple[int, int],
+    settings: ChooseSettings,
 ) -> list[_Found]:
     """Choose adversarial boxes up to the quota: objects that only other questions on the image name, then synthetic boxes while there is room."""
     seed = hashlib.sha256(f"{settings.seed}/boxes/{question.id}".encode()).hexdigest()[:16]

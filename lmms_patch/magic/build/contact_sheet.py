@@ -69,7 +69,9 @@ def sheet(entries: Sequence[Entry], columns: int = 4, width: int = 380) -> Image
     return out
 
 
-def write_pictures(items: Sequence[MagicItem], folder: Path, contact: int, seed: int = 0, previews: bool = False) -> None:
+def write_pictures(
+    items: Sequence[MagicItem], folder: Path, contact: int, seed: int = 0, previews: bool = False
+) -> None:
     """Write ``contact.png``, a seeded sample of the items, and where asked ``previews/<id>.png``, each item with its boxes drawn.
 
     Args:
@@ -139,7 +141,10 @@ def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.
     rects = []
     for box in boxes:
         left, top = min(round(box.left * scale), size[0] - 1), min(round(box.top * scale), size[1] - 1)
-        right, bottom = min(max(left + 1, round(box.right * scale)), size[0]), min(max(top + 1, round(box.bottom * scale)), size[1])
+        right, bottom = (
+            min(max(left + 1, round(box.right * scale)), size[0]),
+            min(max(top + 1, round(box.bottom * scale)), size[1]),
+        )
         rects.append((left, top, right, bottom))
     return image.resize(size, Image.Resampling.LANCZOS), rects
 
@@ -154,7 +159,11 @@ def caption(item: MagicItem, boxes: Sequence[Box], width: int) -> list[tuple[str
     """
     kinds = {}
     for relevant in (True, False):
-        names = [f"R{number}{f' {box.label}' if box.label else ''}" for number, box in enumerate(boxes, 1) if box.relevant == relevant]
+        names = [
+            f"R{number}{f' {box.label}' if box.label else ''}"
+            for number, box in enumerate(boxes, 1)
+            if box.relevant == relevant
+        ]
         kinds[relevant] = ", ".join(names) or "none"
     lines = [(line, _GREY) for line in _wrapped(f"{item.id}{f' · {item.type}' if item.type else ''}", width, 1)]
     lines += [(line, _INK) for line in _wrapped(item.question, width, 3)]

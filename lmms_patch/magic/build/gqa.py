@@ -97,7 +97,9 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise BuildError(f"{path}: the {what} are not UTF-8 text (byte {error.start + 1})") from None
     except (OSError, RecursionError, ValueError) as error:
-        raise BuildError(f"{path}: the {what} cannot be read: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}") from None
+        raise BuildError(
+            f"{path}: the {what} cannot be read: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
+        ) from None
     if not isinstance(data, dict):
         raise BuildError(f"{path}: the {what} must be one JSON object {{id: ...}}, not a {type(data).__name__}")
     if twice:
@@ -131,7 +133,11 @@ def image_id(data: Any) -> str | None:
     """Return the id of a question's image; None where it is missing or cannot be a file's name."""
     value = data.get("imageId") if isinstance(data, Mapping) else None
     name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-    return name if name and name == Path(name).name and name not in (".", "..") and "\\" not in name and "\0" not in name else None
+    return (
+        name
+        if name and name == Path(name).name and name not in (".", "..") and "\\" not in name and "\0" not in name
+        else None
+    )
 
 
 def question(qid: str, data: Any) -> Question:
@@ -153,7 +159,10 @@ def question(qid: str, data: Any) -> Question:
     for key in ("question", "answer"):
         value = data.get(key)
         if not isinstance(value, str) or not value.strip():
-            raise DropError("question damaged", f"{key} is missing or empty" if value is None or isinstance(value, str) else f"{key} is no text")
+            raise DropError(
+                "question damaged",
+                f"{key} is missing or empty" if value is None or isinstance(value, str) else f"{key} is no text",
+            )
         texts[key] = value
     full = data.get("fullAnswer")
     if not all(is_writable(text) for text in (image, *texts.values(), full) if isinstance(text, str)):
@@ -230,9 +239,17 @@ def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float
         DropError: the scene has no size, or its aspect ratio differs from the image's.
     """
     wide, high = data.get("width"), data.get("height")
-    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) and 1 <= n < _LARGEST for n in (wide, high)) or wide is None or high is None:
+    if (
+        not all(isinstance(n, (int, float)) and not isinstance(n, bool) and 1 <= n < _LARGEST for n in (wide, high))
+        or wide is None
+        or high is None
+    ):
         raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")
     scale = (size[0] / wide, size[1] / high)
-    if abs(scale[0] / scale[1] - 1) > _SHAPE and (abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5):
-        raise DropError("scene of another image", f"the scene is {wide} x {high}, the image {size[0]} x {size[1]} pixels")
+    if abs(scale[0] / scale[1] - 1) > _SHAPE and (
+        abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5
+    ):
+        raise DropError(
+            "scene of another image", f"the scene is {wide} x {high}, the image {size[0]} x {size[1]} pixels"
+        )
     return scale

@@ -56,7 +56,9 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BuildError(f"{out}: cannot be written: {'it is a file' if out.is_file() else error.strerror}; give another folder") from None
+        raise BuildError(
+            f"{out}: cannot be written: {'it is a file' if out.is_file() else error.strerror}; give another folder"
+        ) from None
     try:
         lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
         whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last line
@@ -68,13 +70,23 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
             _require_same(held, print_, record)
             rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
             _require_unchanged(rows, held["items"], since, out / "items.jsonl", bool(lines))
-            finished.update(_read({"row": row, "notes": held["items"][row["id"]]} for row in rows if _is_whole(row, held["items"].get(row["id"]))))
+            finished.update(
+                _read(
+                    {"row": row, "notes": held["items"][row["id"]]}
+                    for row in rows
+                    if _is_whole(row, held["items"].get(row["id"]))
+                )
+            )
         elif (out / "items.jsonl").exists() and not journal.exists():
             raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
         finished.update(_read(since))
-        files.write(journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_))
+        files.write(
+            journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_)
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        raise BuildError(f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder") from None
+        raise BuildError(
+            f"{out}: what an earlier build left cannot be read ({type(error).__name__}); delete it, or give another folder"
+        ) from None
     return finished
 
 
@@ -101,7 +113,9 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
             with contextlib.suppress(OSError):  # not empty: it holds files that are not ours
                 folder.rmdir()
     except OSError as error:
-        raise BuildError(f"{error.filename or folder}: left by an earlier build, and cannot be removed: {error.strerror}") from None
+        raise BuildError(
+            f"{error.filename or folder}: left by an earlier build, and cannot be removed: {error.strerror}"
+        ) from None
 
 
 def _digest(row: Mapping[str, Any], notes: Mapping[str, Any]) -> str:

@@ -62,7 +62,9 @@ class RegionSettings:
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(allowed)}")
         if self.min_size > self.max_size:
-            raise OptionError(f"min_size {self.min_size} exceeds max_size {self.max_size}; sides of adversarial boxes must have room between them")
+            raise OptionError(
+                f"min_size {self.min_size} exceeds max_size {self.max_size}; sides of adversarial boxes must have room between them"
+            )
         if self.min_pixels < 1:
             raise OptionError(f"min_pixels is {self.min_pixels}; allowed: 1 or more")
 
@@ -74,7 +76,9 @@ def area(rect: Rect) -> int:
 
 def shared(first: Rect, second: Rect) -> int:
     """Return the number of pixels in common."""
-    return area((max(first[0], second[0]), max(first[1], second[1]), min(first[2], second[2]), min(first[3], second[3])))
+    return area(
+        (max(first[0], second[0]), max(first[1], second[1]), min(first[2], second[2]), min(first[3], second[3]))
+    )
 
 
 def iou(first: Rect, second: Rect) -> float:
@@ -173,7 +177,11 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
         most_coverage: threshold; 0 allows no common pixel, 1 allows all.
         keep: one of ``KEEP``.
     """
-    order = sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at)) if keep == "larger" else list(range(len(rects)))
+    order = (
+        sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at))
+        if keep == "larger"
+        else list(range(len(rects)))
+    )
     staying: list[int] = []
     for at in order:
         if area(rects[at]) and not any(overlaps(rects[at], rects[other], most_iou, most_coverage) for other in staying):
@@ -203,13 +211,19 @@ def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int,
     return (low[0], low[1]), (high[0], high[1])
 
 
-def candidates(objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[int, int], settings: RegionSettings) -> list[int]:
+def candidates(
+    objects: Sequence[Rect], relevant: Sequence[Rect], size: tuple[int, int], settings: RegionSettings
+) -> list[int]:
     """Return which objects can be adversarial: places in the list, ascending.
 
     Such objects have the right size, share no pixel with a relevant box, and do not overlap each other too much. The paper filters by size
     last; here it is first. Otherwise a wall-sized object would remove every object before it, and then be removed itself.
     """
-    fit = [at for at, rect in enumerate(objects) if right_size(rect, size, settings) and not any(shared(rect, other) for other in relevant)]
+    fit = [
+        at
+        for at, rect in enumerate(objects)
+        if right_size(rect, size, settings) and not any(shared(rect, other) for other in relevant)
+    ]
     staying = remove_overlap([objects[at] for at in fit], MOST_IOU, MOST_COVERED, settings.keep)
     return [fit[at] for at in staying]
 
@@ -221,7 +235,11 @@ def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator)
 
 
 def synthesise(
-    taken: Sequence[Rect], like: Sequence[Rect], size: tuple[int, int], settings: RegionSettings, random: int | np.random.Generator
+    taken: Sequence[Rect],
+    like: Sequence[Rect],
+    size: tuple[int, int],
+    settings: RegionSettings,
+    random: int | np.random.Generator,
 ) -> Rect | None:
     """Return a random box that shares no pixel with the taken ones; None where there is no room for the smallest allowed box.
 

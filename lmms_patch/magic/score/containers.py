@@ -16,7 +16,9 @@ _USED = rf"(?:key|important|{pieces('relevant', 'used')})"
 _KINDS = rf"(?:{_USED}|{pieces('ignored_kinds')})"
 _SIGN = r"(?:#|№|no\.?|nr\.?|num\.?|numbers?|ids?|index|idx|labels?|n[uú]m[eé]ro|n[º°]|编号|番号|번호|номер|numara|số|رقم|नंबर)"
 _FRAMES = pieces("frames")
-_BOXES = rf"(?:{pieces('boxes', 'areas')}|{_KINDS}[ _]?{_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}"
+_BOXES = (
+    rf"(?:{pieces('boxes', 'areas')}|{_KINDS}[ _]?{_FRAMES}|(?!frame|label|outline|zone|square|crop|marker){_FRAMES}"
+)
 _BOXES += rf"(?=:|[^.:;!?\n\d]{{0,30}}[ _]{_KINDS}))"
 _PLAIN = r"(?:outlined|marked|red|numbered|highlighted|labell?ed|bounding|drawn)"
 _HEADING = pattern(
@@ -24,7 +26,9 @@ _HEADING = pattern(
     r"(?:[ ]used)?[*_` ]*"
 )
 """The heading of a column of box numbers."""
-_SURE = pattern(rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$")
+_SURE = pattern(
+    rf"[*_` ]*{_USED}[ _]|.*{_SIGN}[*_` ]*$|(?!area)(?:.*[ *_`])?{pieces('box', 'area', 'frame')}(?:[ ]used)?[*_` ]*$"
+)
 """A heading that names a box in whichever column; another one ("Boxes") may count, unless the column is the first."""
 _BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
 _JUDGED = pattern(rf"(?!.*{NOUN}).*(?:{words('relevant', 'used', 'uses')}|keep|verdict)[^|]*")
@@ -106,7 +110,9 @@ def written_out(text: str) -> str:
         head = _LIST_HEAD.fullmatch(line)
         if cells and column and column[1] and cells != out[-1:] and len(cells) > column[0]:
             place, word, judged = column
-            if any(_SKIPPED.fullmatch(cell) for cell in cells) or (0 <= judged < len(cells) and _DENIED.match(cells[judged])):
+            if any(_SKIPPED.fullmatch(cell) for cell in cells) or (
+                0 <= judged < len(cells) and _DENIED.match(cells[judged])
+            ):
                 word = _IGNORED
             cells[place] = _CELL.sub(rf"\g<1>{word}s ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)

@@ -30,7 +30,9 @@ _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
 _BEFORE = pattern(
     rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
 )
-_KIND = pattern(rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$")
+_KIND = pattern(
+    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
+)
 _KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
 _AFTER = pattern(
@@ -53,7 +55,9 @@ _PUT = pattern(
     r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$",
 )
 _ASIDE = pattern(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b")
-_STRUCK = pattern(r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}")
+_STRUCK = pattern(
+    r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}"
+)
 _FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*){{0,4}}[*_`\"'(\[]*"
 _BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
 _INSTEAD = pattern(
@@ -128,7 +132,9 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
     if _COMMA_NOT.search(clause) or _KIND.search(clause) or _KIND_OF.search(text[group.start : group.items[0].start]):
         return True
     if denied := _NOT.search(clause):
-        return bool(_BUT.match(after)) or (denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,"))
+        return bool(_BUT.match(after)) or (
+            denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,")
+        )
     if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
         return True
     following = groups[place + 1] if place + 1 < len(groups) else None

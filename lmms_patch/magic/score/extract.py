@@ -75,9 +75,14 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
         prompt: what the model was asked, as text.
         count: number of boxes shown.
     """
-    asked = [(sentence.endswith("?"), _word_list(sentence), regions(sentence, count)) for sentence in sentences(_MARK.sub("", prompt))]
+    asked = [
+        (sentence.endswith("?"), _word_list(sentence), regions(sentence, count))
+        for sentence in sentences(_MARK.sub("", prompt))
+    ]
     said = [
-        (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes) for question, words, boxes in asked if boxes.used or boxes.invented
+        (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes)
+        for question, words, boxes in asked
+        if boxes.used or boxes.invented
     ]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
 
@@ -106,7 +111,13 @@ def _word_list(text: str) -> list[str]:
 
 
 def _repeats(
-    step: str, words: list[str], question: bool, known: frozenset[str], pairs: frozenset[tuple[str, str]], boxes: Mentions, count: int
+    step: str,
+    words: list[str],
+    question: bool,
+    known: frozenset[str],
+    pairs: frozenset[tuple[str, str]],
+    boxes: Mentions,
+    count: int,
 ) -> bool:
     """Return whether a step repeats one sentence of the prompt.
 
@@ -119,7 +130,9 @@ def _repeats(
         boxes: the boxes that the sentence names.
         count: number of boxes shown.
     """
-    if any(word not in known and not _TELLING.fullmatch(word) for word in words) or (question and not step.rstrip("*_\"' ").endswith("?")):
+    if any(word not in known and not _TELLING.fullmatch(word) for word in words) or (
+        question and not step.rstrip("*_\"' ").endswith("?")
+    ):
         return False
     own = [pair for pair in itertools.pairwise(words) if not all(map(_TELLING.fullmatch, pair))]
     kept = sum(pair in pairs for pair in own)
@@ -149,10 +162,16 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     listed = max(numbers, default=0) if count is None else count
     text = written_out(INVISIBLE.sub("", text))  # else the numbers of a table or list would stay
     for group in groups(text, listed):
-        if not all(numbers.get(number) == number for number in group.numbers) or (group.of_how_many and len(numbers) != listed):
+        if not all(numbers.get(number) == number for number in group.numbers) or (
+            group.of_how_many and len(numbers) != listed
+        ):
             out += [text[done : group.start], _renumbered(text, group, numbers)]
             done = group.end
-    return _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]]))) if done else plain
+    return (
+        _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]])))
+        if done
+        else plain
+    )
 
 
 _HEAD = pattern(NOUN)

@@ -45,7 +45,9 @@ class FromEnvironment(BaseModel):
         Raises:
             OptionError: values that are not allowed.
         """
-        return read_as(cls, {name: text for name in cls.variables() if (text := env.get(name, "").strip())}, "environment")
+        return read_as(
+            cls, {name: text for name in cls.variables() if (text := env.get(name, "").strip())}, "environment"
+        )
 
 
 def _folder(given: Any) -> Path | None:
@@ -68,11 +70,17 @@ class JudgeSettings(FromEnvironment):
     """Name of the judge model; "": no judge."""
     cache: Annotated[Path | None, BeforeValidator(_folder)] = Field(default=None, alias="MAGIC_JUDGE_CACHE")
     """Folder of the verdicts that are kept, or ``off``; None: verdicts are not kept."""
-    timeout: Annotated[float, Field(gt=0, le=86400), must("seconds above 0, at most 86400")] = Field(default=60.0, alias="MAGIC_JUDGE_TIMEOUT")
+    timeout: Annotated[float, Field(gt=0, le=86400), must("seconds above 0, at most 86400")] = Field(
+        default=60.0, alias="MAGIC_JUDGE_TIMEOUT"
+    )
     """Seconds for an attempt, from sending to the whole reply."""
-    retries: Annotated[int, Field(ge=0, le=100), must("a whole number from 0 to 100")] = Field(default=5, alias="MAGIC_JUDGE_RETRIES")
+    retries: Annotated[int, Field(ge=0, le=100), must("a whole number from 0 to 100")] = Field(
+        default=5, alias="MAGIC_JUDGE_RETRIES"
+    )
     """How often a question is sent again after a failure that may pass (time-out, no connection, status 408, 409, 429, 5xx)."""
-    tokens: Annotated[int, Field(ge=16, le=1_000_000), must("a whole number from 16 to 1000000")] = Field(default=2048, alias="MAGIC_JUDGE_TOKENS")
+    tokens: Annotated[int, Field(ge=16, le=1_000_000), must("a whole number from 16 to 1000000")] = Field(
+        default=2048, alias="MAGIC_JUDGE_TOKENS"
+    )
     """Most tokens of a reply (for reasoning models: with their thoughts)."""
     api: Annotated[
         Literal["openai", "azure", "local", "bedrock", "dummy", "async_openai", "async_azure"],

@@ -90,7 +90,11 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> Any:
     """Return a cell of up to six digits as a number, and any other as it is."""
     digits = _text(value)
-    return int(digits) if not isinstance(value, bool) and digits.isascii() and digits.isdigit() and len(digits) <= 6 else value
+    return (
+        int(digits)
+        if not isinstance(value, bool) and digits.isascii() and digits.isdigit() and len(digits) <= 6
+        else value
+    )
 
 
 def _verdict(value: Any) -> Any:
@@ -153,7 +157,9 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     unlabelled: Counter[str] = Counter()
     without: set[tuple[str, str, int]] = set()
     items: set[str] = set()
-    known: dict[tuple[Any, ...], tuple[str, str]] = {}  # what must be the same wherever it is said -> (what is said, where)
+    known: dict[
+        tuple[Any, ...], tuple[str, str]
+    ] = {}  # what must be the same wherever it is said -> (what is said, where)
     for path in map(Path, paths):
         faults: list[str] = []
         for number, content in _rows(path):
@@ -175,9 +181,14 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
         raise LabelError(_nothing([str(path) for path in paths], sum(unlabelled.values())))
     groups = {key[1]: value for key, (value, _) in known.items() if key[0] == "group"}
     people = {label.annotator for label in labels}
-    notes = (*_alike(items, "items", "white space", lambda name: name), *_alike(people, "annotators", "case or white space", str.casefold))
+    notes = (
+        *_alike(items, "items", "white space", lambda name: name),
+        *_alike(people, "annotators", "case or white space", str.casefold),
+    )
     without -= {(label.source, label.item, label.step) for label in labels}
-    steps = {source: tuple(sorted((item, step) for own, item, step in without if own == source)) for source in unlabelled}
+    steps = {
+        source: tuple(sorted((item, step) for own, item, step in without if own == source)) for source in unlabelled
+    }
     return Labels(tuple(labels), groups, dict(unlabelled), notes, steps)
 
 
@@ -192,7 +203,9 @@ def _agree(row: Row, known: dict[tuple[Any, ...], tuple[str, str]], path: Path, 
     for key, value, about in said:
         before, where = known.setdefault(key, (value, f"{path}, line {number}")) if value else (value, "")
         if before != value:
-            raise LabelError(f"line {number}: {about} has another {key[0]} in {where}: labels of two runs? score the files of each run by themselves")
+            raise LabelError(
+                f"line {number}: {about} has another {key[0]} in {where}: labels of two runs? score the files of each run by themselves"
+            )
     if row.correct is None:
         return
     key = ("label", row.item, row.step, row.annotator, row.source)
@@ -215,9 +228,7 @@ def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], st
 def _nothing(paths: Sequence[str], unlabelled: int) -> str:
     names = ", ".join(paths)
     if unlabelled:
-        return (
-            f"{names}: none of the {unlabelled} steps is labelled yet; write 1 (correct) or 0 in the column 'correct', and who you are in 'annotator'"
-        )
+        return f"{names}: none of the {unlabelled} steps is labelled yet; write 1 (correct) or 0 in the column 'correct', and who you are in 'annotator'"
     return f"{names}: no labels; write one a line, with {', '.join(KEYS)}"
 
 
@@ -277,7 +288,9 @@ def _object(line: str, where: str) -> dict[str, Any]:
     if nested := [key for key in FIELDS if isinstance(row.get(key), (list, dict))]:
         raise LabelError(f"{where}: {nested[0]} is a {type(row[nested[0]]).__name__}; a label holds text and numbers")
     if broken := [key for key in FIELDS if isinstance(row.get(key), str) and not is_writable(row[key])]:
-        raise LabelError(f"{where}: {broken[0]} holds half a character (a lone surrogate such as \\ud800), which no file can hold")
+        raise LabelError(
+            f"{where}: {broken[0]} holds half a character (a lone surrogate such as \\ud800), which no file can hold"
+        )
     return row
 
 
@@ -308,7 +321,9 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return lines with the columns ``FIELDS`` as one JSON object a line; empty cells are null."""
-    return "".join(json.dumps({key: row.get(key) for key in FIELDS}, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    return "".join(
+        json.dumps({key: row.get(key) for key in FIELDS}, ensure_ascii=False, allow_nan=False) + "\n" for row in rows
+    )
 
 
 def _guarded(value: Any) -> Any:

@@ -56,7 +56,9 @@ _N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
 
 
 def _ordinals(spelt: str, last: str, with_number: str) -> str:
-    return rf"(?<![-\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
+    return (
+        rf"(?<![-\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
+    )
 
 
 _KINDS = {

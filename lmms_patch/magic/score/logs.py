@@ -66,17 +66,23 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
         if not isinstance(magic, Mapping) or "schema" not in magic:
             raise RecordError(f"{where}: no 'magic' object; this is not the log of a MAGIC task")
         if magic["schema"] != SCHEMA:
-            raise RecordError(f"{where}: records of schema {shown(magic['schema'])}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks")
+            raise RecordError(
+                f"{where}: records of schema {shown(magic['schema'])}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks"
+            )
         try:
             record = _record(magic)
         except RecordError as error:
             raise RecordError(f"{where}: {error}; {CHANGED}") from None
         seen[record.id] += 1
         if filter_place is None or seen[record.id] == filter_place + 1:
-            yield Line(record, magic, **{name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps")})
+            yield Line(
+                record, magic, **{name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps")}
+            )
     often = min(seen.values(), default=0)
     if twice := [name for name, times in seen.items() if times != often]:
-        raise RecordError(f"{path}: doc {twice[0]!r} is there {seen[twice[0]]} times, others {often} times: two runs in one file?")
+        raise RecordError(
+            f"{path}: doc {twice[0]!r} is there {seen[twice[0]]} times, others {often} times: two runs in one file?"
+        )
 
 
 def _record(magic: Mapping[str, Any]) -> Record:

@@ -93,7 +93,9 @@ class MagiScore:
     f1_macro: Estimate
 
 
-def score_item(used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()) -> ItemScore:
+def score_item(
+    used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()
+) -> ItemScore:
     """Compare the used boxes with the relevant ones (paper, 4.1, appendix D).
 
     Args:

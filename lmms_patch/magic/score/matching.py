@@ -163,7 +163,9 @@ def _one(word: str) -> str:
 
 @functools.cache
 def _table() -> dict[str, _Category]:
-    data = yaml.safe_load(resources.files("lmms_patch.magic.score").joinpath("synonyms.yaml").read_text(encoding="utf-8"))
+    data = yaml.safe_load(
+        resources.files("lmms_patch.magic.score").joinpath("synonyms.yaml").read_text(encoding="utf-8")
+    )
     out = {}
     for name, entry in data.items():
         sets = tuple(frozenset(_singular(normalise(str(word))) for word in one) for one in entry["sets"])

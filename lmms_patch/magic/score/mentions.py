@@ -33,7 +33,9 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
-_BRIDGE = re.compile(r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?[ht]?[msoO]{0,4}")
+_BRIDGE = re.compile(
+    r"[msoOc]{0,5}u?[msoOc]{0,3}l?[msoOc]{0,4}v?m?:?[msoO]{0,4}/{0,2}[msoOl]{0,4}[-f]?[ht]?[msoO]{0,4}"
+)
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
 _LABELLED = re.compile("[msc]*u?v?l[ms]*")
@@ -45,7 +47,9 @@ _ALL_OF = re.compile(r"(?:b|ah?(#)?)[jlm]{0,4}n(?![msocO:vl]{0,6}[#R])")
 _GLOSS = re.compile(r"[mc]{0,2}(?:o[^RoOL/]{1,15}?c|:[^RoOLn#/:,]{1,6}(?=,))")
 """A gloss behind an id: ``(plate)``, ``: plate,``."""
 _GLOSSED = re.compile(r"[mc]{0,2}[o:]")
-_STEP = re.compile(rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?(?:(?<=&)t)?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])")
+_STEP = re.compile(
+    rf"({_GLOSS.pattern})?[mc]{{0,4}}(?:(t|-|,?\.,?)|(,?/?&{{0,2}}))h?(?:(?<=&)t)?[om]{{0,4}}(n[s-]?|s)?[om]{{0,3}}([R#])"
+)
 """A gloss, a joint (of a range, or of a list), a head once more, and a number."""
 _MANY = pattern(pieces("boxes", "areas", "frames"))
 _PLURAL = pattern(r".*(?:s|\))")
@@ -155,7 +159,9 @@ _IN_SERIES = pattern(
 """What stands before and behind an ordinal without a noun that goes on from ``the second box``."""
 _USES_THEM = pattern(rf"{words('uses')}\W+(?:\w+\W+)?$")
 _ARE_USED = pattern(rf"[^.;!?\n,|:]{{0,25}}?{words('relevant', 'uses')}")
-_NOT_ALL = pattern(rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b")
+_NOT_ALL = pattern(
+    rf"{words('none', 'denies', 'except')}|n't|\b(?:only|but|however|if|whether|should|would|could|might|which|you|your)\b"
+)
 """What stands before or behind all boxes that are used, and what in a clause that does not use them all."""
 _EXCEPT = pattern(
     rf"(?:{words('every', 'all')}[^.;!?\n]*{NOUN}(?! of )[^.;!?\n]*{pieces('except')}"
@@ -177,7 +183,9 @@ _NOT_COUNTED = (
     r"comes|gets|takes|deals|serves|points|leads|falls|rests|hangs|leans|faces|fits|wins|counts|matters|alors|puis|nos|nas|dos|das|os|às|após|depois|"
     r"apenas|entonces|tras|unas|unos|dies|diese?s|etwas|nichts|bereits|jedoch|mostrams|is|los|also|lies|rules|answers|contrasts|resembles|features"
 )
-_COUNTS = pattern(rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])")
+_COUNTS = pattern(
+    rf"[*_`\"']*[ ](?:(?:{_COUNTED})|(?!(?:{_NOT_COUNTED})(?![A-Za-z'-]))[A-Za-z'-]{{2,}}s(?<!'s))(?![A-Za-z'-])"
+)
 _PRONOUN = pattern(r"\s+(?:can|could|may|might|would|should|must|sees?|finds?|notices?|has to|who|that|of)\b")
 _FROM = pattern(rf"{words('from')}\s+(?:{pieces('the')}\s+)?$")
 _ALL_FROM = pattern(
@@ -244,7 +252,9 @@ class Group:
     @property
     def of_how_many(self) -> bool:
         """Whether it ends with the number of boxes: ``box 2 of 5``."""
-        return self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind == "digits"
+        return (
+            self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind == "digits"
+        )
 
 
 def same_length(text: str) -> str:
@@ -279,7 +289,15 @@ class _Reader:
 
     def groups(self) -> Iterator[Group]:
         """Yield the groups, from left to right."""
-        heads = {"R": self._name, "n": self._noun, "g": self._noun, "N": self._ordinal, "b": self._all, "a": self._all, "L": self._bracketed}
+        heads = {
+            "R": self._name,
+            "n": self._noun,
+            "g": self._noun,
+            "N": self._ordinal,
+            "b": self._all,
+            "a": self._all,
+            "L": self._bracketed,
+        }
         heads["#"] = self._number
         done = 0
         for at, token in enumerate(self.tokens):
@@ -315,7 +333,9 @@ class _Reader:
     def _name(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group that begins with ``R2``."""
         (number,), weak = self._item(at).numbers, " " in token.text or token.text[1] == ")"
-        plate = after[:1] == "R" and any(int(one) > self.count for one in re.findall(r"\d+", (token.text + after).split(" ")[0]))
+        plate = after[:1] == "R" and any(
+            int(one) > self.count for one in re.findall(r"\d+", (token.text + after).split(" ")[0])
+        )
         sided = weak and "(" in before[-1:] + token.text and _SIDES.search(before + after)
         if plate or sided or _NO_NAME.search(before) or (number > self.count and _BUS.match(after)):
             return None
@@ -334,10 +354,16 @@ class _Reader:
             return None
         number, word, many = self.tokens[first], token.text, bool(_MANY.fullmatch(token.text))
         joint, behind_it = self.text[token.end : number.start], self._after(number.end)
-        if _NO_BRIDGE.search(joint) or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start)) or _ANOTHER.search(before):
+        if (
+            _NO_BRIDGE.search(joint)
+            or ("/" in kinds and _LIST_NUMBER.match(self.text, number.start))
+            or _ANOTHER.search(before)
+        ):
             return None
         frame = _FRAME.fullmatch(word)
-        if frame and (not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)):
+        if frame and (
+            not (relevant or _FRAME_JOINT.fullmatch(self.text, token.end, number.start)) or _OTHER_FRAME.search(before)
+        ):
             return None
         if ("f" in kinds and not self.kinds.startswith(("#t#", "#th#"), first)) or ("v" in kinds and not relevant):
             return None
@@ -347,13 +373,21 @@ class _Reader:
         item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
         if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds):
             return None
-        if not self._kept(item.numbers[0], strong) or (number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)):
+        if not self._kept(item.numbers[0], strong) or (
+            number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)
+        ):
             return None
         again = "many" if many or bracket or re.search("[f:]", kinds) else "one"
         group = self._list(token.start, first, again if digits_alone else "name", strong)
         if len(group.numbers) > 1 or item.kind != "digits" or not digits_alone:
             return group
-        if ":" in kinds and _PLURAL.fullmatch(word) and not relevant and "[" not in joint and not _DISMISSED_KIND.search(before):
+        if (
+            ":" in kinds
+            and _PLURAL.fullmatch(word)
+            and not relevant
+            and "[" not in joint
+            and not _DISMISSED_KIND.search(before)
+        ):
             return None  # "Bounding boxes: 4" says how many there are
         total = _OF_TOTAL.match(behind_it) if again == "one" else None
         if total is None:
@@ -386,7 +420,9 @@ class _Reader:
 
     def _bracketed(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read ``R[1-3]``, ``R_{1,2}`` and ``<regions>1, 3</regions>``."""
-        return self._list(token.start, at + 1, "many", False) if self._kept(self._item(at + 1).numbers[0], False) else None
+        return (
+            self._list(token.start, at + 1, "many", False) if self._kept(self._item(at + 1).numbers[0], False) else None
+        )
 
     def _ordinal(self, at: int, token: Token, before: str, after: str) -> Group | None:
         """Read a group such as ``second box`` or ``first two boxes``."""
@@ -417,9 +453,9 @@ class _Reader:
         if self.last is None or token.start > self.last.end + 2 * _NEAR or not _IN_SERIES.match(after):
             return None
         first, between = self.last.items[0], self.text[self.last.end : token.start]
-        alike = (first.kind in ("ordinal", "sign") or first.start == self.last.start or after.startswith(" one")) and _AND_THE_NTH.match(
-            between + token.text
-        )
+        alike = (
+            first.kind in ("ordinal", "sign") or first.start == self.last.start or after.startswith(" one")
+        ) and _AND_THE_NTH.match(between + token.text)
         return self._ordinals(token.start, [token]) if alike and alike.end() == len(between) else None
 
     def _ordinals(self, start: int, chain: Sequence[Token], end: int = 0) -> Group | None:
@@ -434,7 +470,10 @@ class _Reader:
         if match is None:
             return None
         if token.kind == "a" and not match[1]:
-            noun, clause = self.tokens[match.end() - 1], _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0]
+            noun, clause = (
+                self.tokens[match.end() - 1],
+                _STOP.split(before)[-1] + token.text + _STOP.split(after, maxsplit=1)[0],
+            )
             used = (_USES_THEM.search(before) or _ARE_USED.match(self._after(noun.end))) and not _NOT_ALL.search(clause)
             return self._several(token, noun, 1, self.count) if used else None
         how_many = self._how_many(match.start(1)) if match[1] else 2
@@ -455,8 +494,15 @@ class _Reader:
         counts = self._counts(token.end) and before[-1:] != "("
         if item.kind == "word" or len(token.text) > 2 or counts or not self._kept(item.numbers[0], False):
             return None
-        contrast = self.last is not None and token.start - self.last.end < _NEAR and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
-        alone = any(said.search(before) and follows.match(after) for said, follows in (_CIRCLE if token.text in CIRCLED else _LABELS))
+        contrast = (
+            self.last is not None
+            and token.start - self.last.end < _NEAR
+            and _CONTRAST.fullmatch(self.text[self.last.end : token.start])
+        )
+        alone = any(
+            said.search(before) and follows.match(after)
+            for said, follows in (_CIRCLE if token.text in CIRCLED else _LABELS)
+        )
         hashed = before.endswith("#") and _NO_HASH.search(_STOP.split(before)[-1] + _STOP.split(after, maxsplit=1)[0])
         if _EXCEPT.search(before):
             return self._list(item.start, at, "many", False)
@@ -466,7 +512,14 @@ class _Reader:
 
     def _behind_clause(self, before: str, after: str) -> bool:
         """Return whether a number stands behind a clause that says where a box is: ``the box around the dog (3)``."""
-        label = next((label for pattern, follows in _BEHIND_CLAUSE if (label := pattern.search(before)) and follows.match(after)), None)
+        label = next(
+            (
+                label
+                for pattern, follows in _BEHIND_CLAUSE
+                if (label := pattern.search(before)) and follows.match(after)
+            ),
+            None,
+        )
         clause = _AROUND.search(before[: label.start()]) if label else None
         return bool(clause and label and not ((label[0][:2] == " (" or clause[1] == "of") and _HOLDS.search(clause[0])))
 
@@ -490,7 +543,9 @@ class _Reader:
                 break
             at, last = step.end() - 1, item.start
             rigid = rigid or joint in ("range", "pair") or item.kind == "sign"
-            ended = bare and (ended or joint == "end")  # after "1 and 2" only a new "R3" or "region 3" continues the list
+            ended = bare and (
+                ended or joint == "end"
+            )  # after "1 and 2" only a new "R3" or "region 3" continues the list
             if joint == "range":
                 low = items.pop()
                 item = Item(low.start, low.end, tuple(range(low.numbers[-1], item.numbers[0] + 1)), item.kind)

@@ -23,8 +23,12 @@ _THOUGHT = pattern(
 _ECHO = pattern(r"(?m)^[ \t]*(?:#+[ \t]*image\b.*|[*_]*question[*_]*[ ]?[:：].*)$")
 _NEXT_EXAMPLE = pattern(r"(?m)^[ \t]*(?:#+[ \t]*(?:image|example)[ \t]+\d|[*_]*question[*_]*[ ]?[:：])")
 _QUESTION = pattern(r"(?m)^[ \t]*[*_]*question[*_]*[ ]?[:：][*_]*(?P<text>.*)$")
-_FOREIGN = pattern(r"(?m)^([ \t>#*_-]{0,20})(?:答案|最终答案|回答|respuesta|réponse|resposta|risposta|antwort|ответ)(?=[*_]*[ ]?[:：])")
-_NO_COLON = pattern(r"(?m)^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)")
+_FOREIGN = pattern(
+    r"(?m)^([ \t>#*_-]{0,20})(?:答案|最终答案|回答|respuesta|réponse|resposta|risposta|antwort|ответ)(?=[*_]*[ ]?[:：])"
+)
+_NO_COLON = pattern(
+    r"(?m)^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)"
+)
 _END_TOKENS = pattern(r"(?s)(?<=\S)\s*(?:<\|(?:endoftext|im_end|eot_id|end|eom_id)\|>|</s>|<eos>|<end_of_turn>).*\Z")
 _LINE = pattern(
     r"(?m)(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
@@ -52,7 +56,9 @@ _WRAPPING = re.compile(r"(?P<open>\\(?:boxed|text|textbf|mathbf|mathrm)\{)|[{}]"
 _LIST_MARK = pattern(
     r"^[ \t>]*(?:#+[ \t]+|(?:[-*•–+][ \t]+)?(?:\(?\d{1,2}[.)][ \t]+|\(?(?-i:[a-z])[.)][ \t]+|step[ ]\d+[.:)][ \t]*)|[-*•–+][ \t]+)(?=\S)",
 )
-_LABEL_ONLY = pattern(r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?")
+_LABEL_ONLY = pattern(
+    r"[\s*_`\"'(\[]*(?:(?:R|region|box|bounding box)?[ ]?#?\d{1,2}|[A-Za-z]|step[ ]\d+)[\s*_`\"')\]]*(?:[.:][*_`]*)?"
+)
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
 _NEVER = re.compile(r"(?:e\.g|i\.e|cf|vs|approx|ca|fig|nos?|nr|mrs?|ms|dr|st|prof|resp|incl|eg|ie)\.")
 """An abbreviation that never ends a sentence."""
@@ -266,12 +272,22 @@ _Found = tuple[str, str] | None
 def _last_of(marks: re.Pattern[str], text: str) -> _Found:
     """Return the last non-empty group of a pattern that a text has, and the remaining text."""
     found = [match for match in marks.finditer(text) if match[match.lastindex or 0].strip()]
-    return (_clean(found[-1][found[-1].lastindex or 0]), text[: found[-1].start()] + "\n" + text[found[-1].end() :]) if found else None
+    return (
+        (_clean(found[-1][found[-1].lastindex or 0]), text[: found[-1].start()] + "\n" + text[found[-1].end() :])
+        if found
+        else None
+    )
 
 
 def _on_a_line(text: str) -> _Found:
     """Return what follows the last non-empty "Answer:" (the rest of its line, else the next paragraph), and the remaining text."""
-    for match in reversed([match for match in _LINE.finditer(text) if match["start"] is not None or match["kind"] or match["word"][0] == "A"]):
+    for match in reversed(
+        [
+            match
+            for match in _LINE.finditer(text)
+            if match["start"] is not None or match["kind"] or match["word"][0] == "A"
+        ]
+    ):
         section = _SECTION_HERE.match(text, match.end()) or _SECTION.search(text, match.end())
         end = section.start() if section else len(text)
         paragraph = _REST_OF_LINE.match(text, match.end(), end) or _PARAGRAPH.match(text, match.end(), end)

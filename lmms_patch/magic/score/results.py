@@ -170,7 +170,11 @@ def score(record: Record, metric: str) -> float | None:
         return None if one.exhaustive is None or record.dismissed is None else float(bool(record.dismissed))
     if metric == "regions_unused":
         return None if one.exhaustive is None else float(not one.used)
-    return {"magiscore_precision_macro": one.precision, "magiscore_recall_macro": one.recall, "magiscore_f1_macro": one.f1}.get(metric)
+    return {
+        "magiscore_precision_macro": one.precision,
+        "magiscore_recall_macro": one.recall,
+        "magiscore_f1_macro": one.f1,
+    }.get(metric)
 
 
 def clusters(records: Sequence[Record]) -> list[str]:
@@ -198,10 +202,14 @@ def is_due(record: Record, key: str) -> bool:
         return True
     if key in told:
         return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
-    return not any(other in told for other in BY_JUDGE.values())  # earlier versions noted nothing of a doc without a gold answer
+    return not any(
+        other in told for other in BY_JUDGE.values()
+    )  # earlier versions noted nothing of a doc without a gold answer
 
 
-def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Bounds]:
+def bounds(
+    records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
+) -> dict[str, Bounds]:
     """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
     out = {}
     for name in metrics(variant, judged=True):
@@ -218,7 +226,9 @@ def bounds(records: Sequence[Record], variant: str, draws: int = DRAWS, level: f
 # --- all of them ------------------------------------------------------------------------------------
 
 
-def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Estimate]:
+def numbers(
+    records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
+) -> dict[str, Estimate]:
     """Compute every metric of a variant.
 
     Args:
@@ -233,21 +243,28 @@ def numbers(records: Sequence[Record], variant: str, judged: bool, draws: int = 
     scores = None
     for name in metrics(variant, judged):
         if name in MAGISCORE:
-            scores = scores or magiscore([item_score(record) for record in records], clusters(records), draws, level, seed)
+            scores = scores or magiscore(
+                [item_score(record) for record in records], clusters(records), draws, level, seed
+            )
             out[name] = getattr(scores, name.removeprefix("magiscore_"))
         else:
             out[name] = mean(records, name, draws, level, seed)
     return out
 
 
-def by_type(records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> dict[str, Any]:
+def by_type(
+    records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
+) -> dict[str, Any]:
     """Compute every metric by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
     types = Counter(record.type for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
     if len(wanted) < 2:
         return {}
     of_type = {name: [record for record in records if record.type == name] for name in wanted}
-    return {name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()} for name, some in of_type.items()}
+    return {
+        name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()}
+        for name, some in of_type.items()
+    }
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:
@@ -263,7 +280,9 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
         }
     for name, key in (*JUDGED.items(), *([("self_heal", "healed")] if variant == "selfheal" else [])) if judged else ():
         out[f"unjudged_{name}"] = sum(getattr(record, key) is None for record in records)
-        out[f"without_gold_{name}"] = sum(getattr(record, key) is None and not is_due(record, key) for record in records)
+        out[f"without_gold_{name}"] = sum(
+            getattr(record, key) is None and not is_due(record, key) for record in records
+        )
     return out
 
 
@@ -285,7 +304,9 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
                 line += f", {golds} of them for want of a gold answer"
             one = (bounded or {}).get(name)
             if one is not None and one.matter:
-                line += f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"
+                line += (
+                    f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"
+                )
             out.append(line)
     if found.get("failed"):
         share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
@@ -295,9 +316,13 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
             f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken instead (cut short? see max_new_tokens)"
         )
     if found.get("no_relevant_box"):
-        out.append(f"{found['no_relevant_box']} of {docs} docs have no relevant box: they do not count in recall and F1 (docs/magic.md)")
+        out.append(
+            f"{found['no_relevant_box']} of {docs} docs have no relevant box: they do not count in recall and F1 (docs/magic.md)"
+        )
     if not judged:
-        out.append("no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy, and Self-Heal has no number (set MAGIC_JUDGE)")
+        out.append(
+            "no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy, and Self-Heal has no number (set MAGIC_JUDGE)"
+        )
     return out
 
 

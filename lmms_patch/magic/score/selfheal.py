@@ -104,7 +104,9 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
     'No, a dog.'
     """
     said = list(_WORD.finditer(_HEADING.sub(lambda match: " " * len(match[0]), response)))
-    repeated = _repeated([match[0].lower() for match in said], [[word.lower() for word in _WORD.findall(step)] for step in prefix])
+    repeated = _repeated(
+        [match[0].lower() for match in said], [[word.lower() for word in _WORD.findall(step)] for step in prefix]
+    )
     if not repeated:
         return response
     return re.sub(r"^[^\w\s]*\s*", "", response[said[repeated - 1].end() :], count=1)

@@ -46,7 +46,9 @@ def chain_of(line: Line) -> Chain:
     said = line.response.replace(line.input, "\n") if line.input and isinstance(line.input, str) else line.response
     response = parse(said, record.question)
     question = " ".join(record.question.split())
-    return Chain(record.item, record.group, question, str(line.target or ""), response.answer, response.steps, record.steps)
+    return Chain(
+        record.item, record.group, question, str(line.target or ""), response.answer, response.steps, record.steps
+    )
 
 
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:
@@ -64,7 +66,10 @@ def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Ch
 
 
 def rows(
-    chains: Iterable[Chain], annotator: str = "", source: str = "human", verdicts: Mapping[str, Sequence[bool | None]] | None = None
+    chains: Iterable[Chain],
+    annotator: str = "",
+    source: str = "human",
+    verdicts: Mapping[str, Sequence[bool | None]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return one row for each step, with the columns ``labels.FIELDS``.
 
@@ -78,7 +83,13 @@ def rows(
     for chain in chains:
         said = (verdicts or {}).get(chain.item, [None] * len(chain.steps))
         for number, (text, verdict) in enumerate(zip(chain.steps, said, strict=True), 1):
-            about = {"item": chain.item, "group": chain.group, "question": chain.question, "answer": chain.gold, "text": text}
+            about = {
+                "item": chain.item,
+                "group": chain.group,
+                "question": chain.question,
+                "answer": chain.gold,
+                "text": text,
+            }
             correct = None if verdict is None else int(verdict)
             out.append({**about, "step": number, "annotator": annotator or None, "correct": correct, "source": source})
     return out

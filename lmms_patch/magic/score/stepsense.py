@@ -144,7 +144,10 @@ def stepsense(
     source = _one_source(labels)
     by_item = _by_item(labels)
     groups = _groups(by_item, clusters)
-    shares = {item: [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()] for item, steps in by_item.items()}
+    shares = {
+        item: [float(np.mean(list(verdicts.values()))) for verdicts in steps.values()]
+        for item, steps in by_item.items()
+    }
     rows = [[sum(own), len(own)] for own in shares.values()]
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
@@ -204,7 +207,10 @@ def across(
     Returns:
         One for each (person, judge) that share a step; none where either side has more than ``MOST_ANNOTATORS`` names.
     """
-    sides = [[dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side] for place, side in enumerate((human, judge))]
+    sides = [
+        [dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side]
+        for place, side in enumerate((human, judge))
+    ]
     by_item = _by_item([*sides[0], *sides[1]])
     groups = _groups(by_item, clusters)
     names = [sorted({label.annotator for label in side}) for side in sides]
@@ -222,7 +228,11 @@ def across(
 
 def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None) -> Any:
     """Return what each item is resampled with, as numbers; None: each item alone."""
-    return None if clusters is None else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
+    return (
+        None
+        if clusters is None
+        else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
+    )
 
 
 def _one_source(labels: Sequence[StepLabel]) -> str:
@@ -259,7 +269,9 @@ def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, boun
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))  # an unseen item: all its steps fall in one cell of the table
+    unseen = (
+        np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
+    )  # an unseen item: all its steps fall in one cell of the table
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)

@@ -85,7 +85,11 @@ class VerdictCache:
             kind: the kind of the question; an entry of another kind is ignored.
             count: number of verdicts that the question asks for; an entry with another number is ignored.
         """
-        row = self._try(lambda db: db.execute("SELECT answers, reason, raw, model FROM verdicts WHERE key = ? AND kind = ?", (key, kind)).fetchone())
+        row = self._try(
+            lambda db: db.execute(
+                "SELECT answers, reason, raw, model FROM verdicts WHERE key = ? AND kind = ?", (key, kind)
+            ).fetchone()
+        )
         if row is None:
             return None
         try:
@@ -98,7 +102,12 @@ class VerdictCache:
 
     def put(self, key: str, kind: str, kept: Kept) -> None:
         """Store a reply that could be read; an existing entry is replaced."""
-        row = (key, kind, json.dumps(list(kept.values)), *(_plain(text) for text in (kept.reason, kept.raw, kept.model)))
+        row = (
+            key,
+            kind,
+            json.dumps(list(kept.values)),
+            *(_plain(text) for text in (kept.reason, kept.raw, kept.model)),
+        )
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", row))
 
     def _try(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
@@ -117,18 +126,25 @@ class VerdictCache:
                     said = error
                     self._set_aside(error)
             self._close()
-            self._say(f"the verdict cache in {self._folder} cannot be used ({said}); verdicts that are not kept are asked for again")
+            self._say(
+                f"the verdict cache in {self._folder} cannot be used ({said}); verdicts that are not kept are asked for again"
+            )
         return None
 
     def _opened(self) -> sqlite3.Connection:
         """Return this process's connection."""
-        if self._db is not None and self._owner != os.getpid():  # SQLite forbids using or closing a connection that was opened before a fork
+        if (
+            self._db is not None and self._owner != os.getpid()
+        ):  # SQLite forbids using or closing a connection that was opened before a fork
             _INHERITED.append(self._db)
             self._db = None
         if self._db is None:
             path = self._file()
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db, self._owner = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False), os.getpid()
+            self._db, self._owner = (
+                sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False),
+                os.getpid(),
+            )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(_TABLE)

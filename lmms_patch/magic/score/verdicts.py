@@ -155,8 +155,12 @@ def _filled(template: str, **fields: str) -> str:
 
     The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """
-    blocks = {name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()}
-    return re.sub(r"\{(question|output|gold|prefix|corrections|continuation|steps)\}", lambda match: blocks[match[1]], template)
+    blocks = {
+        name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()
+    }
+    return re.sub(
+        r"\{(question|output|gold|prefix|corrections|continuation|steps)\}", lambda match: blocks[match[1]], template
+    )
 
 
 def read(inquiry: Inquiry, reply: str | None) -> Reading:
@@ -177,8 +181,16 @@ def read(inquiry: Inquiry, reply: str | None) -> Reading:
     if inquiry.kind == "steps":
         return _read_steps(text, inquiry.count)
     if inquiry.kind == "heal":
-        return _read_line(text, r"(?:final[ ])?judge?ment|correctness", {"yes": True, "no": False}, "Final judgement: YES", "Final judgement: NO")
-    return _read_line(text, "correctness", {"correct": True, "incorrect": False}, "Correctness: Correct", "Correctness: Incorrect")
+        return _read_line(
+            text,
+            r"(?:final[ ])?judge?ment|correctness",
+            {"yes": True, "no": False},
+            "Final judgement: YES",
+            "Final judgement: NO",
+        )
+    return _read_line(
+        text, "correctness", {"correct": True, "incorrect": False}, "Correctness: Correct", "Correctness: Incorrect"
+    )
 
 
 def _said(reply: str | None) -> tuple[str, str]:
@@ -330,7 +342,12 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
     out = []
     for step, said in entries:
         value = said if isinstance(said, bool) else _LABELS.get(said.strip().lower()) if isinstance(said, str) else None
-        if isinstance(step, bool) or not isinstance(step, (int, str)) or not re.fullmatch(r"[0-9]{1,4}", str(step)) or value is None:
+        if (
+            isinstance(step, bool)
+            or not isinstance(step, (int, str))
+            or not re.fullmatch(r"[0-9]{1,4}", str(step))
+            or value is None
+        ):
             return None
         out.append((int(step), value))
     return out or None

@@ -219,9 +219,20 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
     for key, entries in _latest(store.runs, names, set(ignore)).items():
         kind, base, grid, group = key
         by_settings.setdefault((kind, base, grid), {})[group] = entries
-    groups = [group for place in sorted(by_settings, key=_order) for group in _groups(place, by_settings[place], by, tuple(ignore))]
+    groups = [
+        group
+        for place in sorted(by_settings, key=_order)
+        for group in _groups(place, by_settings[place], by, tuple(ignore))
+    ]
     with_results = [run for run in store.runs if run.results]
-    return Board(tuple(groups), by, tuple(ignore), names, len(with_results), sum(run.sha256 in store.remembered for run in with_results))
+    return Board(
+        tuple(groups),
+        by,
+        tuple(ignore),
+        names,
+        len(with_results),
+        sum(run.sha256 in store.remembered for run in with_results),
+    )
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
@@ -244,7 +255,9 @@ def kind_of(result: BoardResult) -> str:
     return result.asked.way
 
 
-def _latest(stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: set[str]) -> dict[tuple[str, str, int, str], list[Entry]]:
+def _latest(
+    stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: set[str]
+) -> dict[tuple[str, str, int, str], list[Entry]]:
     """Return the newest result of each model, by kind, benchmark, grid and settings; a whole run before one that left docs out."""
     stored = _with_images(stored)
     newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
@@ -255,11 +268,17 @@ def _latest(stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: s
             place = pipelines[result.task]
             pipelines[result.task] += 1
             whole = digest(sorted(result.fingerprint.items()))
-            shared = whole if not ignore else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
+            shared = (
+                whole
+                if not ignore
+                else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
+            )
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
                 count[key] += 1
-                if not (result.sampled and key in newest and not newest[key][1].sampled):  # a part of the docs does not replace all of them
+                if not (
+                    result.sampled and key in newest and not newest[key][1].sampled
+                ):  # a part of the docs does not replace all of them
                     newest[key] = run, result, whole, place
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
     for key, (run, result, whole, place) in newest.items():
@@ -294,7 +313,9 @@ def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
     return [replace(run, results=list(map(filled, run.results))) for run in stored]
 
 
-def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]) -> list[Group]:
+def _groups(
+    place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]
+) -> list[Group]:
     """Return the groups of one kind, benchmark and grid, the first being what the board is known by; entries in a group share all settings."""
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
@@ -304,11 +325,29 @@ def _groups(place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]],
     for number, (identifier, entries) in enumerate(ordered, 1):
         given = entries[0].result.fingerprint
         how, why = choose(entries, by) if place[0] in INDICES else ({"magic": PRIMARY}.get(place[0]), "")
-        ranked, unranked = _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
+        ranked, unranked = (
+            _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
+        )
         fingerprint = {key: value for key, value in given.items() if key not in ignore}
         unknown = tuple(key for key in TOLD if key not in ignore and fingerprint.get(key) is None)
-        differs = () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
-        out.append(Group(*place, number, ranked, unranked, fingerprint, identifier, differs, unknown, _merged(entries, ignore), how, why))
+        differs = (
+            () if number == 1 else (*runs.differences(reference, given, ignore), *_unsaid(reference, given, ignore))
+        )
+        out.append(
+            Group(
+                *place,
+                number,
+                ranked,
+                unranked,
+                fingerprint,
+                identifier,
+                differs,
+                unknown,
+                _merged(entries, ignore),
+                how,
+                why,
+            )
+        )
     return out
 
 
@@ -324,12 +363,19 @@ def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
         return BY["adj"], "Ranked by the luck-corrected index: luck is measured on wrong images in every run"
     if without := sorted(entry.model for entry in placed if entry.notes.null != reading.MEASURED):
         return by, f"Ranked by the index, not luck-corrected: luck is not measured in {listed(without, 3)}"
-    return by, f"Ranked by the index, not luck-corrected: there is no luck-corrected one ({why_not(placed[0], BY['adj']).partition(':')[0]})"
+    return (
+        by,
+        f"Ranked by the index, not luck-corrected: there is no luck-corrected one ({why_not(placed[0], BY['adj']).partition(':')[0]})",
+    )
 
 
 def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
     """Return of each entry whose index may be read its luck-corrected index; None where the null was not measured."""
-    return [entry.number("adj") if entry.notes.null == reading.MEASURED else None for entry in entries if not why_not(entry, BY["pcri"])]
+    return [
+        entry.number("adj") if entry.notes.null == reading.MEASURED else None
+        for entry in entries
+        if not why_not(entry, BY["pcri"])
+    ]
 
 
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
@@ -338,7 +384,12 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
     Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them have, and the median.
     """
     whole = 2 * sum(entry.limit == "all" for entry in entries) > len(entries)
-    return not whole, -median_low(entry.result.docs for entry in entries), -len(entries), min(entry.pipeline for entry in entries)
+    return (
+        not whole,
+        -median_low(entry.result.docs for entry in entries),
+        -len(entries),
+        min(entry.pipeline for entry in entries),
+    )
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
@@ -355,9 +406,13 @@ def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...
     """Return the ignored settings in which the entries of a group differ, each with its values where these are short."""
     out = []
     for key in ignore:
-        values = sorted({"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries})
+        values = sorted(
+            {"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries}
+        )
         if len(values) > 1:
-            out.append(f"{key} ({', '.join(values)})" if len(", ".join(values)) < 60 else f"{key} ({len(values)} different)")
+            out.append(
+                f"{key} ({', '.join(values)})" if len(", ".join(values)) < 60 else f"{key} ({len(values)} different)"
+            )
     return tuple(out)
 
 

@@ -72,7 +72,9 @@ def leaderboard(
     with write.locked(output, tell):
         known, before = _known(output, fresh)
         if not folders and not known.runs:
-            raise RecordError(f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs")
+            raise RecordError(
+                f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs"
+            )
         files = store.find([Path(folder) for folder in folders])
         updated = store.update(known, files, output, tell)
         ranked = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
@@ -84,7 +86,9 @@ def leaderboard(
                 made[name] = text()
         kept = dataclasses.replace(updated.store, written={name: digest for name, (digest, _) in of_models.items()})
         made[store.NAME] = store.to_text(kept)
-        written = write.publish(output, made, [name for name in before if _OF_MODEL.fullmatch(name) and name not in of_models])
+        written = write.publish(
+            output, made, [name for name in before if _OF_MODEL.fullmatch(name) and name not in of_models]
+        )
     return Built(output, ranked, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
 
 

@@ -84,10 +84,22 @@ def chart(title: str, ranked: Iterable[tuple[str, Estimate | None]], signed: boo
         return round(100 * (value - start) / (stop - start), 2)
 
     bars = [
-        Bar(name, one, place(one.value or 0.0), *(place(one.value or 0.0) if end is None else place(end) for end in (one.low, one.high)))
+        Bar(
+            name,
+            one,
+            place(one.value or 0.0),
+            *(place(one.value or 0.0) if end is None else place(end) for end in (one.low, one.high)),
+        )
         for name, one in first
     ]
-    return Chart(title, tuple(bars), tuple((place(tick), _label(tick)) for tick in ticks(start, stop)), place(0.0), signed, len(known))
+    return Chart(
+        title,
+        tuple(bars),
+        tuple((place(tick), _label(tick)) for tick in ticks(start, stop)),
+        place(0.0),
+        signed,
+        len(known),
+    )
 
 
 def ticks(start: float, stop: float, most: int = 6) -> Sequence[float]:
@@ -99,7 +111,9 @@ def ticks(start: float, stop: float, most: int = 6) -> Sequence[float]:
     rough = (stop - start) / most
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * by for by in (1, 2, 5, 10) if unit * by >= rough)
-    return [round(step * k, 10) + 0.0 for k in range(math.ceil(start / step - 1e-9), math.floor(stop / step + 1e-9) + 1)]
+    return [
+        round(step * k, 10) + 0.0 for k in range(math.ceil(start / step - 1e-9), math.floor(stop / step + 1e-9) + 1)
+    ]
 
 
 def _label(tick: float) -> str:

@@ -267,7 +267,9 @@ def _wrong_number(name: str, number: Estimate) -> str:
     if number.value is not None and number.low is not None and number.high is not None:
         room = _ROUNDED * abs(number.value) + _ROUNDING
         if not number.low - room <= number.value <= number.high + room:
-            return f"{name} {_short(number.value)} is outside its interval [{_short(number.low)}, {_short(number.high)}]"
+            return (
+                f"{name} {_short(number.value)} is outside its interval [{_short(number.low)}, {_short(number.high)}]"
+            )
     return ""
 
 

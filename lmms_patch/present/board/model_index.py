@@ -42,7 +42,14 @@ def wanted(board: Board) -> dict[str, tuple[str, list[Entry], str]]:
 
 
 def _digest(model: str, entries: Sequence[Entry]) -> str:
-    return digest([__version__, FORM, model, sorted([entry.run, entry.result.task, entry.result.filter, entry.grid] for entry in entries)])
+    return digest(
+        [
+            __version__,
+            FORM,
+            model,
+            sorted([entry.run, entry.result.task, entry.result.filter, entry.grid] for entry in entries),
+        ]
+    )
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
@@ -70,7 +77,9 @@ def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
         common = _common(same[0])
         metrics = {(one["metric_type"], repr(one["metric_args"])): one for entry in same for one in _metrics(entry)}
         if metrics:  # each by itself: the function puts all results on one dataset together, whatever their settings
-            results += eval_results_to_model_index(model, [EvalResult(**common, **metric) for metric in metrics.values()])[0]["results"]
+            results += eval_results_to_model_index(
+                model, [EvalResult(**common, **metric) for metric in metrics.values()]
+            )[0]["results"]
     return [{"name": model, "results": results}] if results else []
 
 
@@ -79,7 +88,11 @@ def _common(entry: Entry) -> dict[str, Any]:
     result, base = entry.result, clean(entry.result.base)
     path, name, split = (None if value is None else clean(value) for value in msgspec.structs.astuple(result.dataset))
     shared: Mapping[str, Any] = result.fingerprint
-    told = {key: clean(value) if isinstance(value := shared[key], str) else value for key in _SETTINGS if shared.get(key) is not None}
+    told = {
+        key: clean(value) if isinstance(value := shared[key], str) else value
+        for key in _SETTINGS
+        if shared.get(key) is not None
+    }
     return {
         "task_type": TASK,
         "task_name": clean(result.task),
@@ -128,14 +141,24 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
             ("chance", "chance", "Chance floor"),
         ]
     if result.kind == "tst":
-        return [("tst", "tst", "Text-only cross-validation"), ("tst_over_chance", "tst_over_chance", "The same, over chance")]
+        return [
+            ("tst", "tst", "Text-only cross-validation"),
+            ("tst_over_chance", "tst_over_chance", "The same, over chance"),
+        ]
     if result.kind == "magic":
         return [(name, name, magic_words.WORDS[name][0]) for name in magic_words.order(result.numbers)]
     shown = f"{result.kind}{n or ''}"
     if result.asked.turns:
-        return [("fip", metric, f"{metric}, full image"), ("rotate_every", "rotate_every", f"{metric}, right in every order of the options")]
+        return [
+            ("fip", metric, f"{metric}, full image"),
+            ("rotate_every", "rotate_every", f"{metric}, right in every order of the options"),
+        ]
     own = (f"{result.kind}{n}" if result.asked.curve else "score", f"{metric}_{shown}", f"{metric}, {shown} view")
-    return [own] if result.kind != "occlude" else [("fip", metric, f"{metric}, full image"), (f"drop{n}", f"drop{n}", "Drop")]
+    return (
+        [own]
+        if result.kind != "occlude"
+        else [("fip", metric, f"{metric}, full image"), (f"drop{n}", f"drop{n}", "Drop")]
+    )
 
 
 # --- YAML -----------------------------------------------------------------------------------------
@@ -147,7 +170,11 @@ def yaml_lines(value: Any, indent: str = "") -> list[str]:
     Texts are quoted as in JSON: that is YAML too where they hold no control characters or lone surrogates (``text.clean``).
     """
     if isinstance(value, Mapping):
-        return _entries(((f"{_scalar(str(key))}:", one) for key, one in value.items()), indent) if value else [f"{indent}{{}}"]
+        return (
+            _entries(((f"{_scalar(str(key))}:", one) for key, one in value.items()), indent)
+            if value
+            else [f"{indent}{{}}"]
+        )
     if isinstance(value, (list, tuple)):
         return _entries((("-", one) for one in value), indent) if value else [f"{indent}[]"]
     return [indent + _scalar(value)]
@@ -170,7 +197,12 @@ def _scalar(value: Any) -> str:
             raise ValueError(f"{value} has no place in a card")
         text = repr(value)
         return text if "." in text or "e" not in text else text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for a text
-    if isinstance(value, str) and value.replace("-", "").replace("_", "").isalpha() and value.isascii() and value.lower() not in _WORDS:
+    if (
+        isinstance(value, str)
+        and value.replace("-", "").replace("_", "").isalpha()
+        and value.isascii()
+        and value.lower() not in _WORDS
+    ):
         return value
     return json.dumps(value, ensure_ascii=False)
 

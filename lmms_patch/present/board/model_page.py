@@ -33,12 +33,24 @@ RUNS = 50
 _COLUMNS = (
     Column("benchmark", "Benchmark"),
     Column("shown", "Shown", help="What the model saw."),
-    Column("index", "Index", signed=True, help="1 − MPP / FIP (RCI, PCRI), without unit, with its interval.", index=True),
-    Column("adj", "Luck-corrected index", signed=True, help="The index less what answers earn without the right picture.", index=True),
+    Column(
+        "index", "Index", signed=True, help="1 − MPP / FIP (RCI, PCRI), without unit, with its interval.", index=True
+    ),
+    Column(
+        "adj",
+        "Luck-corrected index",
+        signed=True,
+        help="The index less what answers earn without the right picture.",
+        index=True,
+    ),
     Column("score", "Score", help="The benchmark's own metric on what the model saw: FIP for full images."),
     Column("mpp", "MPP", help="The metric on each doc's best cell."),
     Column("chance", "Chance", help="What the best uninformed answer scores."),
-    Column("gate", "Gate", help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
+    Column(
+        "gate",
+        "Gate",
+        help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.",
+    ),
     Column("docs", "Docs"),
     Column("date", "Date"),
     Column("apart", "Other settings", help="In what the run differs from those that the board ranks first."),
@@ -92,7 +104,15 @@ def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: S
         more: how many older runs are not listed.
     """
     made = [
-        [entry.run, entry.result.task, entry.result.filter, entry.grid, group.number, group.differs, entry.result.nonsense]
+        [
+            entry.run,
+            entry.result.task,
+            entry.result.filter,
+            entry.grid,
+            group.number,
+            group.differs,
+            entry.result.nonsense,
+        ]
         for group, entry in entries
     ]
     return digest([__version__, FORM, title, name, made, [dataclasses.astuple(one) for one in ran], more])
@@ -134,7 +154,13 @@ def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
     if not kind.index:
         return about
     adj = entry.number("adj")
-    return {**about, "index": entry.number("index"), "adj": None if adj.value is None else adj, "mpp": entry.number("mpp"), "gate": result.gate_word}
+    return {
+        **about,
+        "index": entry.number("index"),
+        "adj": None if adj.value is None else adj,
+        "mpp": entry.number("mpp"),
+        "gate": result.gate_word,
+    }
 
 
 def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
@@ -173,7 +199,10 @@ def _report(run: BoardRun, folder: Path) -> str:
 def case(model: str, result: BoardResult, key: str) -> Case:
     """Return a stored result as findings read it."""
     named = clean(result.base), clean(result.task), result.asked, clean(result.metric)
-    numbers = {**result.numbers, **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()}}
+    numbers = {
+        **result.numbers,
+        **{name: one for n in result.grids if result.index for name, one in result.noted(n).items()},
+    }
     return Case(key, model, *named, numbers, _analysis(result) if result.index else None, higher=result.higher)
 
 
@@ -183,10 +212,23 @@ def _analysis(result: BoardResult) -> Analysis:
     fip, chance = (result.numbers.get(name, without_interval(None, docs)) for name in ("fip", "chance"))
     looks = (Looks("wrong images", True, None, None, without_interval(None, docs), docs),) if result.looks else ()
     valid = None if result.gate is None else bool(result.gate)
-    gate = Gate(valid, fip.value, chance.value, None, None, None, None, result.gate_reason, marginal=result.marginal, looks=looks)
+    gate = Gate(
+        valid,
+        fip.value,
+        chance.value,
+        None,
+        None,
+        None,
+        None,
+        result.gate_reason,
+        marginal=result.marginal,
+        looks=looks,
+    )
     asked = AskedPart(docs, docs, docs, docs, True) if result.sampled else None
     grids = {n: _grid(result, n) for n in result.grids}
-    return Analysis(result.metric, docs, None, None, fip, Chance(chance.value, None, None), None, 0, gate, grids, asked=asked)
+    return Analysis(
+        result.metric, docs, None, None, fip, Chance(chance.value, None, None), None, 0, gate, grids, asked=asked
+    )
 
 
 def _grid(result: BoardResult, n: int) -> Grid:

@@ -128,7 +128,11 @@ class Changes:
 
 def number_of(groups: Iterable[Group], by: By) -> By:
     """Return the number that means over several groups are of (``ranking.means_by_corrected``)."""
-    return BY["adj"] if by.key == "adj" or ranking.means_by_corrected(corrected(group.entries) for group in groups) else INDEX
+    return (
+        BY["adj"]
+        if by.key == "adj" or ranking.means_by_corrected(corrected(group.entries) for group in groups)
+        else INDEX
+    )
 
 
 def check_over(over: Collection[str], board: Board) -> None:
@@ -141,7 +145,11 @@ def check_over(over: Collection[str], board: Board) -> None:
     for name in over:
         if name not in known:
             close = nearest(name, known)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
+            hint = (
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else f"allowed: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
+            )
             raise OptionError(f"no benchmark {name!r} with an index on this board; {hint}")
 
 
@@ -162,7 +170,9 @@ def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall
     for grid in sorted({group.grid for group in groups}):
         main = {group.base: group for group in groups if group.grid == grid and group.number == 1}
         others = [group for group in groups if group.grid == grid and group.number > 1]
-        types = {base: next((e.result.type for e in group.entries if e.result.type), "") for base, group in main.items()}
+        types = {
+            base: next((e.result.type for e in group.entries if e.result.type), "") for base, group in main.items()
+        }
         yield _overall(board, grid, "", main, others, over)
         named = sorted({name for name in types.values() if name})
         for name in named if len(set(types.values())) > 1 else ():
@@ -170,11 +180,15 @@ def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall
             yield _overall(board, grid, name, of_type, others, [base for base in over if base in of_type])
 
 
-def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]) -> Overall:
+def _overall(
+    board: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]
+) -> Overall:
     """Return the table of means over benchmarks at one grid: a line for each model, ranked where it has all of the shared benchmarks."""
     entries = {base: {entry.identity: entry for entry in group.entries} for base, group in main.items()}
     elsewhere = {(group.base, entry.identity) for group in others for entry in group.entries}
-    models = {entry.identity for one in entries.values() for entry in one.values()} | {identity for base, identity in elsewhere if base in main}
+    models = {entry.identity for one in entries.values() for entry in one.values()} | {
+        identity for base, identity in elsewhere if base in main
+    }
     how = number_of(main.values(), board.by)
     cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
@@ -183,15 +197,23 @@ def _overall(board: Board, grid: int, name: str, main: Mapping[str, Group], othe
     lines = []
     for one in ranking.standings(cells, shared, board.models):
         mine, results = cells[one.model], {base: by_model.get(one.model) for base, by_model in entries.items()}
-        missing = {base: _lack(results.get(base), (base, one.model) in elsewhere, how) for base in sorted({*main, *shared}) if base not in mine}
+        missing = {
+            base: _lack(results.get(base), (base, one.model) in elsewhere, how)
+            for base in sorted({*main, *shared})
+            if base not in mine
+        }
         scores = {base: entry.number("fip") for base, entry in results.items() if entry is not None}
         lacks = tuple(f"{base} ({missing[base]})" for base in one.lacks)
-        size, signed = (_of_docs(mean, [mine[base] for base in shared if base in mine]) for mean in (one.size, one.signed))
+        size, signed = (
+            _of_docs(mean, [mine[base] for base in shared if base in mine]) for mean in (one.size, one.signed)
+        )
         full = [scores[base] for base in shared] if one.place and fractions else []
         score = _of_docs(mean_index(full), full) if full else None
         lines.append(Line(board.models[one.model], mine, missing, scores, size, signed, score, one.place, lacks))
     kind = next((group.kind for group in main.values()), "index")
-    return Overall(grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how, kind, name_of(main.values()))
+    return Overall(
+        grid, name, tuple(sorted(main)), shared, tuple(lines), _bases(main), how, kind, name_of(main.values())
+    )
 
 
 def name_of(groups: Iterable[Group]) -> str:
@@ -209,7 +231,12 @@ def _of_docs(mean: Estimate | None, indices: Sequence[Estimate]) -> Estimate | N
 def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
     """Return on which runs the numbers of each benchmark rest: docs, limits, and how many runs are estimated from a part of the docs."""
     return {
-        base: Basis(one.id, tuple(sorted({e.result.docs for e in one.entries})), one.limits, sum(e.result.sampled for e in one.entries))
+        base: Basis(
+            one.id,
+            tuple(sorted({e.result.docs for e in one.entries})),
+            one.limits,
+            sum(e.result.sampled for e in one.entries),
+        )
         for base, one in sorted(groups.items())
     }
 
@@ -241,7 +268,9 @@ def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
 def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
     """Return how much the index changes from each grid to the next finer one, relative to the coarser one."""
     grids = sorted({group.grid for group in board.of("index")})
-    return [one for coarse, fine in itertools.pairwise(grids) if (one := _changes(board, coarse, fine, over)) is not None]
+    return [
+        one for coarse, fine in itertools.pairwise(grids) if (one := _changes(board, coarse, fine, over)) is not None
+    ]
 
 
 def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Changes | None:
@@ -263,7 +292,16 @@ def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
     lines = [_line(board.models[model], cells, shared) for model, cells in pairs.items()]
     lines.sort(key=lambda line: (bool(line.lacks), line.model))
     benchmarks = tuple(sorted({base for cells in pairs.values() for base in cells}))
-    return Changes(coarse, fine, benchmarks, shared, tuple(lines), _bases({base: firsts[base] for base in benchmarks}), how, name_of(firsts.values()))
+    return Changes(
+        coarse,
+        fine,
+        benchmarks,
+        shared,
+        tuple(lines),
+        _bases({base: firsts[base] for base in benchmarks}),
+        how,
+        name_of(firsts.values()),
+    )
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:

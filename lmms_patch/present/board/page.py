@@ -38,7 +38,9 @@ _KEPT = ("rank", "model", "index", "fip", "fip_used", "mpp", "docs", "date")
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    loader = jinja2.ChoiceLoader([jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")])
+    loader = jinja2.ChoiceLoader(
+        [jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")]
+    )
     made = environment().overlay(loader=loader)
     made.globals["links_of"] = _links_of
     made.filters["head"] = lambda title: markup.text(title).replace("_", Markup("_<wbr>"))
@@ -72,8 +74,14 @@ def page(
     """
     short = sum(len(group.entries) for group in board.groups) > SHORT
     links = {board.models[identity]: href for identity, href in hrefs.items()}
-    shown = [_group(group, sheet, f"g{i}", short, links) for i, (group, sheet) in enumerate(zip(board.groups, sheets, strict=True))]
-    means = [*(_overall(one, f"o{i}", links) for i, one in enumerate(overalls)), *(_change(one, f"c{i}", links) for i, one in enumerate(changes))]
+    shown = [
+        _group(group, sheet, f"g{i}", short, links)
+        for i, (group, sheet) in enumerate(zip(board.groups, sheets, strict=True))
+    ]
+    means = [
+        *(_overall(one, f"o{i}", links) for i, one in enumerate(overalls)),
+        *(_change(one, f"c{i}", links) for i, one in enumerate(changes)),
+    ]
     kinds = dict.fromkeys(group.kind for group in board.groups)
     found, tables_of = _findings(board)
     return (
@@ -106,13 +114,19 @@ def about(board: Board) -> str:
 
     The days are those of the results that are shown.
     """
-    counts = ((len(board.models), "model"), (len({group.base for group in board.groups}), "benchmark"), (board.runs, "run"))
+    counts = (
+        (len(board.models), "model"),
+        (len({group.base for group in board.groups}), "benchmark"),
+        (board.runs, "run"),
+    )
     days = [day(entry.date) for group in board.groups for entry in group.entries]
     newest = f"; the newest of {max(days)}" if days else ""
     return ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts) + newest
 
 
-def model(board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[model_page.Ran], more: int) -> str:
+def model(
+    board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[model_page.Ran], more: int
+) -> str:
     """Return the page of one model as HTML.
 
     Args:
@@ -174,7 +188,9 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
         for place, column in columns:
             given = row.get(column.key)
             made = markup.cell(given, column, not place)
-            score = row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
+            score = (
+                row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
+            )
             if isinstance(score, Estimate) and score.value is not None:
                 made = made.replace("</td", f'<span class="fip"><span>FIP </span>{wording.value(score)}</span></td', 1)
             if column.key == "model" and given in links:
@@ -186,16 +202,30 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
 
 def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:
     sheet = _model_first(sheet)
-    return {"id": identifier, "sheet": sheet, "body": _rows(sheet, links), "ranges": tables.range_words(places), "chart": None, "tight": False}
+    return {
+        "id": identifier,
+        "sheet": sheet,
+        "body": _rows(sheet, links),
+        "ranges": tables.range_words(places),
+        "chart": None,
+        "tight": False,
+    }
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
     """Return what the page shows of a group; of an index without the columns that say nothing."""
     if group.has_index:
-        said = {column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)} - {"docs_used"}
+        said = {
+            column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)
+        } - {"docs_used"}
         kept = {*_KEPT, group.headline} if short else said | {"model", "rank"}
         sheet = dataclasses.replace(sheet, columns=tuple(column for column in sheet.columns if column.key in kept))
-    about = {"kind": group.kind, "models": len(group.entries), "settings": tables.settings(group), "remarks": tables.remarks(group)}
+    about = {
+        "kind": group.kind,
+        "models": len(group.entries),
+        "settings": tables.settings(group),
+        "remarks": tables.remarks(group),
+    }
     drawn = None
     if group.by is not None:
         name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.has_index
@@ -209,7 +239,9 @@ def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[
     """Return models × benchmarks, FIP below each index; what a model lacks stands in its cells where they are shown."""
     sheet, told = tables.overall_sheet(table), set(table.benchmarks).issuperset(table.shared)
     columns = (c for c in sheet.columns if not c.key.startswith(tables.FIP_ON) and not (told and c.key == "lacks"))
-    shown = _shown(dataclasses.replace(sheet, columns=tuple(columns)), identifier, links, [line.place for line in table.lines])
+    shown = _shown(
+        dataclasses.replace(sheet, columns=tuple(columns)), identifier, links, [line.place for line in table.lines]
+    )
     mean = f"Mean {tables.mean_of(table.by, table.index, size=True)}"
     drawn = chart(mean, [(line.model, line.mean_abs) for line in table.lines if line.place], False)
     return {**shown, "chart": drawn, "tight": len(table.benchmarks) > FEW}

@@ -23,7 +23,15 @@ from lmms_patch import files
 from lmms_patch.ask.references import digest
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError, shown
-from lmms_patch.present.board.memory import BoardDataset, BoardDetails, BoardFile, BoardNotes, BoardResult, BoardRun, Leaderboard
+from lmms_patch.present.board.memory import (
+    BoardDataset,
+    BoardDetails,
+    BoardFile,
+    BoardNotes,
+    BoardResult,
+    BoardRun,
+    Leaderboard,
+)
 from lmms_patch.runs import gone, reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.numbers import Grid
@@ -126,7 +134,9 @@ def _result(result: runs.Result) -> BoardResult:
     except ValueError as error:
         said = str(error)
     if said:
-        raise RecordError(f"{result.run.path}: {result.task} is not as lmms-patch writes it ({said}); was the file changed?")
+        raise RecordError(
+            f"{result.run.path}: {result.task} is not as lmms-patch writes it ({said}); was the file changed?"
+        )
     return out
 
 
@@ -143,7 +153,9 @@ def _whole(number: Estimate) -> Estimate:
 
 def _notes(grid: Grid) -> BoardNotes:
     null = None if grid.adj is None else grid.adj.null
-    return BoardNotes(band=grid.band, span=grid.span, reason=grid.reason, excluded=grid.excluded, fip=grid.fip, null=null)
+    return BoardNotes(
+        band=grid.band, span=grid.span, reason=grid.reason, excluded=grid.excluded, fip=grid.fip, null=null
+    )
 
 
 def _details(result: runs.Result) -> BoardDetails:
@@ -157,7 +169,11 @@ def _details(result: runs.Result) -> BoardDetails:
 def _dataset(config: Mapping[str, Any]) -> BoardDataset:
     """Return the data's Hub id, configuration and split. What lies on somebody's disk is not named."""
     path, name, split = config.get("dataset_path"), config.get("dataset_name"), runs.split_of(config)
-    return BoardDataset(path, None if name is None else str(name), split) if runs.is_hub(path) else BoardDataset(split=split)
+    return (
+        BoardDataset(path, None if name is None else str(name), split)
+        if runs.is_hub(path)
+        else BoardDataset(split=split)
+    )
 
 
 def _odd(result: BoardResult) -> Iterator[str]:
@@ -191,7 +207,9 @@ def find(paths: Iterable[Path]) -> list[Path]:
     return list(by_place.values())
 
 
-def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None) -> Update:
+def update(
+    store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None
+) -> Update:
     """Return the store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
 
     Args:
@@ -206,9 +224,15 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
     base = os.path.realpath(folder)
     by_hash = {run.sha256: run for run in store.runs}
     known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
-    old = {run.sha256 for run in store.runs if any(key not in result.fingerprint for result in run.results for key in runs.RECORDED)}
+    old = {
+        run.sha256
+        for run in store.runs
+        if any(key not in result.fingerprint for result in run.results for key in runs.RECORDED)
+    }
     given = {_place(path, base): path for path in files}
-    there = {file.path: Path(_absolute(file.path, base)) for run in store.runs if run.sha256 in old for file in run.files}
+    there = {
+        file.path: Path(_absolute(file.path, base)) for run in store.runs if run.sha256 in old for file in run.files
+    }
     alike: dict[tuple[str, ...], list[BoardRun]] = {}
     for run in store.runs:
         alike.setdefault((run.date, *run.identity), []).append(run)
@@ -232,7 +256,9 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
                 by_hash[sha] = new
             else:
                 same = alike.setdefault((new.date, *new.identity), [])
-                sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)  # a copy
+                sha = next(
+                    (other.sha256 for other in same if new.results and new.results == other.results), sha
+                )  # a copy
                 if sha == new.sha256:
                     by_hash[sha] = new
                     same.append(new)
@@ -248,10 +274,20 @@ def update(store: Store, files: Sequence[Path], folder: Path, tell: Callable[[st
 
 def _stored(sha: str, run: runs.Run, results: list[BoardResult], listed: Sequence[BoardFile] = ()) -> BoardRun:
     """Return a run as a board keeps it."""
-    return BoardRun(sha256=sha, files=list(listed), model=run.model, adapter=run.adapter, model_args=run.model_args, date=run.date, results=results)
+    return BoardRun(
+        sha256=sha,
+        files=list(listed),
+        model=run.model,
+        adapter=run.adapter,
+        model_args=run.model_args,
+        date=run.date,
+        results=results,
+    )
 
 
-def _rechecked(kept: Sequence[BoardRun], remembered: Container[str], edited: Container[str], base: str) -> Iterator[tuple[str, BoardRun]]:
+def _rechecked(
+    kept: Sequence[BoardRun], remembered: Container[str], edited: Container[str], base: str
+) -> Iterator[tuple[str, BoardRun]]:
     """Yield runs with the results of their files, by hash: all that were edited, and so many of the newest as can be read in a second.
 
     Args:
@@ -272,7 +308,9 @@ def _rechecked(kept: Sequence[BoardRun], remembered: Container[str], edited: Con
             yield run.sha256, found
         elif run.sha256 in edited:
             told = f"the numbers of {clean(run.model)}, {clean(run.date)}, are not those that this board wrote, and the run's files are not at hand"
-            raise RecordError(f"{NAME}: {told}; put them back where they were, or give --fresh to make the board anew from the runs that are given")
+            raise RecordError(
+                f"{NAME}: {told}; put them back where they were, or give --fresh to make the board anew from the runs that are given"
+            )
 
 
 def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
@@ -288,7 +326,9 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
     return None
 
 
-def _with_files(by_hash: Mapping[str, BoardRun], known: Mapping[str, tuple[BoardFile, str]], here: set[str], base: str) -> list[BoardRun]:
+def _with_files(
+    by_hash: Mapping[str, BoardRun], known: Mapping[str, tuple[BoardFile, str]], here: set[str], base: str
+) -> list[BoardRun]:
     """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
     places: dict[str, list[BoardFile]] = {}
     for file, sha in known.values():
@@ -353,7 +393,9 @@ def _plain(run: BoardRun) -> dict[str, Any]:
 
 def _digest(run: Mapping[str, Any]) -> str:
     """Return the digest of whose run it is and of its results, in plain JSON types and whatever the order of their keys."""
-    return digest([json.dumps([run[key] for key in ("model", "adapter", "model_args", "date", "results")], sort_keys=True)])
+    return digest(
+        [json.dumps([run[key] for key in ("model", "adapter", "model_args", "date", "results")], sort_keys=True)]
+    )
 
 
 def load(folder: Path) -> Store:
@@ -370,15 +412,23 @@ def load(folder: Path) -> Store:
         data = files.parse_json(path.read_text(encoding="utf-8"))
         schema = data["schema"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}") from None
+        raise RecordError(
+            f"{path}: not a whole board of lmms-patch ({type(error).__name__}: {error}); {hint}"
+        ) from None
     if schema != SCHEMA:
-        raise RecordError(f"{path}: a board of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}; {hint}")
+        raise RecordError(
+            f"{path}: a board of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}; {hint}"
+        )
     try:
         found = read_as(data, Leaderboard)
         kept = tuple(map(_of_this_version, found.runs))
     except RecordError as error:
         raise RecordError(f"{path}: {error}; the board was changed or is damaged; {hint}") from None
-    edited = {run.sha256 for run, raw in zip(found.runs, data["runs"], strict=True) if run.digest and run.digest != _digest(raw)}
+    edited = {
+        run.sha256
+        for run, raw in zip(found.runs, data["runs"], strict=True)
+        if run.digest and run.digest != _digest(raw)
+    }
     return Store(kept, found.written, edited)
 
 

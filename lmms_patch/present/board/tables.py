@@ -54,7 +54,9 @@ def range_words(places: Iterable[Place | None]) -> str:
     """
     for place in places:
         if place is not None and place.first < place.last:
-            return f"Rank {place} means the intervals cannot separate {_ordinal(place.first)} from {_ordinal(place.last)}."
+            return (
+                f"Rank {place} means the intervals cannot separate {_ordinal(place.first)} from {_ordinal(place.last)}."
+            )
     return ""
 
 
@@ -79,8 +81,16 @@ def settings(group: Group) -> str:
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
     data = {clean(name) for entry in group.entries if (name := entry.result.details.dataset)}
-    parts = [f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"]
-    for key, words in (("limit", "limit {}"), ("few-shot", "{}-shot"), ("metric", "metric {}"), ("filter", "filter {}"), ("judge", "judge {}")):
+    parts = [
+        f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"
+    ]
+    for key, words in (
+        ("limit", "limit {}"),
+        ("few-shot", "{}-shot"),
+        ("metric", "metric {}"),
+        ("filter", "filter {}"),
+        ("judge", "judge {}"),
+    ):
         if known.get(key) is not None:
             lower = key == "metric" and not any(entry.result.higher for entry in group.entries)
             parts.append(words.format(clean(known[key])) + " (lower is better)" * lower)
@@ -108,7 +118,9 @@ def _on_reading(group: Group) -> list[str]:
         return []
     unlooked = group.words.say("Not known whether the answers depend on the image (no or too few docs on wrong images)")
     marked = [
-        f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}" for entry in group.entries if entry.mark and entry.result.gate != 0
+        f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}"
+        for entry in group.entries
+        if entry.mark and entry.result.gate != 0
     ]
     adj = [entry.number("adj") for entry in group.entries if entry.notes.null == reading.MEASURED]
     above = dict.fromkeys(said for one in adj if (said := reading.above_one(one.low, one.high, group.words)))
@@ -119,12 +131,20 @@ def _on_reading(group: Group) -> list[str]:
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
     out += [f"{said[0].upper()}{said[1:]}." for said in above]
     out += [f"{unlooked}: {listed(unchecked, 6)}."] if unchecked else []
-    return out + ([f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else [])
+    return out + (
+        [f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else []
+    )
 
 
 def group_sheet(group: Group, several: bool) -> Sheet:
     """Return the table of a group."""
-    columns = _index_columns(group) if group.has_index else _magic_columns(group) if group.kind == "magic" else _other_columns(group)
+    columns = (
+        _index_columns(group)
+        if group.has_index
+        else _magic_columns(group)
+        if group.kind == "magic"
+        else _other_columns(group)
+    )
     ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
     unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
@@ -151,7 +171,13 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
-        Column("index", index, signed=True, help="1 − MPP / FIP, without unit, with its interval.", index=group.headline == "index"),
+        Column(
+            "index",
+            index,
+            signed=True,
+            help="1 − MPP / FIP, without unit, with its interval.",
+            index=group.headline == "index",
+        ),
         Column(
             "adj",
             reading.name(index, corrected=True),
@@ -162,7 +188,13 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
         dataclasses.replace(FIP, help=say(FIP.help)),
         *(
-            [Column("fip_used", "FIP, used docs", help="The same over the docs that the index does not leave out: index = 1 − MPP / this.")]
+            [
+                Column(
+                    "fip_used",
+                    "FIP, used docs",
+                    help="The same over the docs that the index does not leave out: index = 1 − MPP / this.",
+                )
+            ]
             if out
             else []
         ),
@@ -170,7 +202,11 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
         *of_numbers(group).values(),
         CHANCE,
-        Column("gate", "Gate", help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.")),
+        Column(
+            "gate",
+            "Gate",
+            help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
+        ),
         Column("docs", "Docs"),
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
@@ -182,7 +218,11 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a group of MAGIC tasks, with the numbers that its entries have."""
     return (
         Column("model", "Model"),  # first: it stays in sight on narrow screens
-        Column("rank", "Rank", help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open."),
+        Column(
+            "rank",
+            "Rank",
+            help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open.",
+        ),
         *magic_words.columns(name for entry in group.entries for name in entry.result.numbers),
         *_LAST,
     )
@@ -202,7 +242,14 @@ def _other_columns(group: Group) -> tuple[Column, ...]:
         own.insert(0, FIP)
     if group.kind == "occlude":
         own.append(Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."))
-    return (Column("model", "Model"), *own, CHANCE, Column("docs", "Docs"), Column("runs", "Runs"), Column("date", "Date"))
+    return (
+        Column("model", "Model"),
+        *own,
+        CHANCE,
+        Column("docs", "Docs"),
+        Column("runs", "Runs"),
+        Column("date", "Date"),
+    )
 
 
 def of_numbers(group: Group) -> dict[str, Column]:
@@ -216,7 +263,12 @@ def of_numbers(group: Group) -> dict[str, Column]:
         known = known or (name == "score" and (kind.full or kind.curve or kind.folds or group.kind == "magic"))
         if number.measured and not known and any(name in entry.result.numbers for entry in group.entries):
             same = _SAME.get(number.name) if key is None or isinstance(key, int) else None
-            out[name] = Column(same or name, number.called(kind, key), signed=number.signed, help=f"{number.help[0].upper()}{number.help[1:]}.")
+            out[name] = Column(
+                same or name,
+                number.called(kind, key),
+                signed=number.signed,
+                help=f"{number.help[0].upper()}{number.help[1:]}.",
+            )
     return out
 
 
@@ -245,7 +297,12 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     }
     if group.has_index:
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
-        row |= {"band": bands(entry, group)[0], "span": bands(entry, group)[1], "gate": result.gate_word, "excluded": entry.notes.excluded}
+        row |= {
+            "band": bands(entry, group)[0],
+            "span": bands(entry, group)[1],
+            "gate": result.gate_word,
+            "excluded": entry.notes.excluded,
+        }
         row |= {
             "fip_used": entry.notes.fip,
             "docs_used": entry.used,
@@ -254,7 +311,9 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         }
         row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
-        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {"diagnostic": clean(result.details.diagnostic or "")}
+        row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
+            "diagnostic": clean(result.details.diagnostic or "")
+        }
     elif group.kind == "occlude":
         row["drop"] = result.numbers.get(f"drop{entry.grid}")
     else:
@@ -272,7 +331,9 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
     number = entry.number(group.headline)
     if number.value is None:
         return None, None
-    return band(number.value), band(number.value) if number.low is None or number.high is None else span(number.low, number.high)
+    return band(number.value), band(number.value) if number.low is None or number.high is None else span(
+        number.low, number.high
+    )
 
 
 # --- all entries ----------------------------------------------------------------------------------
@@ -284,7 +345,9 @@ def flat_sheet(board: Board) -> Sheet:
         "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null fip fip_used"
         " mpp gap score drop"
     )
-    words += " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
+    words += (
+        " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
+    )
     rows = []
     for group in board.groups:
         for place, entry in group.ranked:
@@ -292,10 +355,16 @@ def flat_sheet(board: Board) -> Sheet:
         for entry, reason in group.unranked:
             rows.append(_row(entry, None, reason, group))
     known = {*words.split()}
-    words += "".join(f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known)
-    words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))  # only where there are MAGIC boards
+    words += "".join(
+        f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known
+    )
+    words += "".join(
+        f" {name}" for name in magic_words.order(name for row in rows for name in row)
+    )  # only where there are MAGIC boards
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
-    return Sheet("leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named)
+    return Sheet(
+        "leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named
+    )
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -320,7 +389,9 @@ def overall_note(table: Overall) -> str:
     without = len(table.lines) - ranked
     more = f" Without a rank, because they lack some of these: {without}." if without else ""
     known = len({*table.benchmarks, *table.shared})
-    means = f"Means over {len(table.shared)} of {known} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    means = (
+        f"Means over {len(table.shared)} of {known} benchmarks, which every ranked model has ({ranked}): {named}.{more}"
+    )
     ranked_by = f"Ranked by the mean distance from 0, {NEARER}. FIP is the score on full images."
     return f"{means} {basis_words(table.by)} {ranked_by} {bases_note(table.bases)}"
 
@@ -337,7 +408,9 @@ def bases_note(bases: Mapping[str, Basis]) -> str:
     whole = [f"{clean(base)} ({_docs(one)})" for base, one in bases.items() if one.whole]
     limited = [f"{clean(base)} ({_docs(one)}, {_limits(one)})" for base, one in bases.items() if not one.whole]
     out = [f"From whole runs: {', '.join(whole)}."] if whole else []
-    out += [f"From runs with a limit, which say little of the whole benchmark: {', '.join(limited)}."] if limited else []
+    out += (
+        [f"From runs with a limit, which say little of the whole benchmark: {', '.join(limited)}."] if limited else []
+    )
     return " ".join(out)
 
 
@@ -365,8 +438,23 @@ def overall_sheet(table: Overall) -> Sheet:
         Column("rank", "Rank"),
         Column("model", "Model"),
         Column("mean_abs", f"Mean {mean_of(table.by, name, size=True)}, {NEARER}", help=NEAR_ZERO),
-        Column("mean", f"Mean {mean_of(table.by, name)}", signed=True, help=f"With its sign: below 0, {words.parts} are better than {wholes}."),
-        *([Column("score", "Mean FIP", help=words.say("The mean score on full images, over the same benchmarks; fractions."))] if score else []),
+        Column(
+            "mean",
+            f"Mean {mean_of(table.by, name)}",
+            signed=True,
+            help=f"With its sign: below 0, {words.parts} are better than {wholes}.",
+        ),
+        *(
+            [
+                Column(
+                    "score",
+                    "Mean FIP",
+                    help=words.say("The mean score on full images, over the same benchmarks; fractions."),
+                )
+            ]
+            if score
+            else []
+        ),
         *(column for base in table.benchmarks for column in _benchmark_columns(table, base)),
         Column("lacks", "Lacks"),
     )
@@ -379,7 +467,9 @@ def _benchmark_columns(table: Overall, base: str) -> tuple[Column, Column]:
     """Return the columns of a benchmark: the index, and FIP beside it."""
     head = overall_head(table, base)
     apart = "" if base in table.shared else ", not in the mean"
-    return Column(column_of(base), f"{head}{apart}", signed=True, index=True), Column(FIP_ON + clean(base), f"{head}, FIP")
+    return Column(column_of(base), f"{head}{apart}", signed=True, index=True), Column(
+        FIP_ON + clean(base), f"{head}, FIP"
+    )
 
 
 def mean_of(by: By, name: str, size: bool = False) -> str:
@@ -398,7 +488,13 @@ def _overall_row(line: Line) -> dict[str, Cell]:
     cells |= {column_of(base): without_interval(None, 0, clean(why)) for base, why in line.missing.items()}
     cells |= {FIP_ON + clean(base): score for base, score in line.scores.items()}
     means: dict[str, Cell] = {"mean_abs": line.mean_abs, "mean": line.mean, "score": line.score}
-    return {"rank": str(line.place or ""), "model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None}
+    return {
+        "rank": str(line.place or ""),
+        "model": line.model,
+        **means,
+        **cells,
+        "lacks": clean(", ".join(line.lacks)) or None,
+    }
 
 
 def changes_sheet(changes: Changes) -> Sheet:
@@ -408,8 +504,16 @@ def changes_sheet(changes: Changes) -> Sheet:
         Column("model", "Model"),
         Column("coarse", f"Mean {mean_of(changes.by, changes.index)}, {coarse}", signed=True, index=True),
         Column("fine", f"Mean {mean_of(changes.by, changes.index)}, {fine}", signed=True, index=True),
-        Column("change", "Relative change", signed=True, help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6)."),
-        *(Column(column_of(base), clean(base), signed=True, help="Relative change on this benchmark.") for base in changes.benchmarks),
+        Column(
+            "change",
+            "Relative change",
+            signed=True,
+            help="(fine − coarse) / |coarse| of the two means, a fraction (PCRI paper, A.4.6).",
+        ),
+        *(
+            Column(column_of(base), clean(base), signed=True, help="Relative change on this benchmark.")
+            for base in changes.benchmarks
+        ),
         Column("lacks", "Lacks"),
     )
     rows = []
@@ -436,11 +540,17 @@ def head(board: Board) -> list[str]:
         f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
         *([IN_TIME] if board.of("trci") else []),
         *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
-        *(["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."] if board.of("magic") else []),
+        *(
+            ["MAGIC tasks are ranked by their primary metric, higher first; other judges stand in other tables."]
+            if board.of("magic")
+            else []
+        ),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
     ]
     if board.remembered:
-        out.append(f"Not compared with their files, which are not at hand or too many to read again: {board.remembered:,} of the runs.")
+        out.append(
+            f"Not compared with their files, which are not at hand or too many to read again: {board.remembered:,} of the runs."
+        )
     if board.ignored:
         out.append(f"Differences in these settings are ignored on this board: {', '.join(board.ignored)}.")
     return out
@@ -457,7 +567,9 @@ def heading(kind: str) -> str:
     return KINDS["rci" if kind == "index" else kind].heading
 
 
-def markdown_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+def markdown_text(
+    name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
+) -> str:
     """Return the board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
     blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
     for table in overalls:
@@ -481,7 +593,9 @@ def _blocks(sheet: Sheet, level: int) -> list[str]:
     ]
 
 
-def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> dict[str, Any]:
+def to_json(
+    name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
+) -> dict[str, Any]:
     """Return the tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
     return {
         "schema": SCHEMA,
@@ -517,10 +631,14 @@ def to_json(name: str, board: Board, overalls: Sequence[Overall], changes: Seque
 
 
 def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
-    return {base: {"group": one.group, "docs": list(one.docs), "limits": list(one.limits)} for base, one in bases.items()}
+    return {
+        base: {"group": one.group, "docs": list(one.docs), "limits": list(one.limits)} for base, one in bases.items()
+    }
 
 
-def json_text(name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]) -> str:
+def json_text(
+    name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
+) -> str:
     """Return ``to_json`` as text, with one table on a line."""
     lists = ("overall", "changes", "groups")
     plain = harmless(to_json(name, board, overalls, changes, sheets))

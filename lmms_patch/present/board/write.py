@@ -45,7 +45,9 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
             tell(f"{folder}: waiting for another update of this board")
             lock.acquire(timeout=PATIENCE)
     except Timeout:
-        raise PatchError(f"{folder}: another update of this board has not ended for {PATIENCE:.0f} s; try again when it has") from None
+        raise PatchError(
+            f"{folder}: another update of this board has not ended for {PATIENCE:.0f} s; try again when it has"
+        ) from None
     except OSError as error:
         raise _unwritable(folder, error) from None
     try:
@@ -79,7 +81,11 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
         for place in {(folder / name).parent for name in contents} - {folder}:
             if place.is_symlink():
                 raise OSError(None, f"{place.name} is a link")
-        changed = {name: data for name, text in contents.items() if (data := text.encode("utf-8", "replace")) != _current(folder / name)}
+        changed = {
+            name: data
+            for name, text in contents.items()
+            if (data := text.encode("utf-8", "replace")) != _current(folder / name)
+        }
         stale = [name for name in gone if name not in contents and (folder / name).is_file()]
         with files.staged({folder / name: data for name, data in changed.items()}, [folder / name for name in stale]):
             pass
@@ -95,7 +101,9 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
 
 def _unwritable(folder: Path, error: OSError | RecordError) -> PatchError:
     why = (error.strerror if isinstance(error, OSError) else str(error).rpartition("cannot be written: ")[2]) or error
-    return PatchError(f"{folder}: the board cannot be written ({why}) and is as it was; make the folder writable or give another --output")
+    return PatchError(
+        f"{folder}: the board cannot be written ({why}) and is as it was; make the folder writable or give another --output"
+    )
 
 
 def _current(path: Path) -> bytes | None:

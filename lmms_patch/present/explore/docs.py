@@ -98,11 +98,16 @@ class Docs:
         self.ids: NDArray[np.int64] = ids[first]
         self._views = table.select(list(View._fields)).combine_chunks()
         self._docs = table.select(list(Doc._fields)).filter(pa.array(first)).combine_chunks()
-        self._n, self._cell, self._score, self._right = (_numbers(self._views.column(name)) for name in ("n", "cell", "score", "right"))
-        self._asked, marked = (pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped"))
+        self._n, self._cell, self._score, self._right = (
+            _numbers(self._views.column(name)) for name in ("n", "cell", "score", "right")
+        )
+        self._asked, marked = (
+            pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped")
+        )
         self._swapped: Bools = marked & (not swap)
         self._is_full, cells, segments, occluded = (
-            pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool) for kind in ("full", "cell", "segment", "occlude")
+            pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool)
+            for kind in ("full", "cell", "segment", "occlude")
         )
         self._in_time = bool(segments.any())
         self._is_crop = cells | segments
@@ -158,7 +163,11 @@ class Docs:
     @cached_property
     def _firsts(self) -> Ints:
         """The row of each doc's first view; where it was asked in every order of the options, that of the order that counts."""
-        return np.flatnonzero(self._counts & self._is_full & ~self._swapped) if self._in_orders else np.asarray(self.starts[:-1])
+        return (
+            np.flatnonzero(self._counts & self._is_full & ~self._swapped)
+            if self._in_orders
+            else np.asarray(self.starts[:-1])
+        )
 
     @cached_property
     def _own_cells(self) -> Bools:
@@ -187,7 +196,9 @@ class Docs:
         """Whether the finest grid leaves the doc out; a reason without a grid is of all grids."""
         finest = f"{self.grids[-1]}: " if self.grids else ""
         reasons = self._docs.column("excluded").to_pylist()
-        return np.array([one is not None and (not re.match(r"\d+: ", one) or finest in f" {one}") for one in reasons], bool)
+        return np.array(
+            [one is not None and (not re.match(r"\d+: ", one) or finest in f" {one}") for one in reasons], bool
+        )
 
     @cached_property
     def by_image(self) -> NDArray[np.int8]:
@@ -235,7 +246,9 @@ class Docs:
         column = self._docs.column("cluster")
         if column.null_count == len(column):
             return None
-        return cluster_numbers([f"doc {place}" if one is None else repr(one) for place, one in enumerate(column.to_pylist())])
+        return cluster_numbers(
+            [f"doc {place}" if one is None else repr(one) for place, one in enumerate(column.to_pylist())]
+        )
 
     def _count(self, rows: Bools) -> Ints:
         """Return how many rows of each doc are marked."""
@@ -257,7 +270,12 @@ class Docs:
         """Return which docs have a text in their question, gold, category or answer to the first view, upper and lower case alike."""
         answers = self._views.column("answer").take(pa.array(self.starts[:-1]))
         found = np.zeros(len(self), bool)
-        for column in (self._docs.column("question"), self._docs.column("gold"), self._docs.column("category"), answers):
+        for column in (
+            self._docs.column("question"),
+            self._docs.column("gold"),
+            self._docs.column("category"),
+            answers,
+        ):
             found |= pc.fill_null(pc.match_substring(column, words, ignore_case=True), False).to_numpy().astype(bool)
         return found
 
@@ -312,10 +330,22 @@ class Docs:
         wrong: list[dict[str, Any]] = []
         for at, found in enumerate(self._views.slice(start, stop - start).to_pylist(), start):
             view = View(*found.values())
-            made = {"name": self._words.say(_name(view)) + other, "state": STATES[str(self._states[at])], **_shown(view, size)}
-            (wrong if self._swapped[at] else own).append(made | ({"counts": bool(self._counts[at])} if self._in_orders else {}))
+            made = {
+                "name": self._words.say(_name(view)) + other,
+                "state": STATES[str(self._states[at])],
+                **_shown(view, size),
+            }
+            (wrong if self._swapped[at] else own).append(
+                made | ({"counts": bool(self._counts[at])} if self._in_orders else {})
+            )
         source = None if self._swap else about.wrong_from
-        return {"views": own, "seen": seen and seen.doc_id, "wrong": wrong, "wrong_from": source, "excluded": _text(about.excluded)}
+        return {
+            "views": own,
+            "seen": seen and seen.doc_id,
+            "wrong": wrong,
+            "wrong_from": source,
+            "excluded": _text(about.excluded),
+        }
 
     @property
     def _words(self) -> Words:
@@ -353,7 +383,12 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
     if view.cell is None or view.n is None or view.row is None or view.col is None:
         return out
     left, top, right, bottom = cell_box(size, view.n, view.row, view.col)
-    percent = (100 * left / size[0], 100 * top / size[1], 100 * (right - left) / size[0], 100 * (bottom - top) / size[1])
+    percent = (
+        100 * left / size[0],
+        100 * top / size[1],
+        100 * (right - left) / size[0],
+        100 * (bottom - top) / size[1],
+    )
     if view.kind == "segment":  # drawn as a part of the clip's length
         percent = (100 * view.col / view.n, 0.0, 100 / view.n, 100.0)
     box = [round(end, 4) for end in percent]
@@ -362,7 +397,9 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
 
 def _place(view: View) -> str:
     """Return where a cell is, in words; or which segment it is."""
-    return f"segment {view.cell}" if view.kind == "segment" else f"row {(view.row or 0) + 1}, column {(view.col or 0) + 1}"
+    return (
+        f"segment {view.cell}" if view.kind == "segment" else f"row {(view.row or 0) + 1}, column {(view.col or 0) + 1}"
+    )
 
 
 def _name(view: View) -> str:

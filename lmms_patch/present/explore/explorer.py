@@ -52,7 +52,11 @@ class Side:
     @property
     def right_blind(self) -> NDArray[np.float64] | None:
         """Whether each doc is right in the blind run: 1, 0, or nan; None where there is no blind run."""
-        return None if self.blind_docs is None else _aligned(self.blind_docs.first_right, self.blind_docs, _docs(self), np.nan)
+        return (
+            None
+            if self.blind_docs is None
+            else _aligned(self.blind_docs.first_right, self.blind_docs, _docs(self), np.nan)
+        )
 
     def necessity(self, category: str | None = None) -> dict[str, Any] | None:
         """Return the necessity map at the finest grid; None where there is none, or not yet.
@@ -154,7 +158,11 @@ class Task:
         try:
             side.blind_docs = Docs(samples.table(side.blind, COLUMNS))
         except Exception as error:  # as above
-            self.note = line("; ".join(filter(None, [self.note, f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}"])))
+            self.note = line(
+                "; ".join(
+                    filter(None, [self.note, f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}"])
+                )
+            )
             side.blind = None
 
 
@@ -280,19 +288,29 @@ class Explorer:
         main = _docs(task.main)
         answers: list[list[str | None]] = [[] for _ in places]
         for side in task.sides:
-            where = [None if side is None else _docs(side).places.get(doc_id) for doc_id in main.ids[list(places)].tolist()]
+            where = [
+                None if side is None else _docs(side).places.get(doc_id) for doc_id in main.ids[list(places)].tolist()
+            ]
             known = [place for place in where if place is not None]
             told = iter(_docs(side).rows(known) if side is not None and known else ())
             for of_doc, place in zip(answers, where, strict=True):
                 of_doc.append(None if place is None else next(told).answer)
-        return [{"question": one.question, "gold": one.gold, "answers": given} for one, given in zip(main.rows(places), answers, strict=True)]
+        return [
+            {"question": one.question, "gold": one.gold, "answers": given}
+            for one, given in zip(main.rows(places), answers, strict=True)
+        ]
 
     def doc(self, number: int, place: int) -> dict[str, Any]:
         """Return all that is known of a doc: its texts, and of each model its class, its answers, and the command that asks it again."""
         task = self.tasks[number]
         main = _docs(task.main)
         doc_id = int(main.ids[place])
-        return {"task": number, "place": place, **main.doc(place), "sides": [_answers(side, doc_id) for side in task.sides]}
+        return {
+            "task": number,
+            "place": place,
+            **main.doc(place),
+            "sides": [_answers(side, doc_id) for side in task.sides],
+        }
 
     def seen(self, number: int, place: int) -> tuple[str, Seen | None]:
         """Return the base task of a doc, and which image its views show; None where they show none that is known (``Docs.seen``)."""
@@ -308,11 +326,18 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
     Raises:
         RecordError: a run cannot be read, has no task with docs to show, or the two were asked different docs.
     """
-    taken = [newest(path, lambda file: any(_shown(one) for one in read(file).results), "with a wrapped task") for path in paths]
+    taken = [
+        newest(path, lambda file: any(_shown(one) for one in read(file).results), "with a wrapped task")
+        for path in paths
+    ]
     runs = [read(one.path) for one in taken]
     left_out = [f"{line(one.label, NAME)}: {why}" for run in runs for one in run.results if (why := _why_not(one))]
     if not any(_shown(one) for run in runs for one in run.results):
-        why = left_out[0] if left_out else "no task of lmms-patch in this run, so there are no docs with cells to look at; ask for one, as gqa_rci3"
+        why = (
+            left_out[0]
+            if left_out
+            else "no task of lmms-patch in this run, so there are no docs with cells to look at; ask for one, as gqa_rci3"
+        )
         raise RecordError(f"{runs[0].path}: {why}")
     named = labels(runs)
     models = [line(named[run.identity], NAME) for run in runs]
@@ -390,7 +415,9 @@ def _check(task: Task) -> None:
     """
     known = [side.result.fingerprint.get("docs") for side in task.known]
     if len(known) == 2 and None not in known and known[0] != known[1]:
-        raise RecordError(f"{task.name}: the two runs were asked different docs, or docs with different golds; explore each run by itself")
+        raise RecordError(
+            f"{task.name}: the two runs were asked different docs, or docs with different golds; explore each run by itself"
+        )
     notes = ["only one of the two runs has this task"] if len(known) < len(task.sides) else []
     metric = task.main.result.metric
     if metric == "bypass":  # the host's mark of --predict_only
@@ -400,7 +427,9 @@ def _check(task: Task) -> None:
     if any(reading.is_sampled(side.result.analysis) for side in task.known):
         notes.append("a quick run: shares are of the docs that were asked whole")
     blind = [_blind_beside(side.result) for side in task.known if side.blind is None]
-    notes += [f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None]
+    notes += [
+        f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None
+    ]
     task.note = line("; ".join(dict.fromkeys(notes)))
 
 
@@ -470,7 +499,14 @@ def command(result: Result, doc_id: int) -> str:
     lmms-eval has no option for one doc; ``--limit 1 --offset N`` asks the doc in row N of the split, which is the doc's id.
     """
     run = result.run
-    words = ["lmms-eval", "--model", run.adapter or "MODEL", *(["--model_args", run.model_args] if run.model_args else []), "--tasks", result.task]
+    words = [
+        "lmms-eval",
+        "--model",
+        run.adapter or "MODEL",
+        *(["--model_args", run.model_args] if run.model_args else []),
+        "--tasks",
+        result.task,
+    ]
     few, given = run.about.get("n-shot", {}).get(result.task), run.about.get("gen_kwargs")
     words += ["--num_fewshot", str(few)] if few else []
     words += ["--gen_kwargs", given] if isinstance(given, str) and given else []
@@ -481,7 +517,10 @@ def command(result: Result, doc_id: int) -> str:
 
 def _map(found: Necessity) -> dict[str, Any]:
     """Return a necessity map as the page shows it."""
-    shares = {need: {key: getattr(found.shares[need], key) for key in ("value", "low", "high", "level", "reason")} for need in NEEDS}
+    shares = {
+        need: {key: getattr(found.shares[need], key) for key in ("value", "low", "high", "level", "reason")}
+        for need in NEEDS
+    }
     luck = None if found.luck is None else found.luck.value
     about = {key: getattr(found, key) for key in ("n", "docs", "checked", "without_luck")}
     return {**about, "sources": list(found.sources), "luck": luck, "shares": shares}

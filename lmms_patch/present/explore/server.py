@@ -70,8 +70,12 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
         """Answer a request of our own page, and refuse any other. What fails unexpectedly is told as JSON, which the page can show."""
         path = request.url.path
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
-        ours = request.headers.get("host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
-        fetched = site in (None, "same-origin", "none") or (site in ("same-site", "cross-site") and path == "/" and _is_page(request))
+        ours = request.headers.get("host") in hosts and (
+            origin is None or origin in {f"http://{host}" for host in hosts}
+        )
+        fetched = site in (None, "same-origin", "none") or (
+            site in ("same-site", "cross-site") and path == "/" and _is_page(request)
+        )
         known = path in public or _is_equal(request.headers.get(TOKEN, ""), token)
         if request.method not in ("GET", "HEAD") or not ours or not fetched or not known:
             return Response("not yours\n", 403, {**HEADERS, "Content-Type": "text/plain; charset=utf-8"})
@@ -119,7 +123,11 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
 
     def image(request: Request) -> Response:
         found = _picture(request)
-        return Response(found.data, media_type=found.type) if found and found.data else Response("no image\n", 404, media_type="text/plain")
+        return (
+            Response(found.data, media_type=found.type)
+            if found and found.data
+            else Response("no image\n", 404, media_type="text/plain")
+        )
 
     def icon(request: Request) -> Response:
         return Response(status_code=204)
@@ -127,7 +135,14 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     def refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, 404)
 
-    routes = {"/api/about": about, "/api/columns": columns, "/api/rows": rows, "/api/doc": doc, "/api/maps": maps, "/api/search": search}
+    routes = {
+        "/api/about": about,
+        "/api/columns": columns,
+        "/api/rows": rows,
+        "/api/doc": doc,
+        "/api/maps": maps,
+        "/api/search": search,
+    }
     routes |= {"/api/image": picture_state, "/image": image, "/favicon.ico": icon, **dict.fromkeys(assets, served)}
     return Starlette(
         routes=[Route(path, function) for path, function in routes.items()],

@@ -51,7 +51,9 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
     _check_earlier(output)
     count = sum(task.main.result.docs for task in explorer.tasks)
     if count > MOST:
-        raise OptionError(f"--export: {count:,} docs are more than {MOST:,}, as many as a page from disk may hold; leave out --export to serve them")
+        raise OptionError(
+            f"--export: {count:,} docs are more than {MOST:,}, as many as a page from disk may hold; leave out --export to serve them"
+        )
     explorer.load()
     if explorer.fault:
         raise RecordError(explorer.fault)
@@ -76,12 +78,16 @@ def _check_earlier(output: Path) -> None:
     except (OSError, ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or any(about.get(key) != value for key, value in OURS.items()):
-        raise OptionError(f"--export {output}: its {MARK} is not that of an earlier export, so the folder is not replaced; name a new folder")
+        raise OptionError(
+            f"--export {output}: its {MARK} is not that of an earlier export, so the folder is not replaced; name a new folder"
+        )
     others = [path.name for path in output.iterdir() if path.name not in (MARK, "index.html", "images")]
     if (images := output / "images").is_dir():
         others += [f"images/{path.name}" for path in images.iterdir() if not _IMAGE.fullmatch(path.name)]
     if others:
-        raise OptionError(f"--export {output}: {sorted(others)[0]} is not of an earlier export, so the folder is not replaced; name a new folder")
+        raise OptionError(
+            f"--export {output}: {sorted(others)[0]} is not of an earlier export, so the folder is not replaced; name a new folder"
+        )
 
 
 def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
@@ -97,14 +103,19 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
         "about": explorer.about(),
         "columns": columns,
         "docs": [[explorer.doc(number, place) for place in range(len(columns[number]["ids"]))] for number in numbers],
-        "maps": [[explorer.maps(number, category) for category in range(len(columns[number]["categories"]))] for number in numbers],
+        "maps": [
+            [explorer.maps(number, category) for category in range(len(columns[number]["categories"]))]
+            for number in numbers
+        ],
         "images": images,
     }
     css, js = file("explore.css"), file("explore.js")
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
     policy = f"default-src 'none'; img-src 'self' file:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
-    made = file("index.html").replace(_VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n')
+    made = file("index.html").replace(
+        _VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    )
     made = made.replace(_STYLE, f"<style>{css}</style>\n").replace(_SCRIPT, "")
     scripts = f'<script type="application/json" id="data">{_inline(data)}</script>\n<script>{js}</script>\n'
     return made.replace("</body>", f"{scripts}</body>")

@@ -35,7 +35,11 @@ def label(column: Pair, words: Words = OF_IMAGES) -> str:
 
 def _grid(words: Words) -> Column:
     """Return the column of grid sizes."""
-    return Column("n", words.parts, help=f"how many {words.parts} a clip is cut into") if words.instead else Column("n", "grid n", help="n x n cells")
+    return (
+        Column("n", words.parts, help=f"how many {words.parts} a clip is cut into")
+        if words.instead
+        else Column("n", "grid n", help="n x n cells")
+    )
 
 
 def _named(words: Words, name: str) -> str:
@@ -103,7 +107,10 @@ def _layout(
         for pair in columns(points)
     )
     known = {(point.benchmark, point.model, point.n): point for point in points}
-    rows = ({label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)} | {"benchmark": b} for b in benchmarks(points))
+    rows = (
+        {label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)} | {"benchmark": b}
+        for b in benchmarks(points)
+    )
     return tuple(rows), (_BENCHMARK, *heads)
 
 
@@ -117,7 +124,11 @@ def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
         return Sheet(file, title, (), ())
     rows, heads = _layout(points, _corrected_cell if corrected else cell, corrected=corrected)
     note = words.say("Below 0 one cell beats the whole image, above 0 the task needs more than one cell.")
-    told = ["1 - MPP/FIP, both less what the answers earn on wrong images (index to go by)" if corrected else "1 - MPP/FIP, not luck-corrected"]
+    told = [
+        "1 - MPP/FIP, both less what the answers earn on wrong images (index to go by)"
+        if corrected
+        else "1 - MPP/FIP, not luck-corrected"
+    ]
     told += [note.removesuffix("."), "N/A: refused by its gate, or not defined"]
     told += [CONTRADICTED] if not corrected and any(p.contradicted for p in points) else []
     told += above_one((p.corrected, words) for p in points if p.valid) if corrected else []
@@ -142,7 +153,11 @@ def bands(points: Sequence[Point]) -> Sheet:
     heads = tuple(Column(head.key, head.title) for head in heads)
     note = "Up to -0.30 strong local, up to -0.10 moderate local, up to 0.10 balanced, under 0.30 moderate global, from 0.30 strong global. "
     return Sheet(
-        _named(words, "bands"), f"Bands of {_index(words)}", heads, rows, note + "Where a number has an interval, all bands that it reaches."
+        _named(words, "bands"),
+        f"Bands of {_index(words)}",
+        heads,
+        rows,
+        note + "Where a number has an interval, all bands that it reaches.",
     )
 
 
@@ -188,13 +203,21 @@ def indices(points: Sequence[Point]) -> Sheet:
         Column("docs", "docs"),
         Column("type", "type"),
     )
-    kept = tuple(head for head in (*heads, Column("source", "from")) if head.key in (index, "n") or any(row[head.key] is not None for row in rows))
-    return Sheet(_named(words, "indices"), "All indices", kept, tuple(rows), "This table can be given back with --from-csv.")
+    kept = tuple(
+        head
+        for head in (*heads, Column("source", "from"))
+        if head.key in (index, "n") or any(row[head.key] is not None for row in rows)
+    )
+    return Sheet(
+        _named(words, "indices"), "All indices", kept, tuple(rows), "This table can be given back with --from-csv."
+    )
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
     """Return indices that may not be read, with the reason."""
-    rows: list[dict[str, Cell]] = [{"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid]
+    rows: list[dict[str, Cell]] = [
+        {"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid
+    ]
     note = "They are in no mean, no rank and no correlation."
     words = medium_of(points)
     heads = (_BENCHMARK, _MODEL, _grid(words), Column("reason", "why"))
@@ -207,7 +230,8 @@ def not_read(points: Sequence[Point]) -> Sheet:
 def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estimate, float | None]:
     """Return Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
     sides: list[dict[str, float]] = [
-        {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None} for pair in (one, other)
+        {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None}
+        for pair in (one, other)
     ]
     shared = [b for b in sides[0] if b in sides[1]]
     x, y = ([side[b] for b in shared] for side in sides)
@@ -233,7 +257,14 @@ def correlations(points: Sequence[Point]) -> Sheet:
     """Return each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
     words = medium_of(points)
     rows: list[dict[str, Cell]] = [
-        {"first": label(a, words), "second": label(b, words), "r": r, "rho": rho, "benchmarks": r.n, "why": r.reason or None}
+        {
+            "first": label(a, words),
+            "second": label(b, words),
+            "r": r,
+            "rho": rho,
+            "benchmarks": r.n,
+            "why": r.reason or None,
+        }
         for (a, b), (r, rho) in by_pair(points).items()
     ]
     heads = (
@@ -244,7 +275,9 @@ def correlations(points: Sequence[Point]) -> Sheet:
         Column("benchmarks", "benchmarks", help="that both columns have"),
         *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
     )
-    return Sheet(_named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), words.say(AGREE))
+    return Sheet(
+        _named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), words.say(AGREE)
+    )
 
 
 def matrix(points: Sequence[Point]) -> Sheet:
@@ -256,8 +289,13 @@ def matrix(points: Sequence[Point]) -> Sheet:
         for b in pairs:
             row[label(b, words)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
-    heads = (Column("column", f"{_index(words)} of"), *(Column(label(pair, words), label(pair, words)) for pair in pairs))
-    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), words.say(AGREE))
+    heads = (
+        Column("column", f"{_index(words)} of"),
+        *(Column(label(pair, words), label(pair, words)) for pair in pairs),
+    )
+    return Sheet(
+        _named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), words.say(AGREE)
+    )
 
 
 # --- fit for an application -----------------------------------------------------------------------
@@ -282,7 +320,9 @@ class Domain:
 
 
 DOMAINS = (
-    Domain("scene", "driving, remote sensing, diagnostics", "high (>> 0)", frozenset({"strong global"}), "0.30 or more"),
+    Domain(
+        "scene", "driving, remote sensing, diagnostics", "high (>> 0)", frozenset({"strong global"}), "0.30 or more"
+    ),
     Domain(
         "document",
         "documents, charts, visual analytics",
@@ -328,11 +368,18 @@ def fit(points: Sequence[Point]) -> Sheet:
             if not known:
                 continue
             ends = [
-                end for p in known for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value) if end is not None
+                end
+                for p in known
+                for end in (p.low if p.low is not None else p.value, p.high if p.high is not None else p.value)
+                if end is not None
             ]
             verdicts = {d.key: {fits(p, d) for p in known} for d in DOMAINS}
-            agreed: dict[str, Cell] = {key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()}
-            rows.append({"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed})
+            agreed: dict[str, Cell] = {
+                key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()
+            }
+            rows.append(
+                {"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed}
+            )
     heads = (
         _BENCHMARK,
         _grid(OF_IMAGES),
@@ -366,14 +413,18 @@ def percentiles(points: Sequence[Point]) -> Sheet:
             continue
         for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
             out[p.benchmark][label(pair, words)] = float(100 * rank)
-        heads.append(Column(label(pair, words), label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks"))
+        heads.append(
+            Column(label(pair, words), label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks")
+        )
     rows = tuple(row for row in out.values() if len(row) > 1)
     note = (
         "Percent of the benchmarks given whose index is lower, ties and itself counting half: 50 is the middle. "
         f"It says how a benchmark compares with these {len(rows)}, not with benchmarks at large."
     )
     note += f" Not for {listed(few, 6)}: fewer than {FEWEST_RANKED} benchmarks." if few else ""
-    return Sheet(_named(words, "percentiles"), "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note)
+    return Sheet(
+        _named(words, "percentiles"), "Percentile among the benchmarks given", (_BENCHMARK, *heads), rows, note
+    )
 
 
 FEWEST_SCORING = 10
@@ -389,7 +440,11 @@ def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[tuple[Entry, 
     Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
     """
     of_medium = [entry for entry in entries if entry.kind.shape(n) == kind.shape(n)]
-    kept = [(entry, found) for entry in of_medium if n in entry.grids and entry.whole.gate != 0 and (found := entry.whole.shares(n))]
+    kept = [
+        (entry, found)
+        for entry in of_medium
+        if n in entry.grids and entry.whole.gate != 0 and (found := entry.whole.shares(n))
+    ]
     return [(entry, found) for entry, found in kept if (docs := _scoring(entry, n)) is None or docs >= FEWEST_SCORING]
 
 
@@ -407,7 +462,11 @@ def cells(entries: Sequence[Entry]) -> list[Sheet]:
     The last row is the mean over results (RCI paper, figure 3).
     """
     kinds = {(entry.kind.needs_video, n): entry.kind for entry in entries for n in entry.grids}
-    return [sheet for (_, n), kind in sorted(kinds.items(), key=lambda one: one[0]) if (sheet := _cells(readable(entries, n, kind), n, kind)).rows]
+    return [
+        sheet
+        for (_, n), kind in sorted(kinds.items(), key=lambda one: one[0])
+        if (sheet := _cells(readable(entries, n, kind), n, kind)).rows
+    ]
 
 
 def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
@@ -419,31 +478,57 @@ def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
     names = list(places)
     rows: list[dict[str, Cell]] = []
     for entry, found in known:
-        about: dict[str, Cell] = {"benchmark": entry.base, "model": entry.model, "docs": found.docs, "p": found.p, "centre": found.centre}
+        about: dict[str, Cell] = {
+            "benchmark": entry.base,
+            "model": entry.model,
+            "docs": found.docs,
+            "p": found.p,
+            "centre": found.centre,
+        }
         rows.append({**about, **_share_row(names, found.score)})
     if len(rows) > 1:
-        rows.append({"benchmark": f"mean of {len(rows)} results", **_share_row(names, np.mean([found.score for _, found in known], axis=0))})
+        rows.append(
+            {
+                "benchmark": f"mean of {len(rows)} results",
+                **_share_row(names, np.mean([found.score for _, found in known], axis=0)),
+            }
+        )
     wide = len(names) <= WIDEST_CELLS**2
     heads = (
         _BENCHMARK,
         _MODEL,
         Column("docs", "docs"),
         Column("p", "p", help=f"permutation test of an even spread over {kind.words.parts}"),
-        *((Column("centre", "centre", help="score share of the middle over its share of the area: 1 is even"),) if n > 2 else ()),
+        *(
+            (Column("centre", "centre", help="score share of the middle over its share of the area: 1 is even"),)
+            if n > 2
+            else ()
+        ),
         Column(
             "most",
             "largest",
-            help=kind.words.say("row and column of the cell with the largest share") if lines > 1 else "segment with the largest share",
+            help=kind.words.say("row and column of the cell with the largest share")
+            if lines > 1
+            else "segment with the largest share",
         ),
-        *(Column(name, title, digits=1, help=f"percent of all {kind.words.parts}' score") for name, title in places.items() if wide),
+        *(
+            Column(name, title, digits=1, help=f"percent of all {kind.words.parts}' score")
+            for name, title in places.items()
+            if wide
+        ),
     )
     note = (
         f"Percent of the score that all {kind.words.parts} earn in isolation (RCI paper, 3.3); even would be {100 / kind.cells(n):.1f} each. "
         f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any {kind.words.part}."
     )
-    return Sheet(f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note)
+    return Sheet(
+        f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note
+    )
 
 
 def _share_row(names: Sequence[str], score: Array) -> dict[str, Cell]:
     """Return the cells of a row: each share in percent, and where the largest is."""
-    return {**{name: 100 * float(share) for name, share in zip(names, score, strict=True)}, "most": names[int(np.argmax(score))]}
+    return {
+        **{name: 100 * float(share) for name, share in zip(names, score, strict=True)},
+        "most": names[int(np.argmax(score))],
+    }

@@ -68,11 +68,18 @@ def build(
     check_output(output)
     # A folder with a pruning and no run would be refused as a folder of runs.
     runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))
-    entries, picked, warnings = gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
+    entries, picked, warnings = (
+        gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
+    )
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
-    to_show = [(entry, rule, line) for entry, of_rules in zip(entries, picked, strict=True) for rule, lines in of_rules.items() for line in lines]
+    to_show = [
+        (entry, rule, line)
+        for entry, of_rules in zip(entries, picked, strict=True)
+        for rule, lines in of_rules.items()
+        for line in lines
+    ]
     shown, more = _examples([one for one in to_show if not one[0].result.magic], images, tell)
     regions, unseen = _regions([one for one in to_show if one[0].result.magic], images, tell)
     contrasts, untold = magic.contrasts(runs, {entry.result.run.identity: entry.model for entry in entries})
@@ -136,7 +143,9 @@ def _examples(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tup
 def _regions(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
     """Return the picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
     digests = [magic_examples.asked(line) for _, _, line in picked]
-    pictures, warnings = _pictures([(entry.base, digest) for (entry, _, _), digest in zip(picked, digests, strict=True) if digest], images, tell)
+    pictures, warnings = _pictures(
+        [(entry.base, digest) for (entry, _, _), digest in zip(picked, digests, strict=True) if digest], images, tell
+    )
     out = []
     for (entry, rule, line), digest in zip(picked, digests, strict=True):
         seen = pictures.get(entry.base, {}).get(digest)
@@ -144,7 +153,9 @@ def _regions(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tupl
     return out, warnings
 
 
-def _pictures(wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Tell) -> tuple[dict[str, Mapping[Any, Any]], list[str]]:
+def _pictures(
+    wanted: Sequence[tuple[str, Any]], images: Images | None, tell: Tell
+) -> tuple[dict[str, Mapping[Any, Any]], list[str]]:
     """Return the images of some docs, by base task and doc, as far as they can be had; and warnings."""
     pictures: dict[str, Mapping[Any, Any]] = {}
     warnings = []
@@ -175,10 +186,16 @@ def _tables(folder: Path, report: Report) -> None:
         for sheet in sheets:
             for ending, method in FORMS.items():
                 made = getattr(sheet, method)()
-                text = made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+                text = (
+                    made
+                    if isinstance(made, str)
+                    else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+                )
                 (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
     (folder / MARK).write_text(
-        json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
+        json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n",
+        encoding="utf-8",
+        errors="replace",
     )
 
 
@@ -192,7 +209,9 @@ def to_json(report: Report) -> dict[str, Any]:
         "findings": to_builtins(report.findings),
         "results": [_entry_json(entry) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
-        "figures": [{"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures],
+        "figures": [
+            {"name": f.name, "title": f.title, "caption": f.caption, "section": f.section} for f in report.figures
+        ],
         "examples": [
             *({"result": one.entry, "rule": one.rule, "doc_id": one.doc_id} for one in report.examples),
             *({"result": region.entry, "rule": region.rule, "doc_id": region.doc} for region in report.regions),
@@ -208,7 +227,14 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         return {"docs": part.docs, "gate": part.gate, "measures": measures}
 
     result = entry.result
-    plain = {"id": entry.label, "model": entry.model, "base": entry.base, "task": result.label, "kind": entry.kind.name, "metric": result.metric}
+    plain = {
+        "id": entry.label,
+        "model": entry.model,
+        "base": entry.base,
+        "task": result.label,
+        "kind": entry.kind.name,
+        "metric": result.metric,
+    }
     plain |= {"type": result.type, "date": result.run.date, "path": str(result.run.path)}
     excluded = {str(n): dict(reasons) for n, reasons in entry.excluded.items()}
     counts = {"excluded": excluded, "failures": dict(entry.failures), "warnings": list(entry.warnings)}
@@ -236,7 +262,16 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
             found = pruned.read(file)
             kept, removed = len(found.kept), len(found.removed)
             verdict = found.judged.sentence if found.judged else ""
-            rows.append({"base": found.base, "docs": kept + removed, "removed": removed, "kept": kept, "stopped": found.stopped, "verdict": verdict})
+            rows.append(
+                {
+                    "base": found.base,
+                    "docs": kept + removed,
+                    "removed": removed,
+                    "kept": kept,
+                    "stopped": found.stopped,
+                    "verdict": verdict,
+                }
+            )
     if not rows:
         return None
     columns = (
@@ -247,4 +282,10 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
         Column("stopped", "stopped because"),
         Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
     )
-    return Sheet("prunings", "Pruned benchmarks", columns, tuple(rows), "Docs that a text-only model answers, removed (docs/tst.md).")
+    return Sheet(
+        "prunings",
+        "Pruned benchmarks",
+        columns,
+        tuple(rows),
+        "Docs that a text-only model answers, removed (docs/tst.md).",
+    )

@@ -43,7 +43,13 @@ class Picker:
             rules hold.
     """
 
-    def __init__(self, count: int, rules: Iterable[str], rule_of: Callable[[Any], str | None], rank: Callable[[Any], tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        count: int,
+        rules: Iterable[str],
+        rule_of: Callable[[Any], str | None],
+        rank: Callable[[Any], tuple[Any, ...]],
+    ) -> None:
         self._count, self._rules, self._rule_of, self._rank = count, rules, rule_of, rank
         self._kept: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
 
@@ -92,7 +98,9 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    if not KINDS[record.kind].every_order and _like_guesses(answers, right, cells):  # letters of several orders do not tell the same
+    if not KINDS[record.kind].every_order and _like_guesses(
+        answers, right, cells
+    ):  # letters of several orders do not tell the same
         return "luck-like"
     return "local" if right[0] else "distracted"
 
@@ -113,7 +121,10 @@ def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[
     if not KINDS[record.kind].every_order:
         return record.views, answers
     places = worst_orders(record.views, lambda view: (view.n, view.cell), lambda view: view.scores.get(metric))
-    told = [f"{answers[place]} (options moved by {turn})" if (turn := record.views[place].turn) else answers[place] for place in places]
+    told = [
+        f"{answers[place]} (options moved by {turn})" if (turn := record.views[place].turn) else answers[place]
+        for place in places
+    ]
     return [record.views[place] for place in places], told
 
 
@@ -146,7 +157,9 @@ def example(entry: str, rule: str, line: Line, metric: str, image: str | None = 
             left, top, right, bottom = first_box(view)
             box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
         score = view.scores.get(metric)
-        grids.setdefault(view.n, []).append(CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need))
+        grids.setdefault(view.n, []).append(
+            CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need)
+        )
     score = views[0].scores.get(metric)
     gold = record.answer.gold if record.answer.gold is not None else line.target
     return Example(

@@ -88,13 +88,38 @@ def _frame(example: Example, n: int, cells: Sequence[CellAnswer], words: Words) 
         at = x + w * left / 100 + inset, y + h * top / 100 + inset
         size = max(0.5, w * width / 100 - 2 * inset), max(0.5, h * tall / 100 - 2 * inset)
         room = int(size[0] / _LETTER)
-        said = clean(cell.answer, room) if room > 2 else clean(cell.answer)  # less than three letters of a longer answer say nothing
+        said = (
+            clean(cell.answer, room) if room > 2 else clean(cell.answer)
+        )  # less than three letters of a longer answer say nothing
         says = said if len(said) <= room else ""
         place = f"{words.part} {cell.col + 1}" if words.instead else f"row {cell.row + 1}, column {cell.col + 1}"
-        boxes.append(Box(place, round(at[0], 2), round(at[1], 2), round(size[0], 2), round(size[1], 2), verdict(cell.right), says, cell))
+        boxes.append(
+            Box(
+                place,
+                round(at[0], 2),
+                round(at[1], 2),
+                round(size[0], 2),
+                round(size[1], 2),
+                verdict(cell.right),
+                says,
+                cell,
+            )
+        )
     right = [box.place.replace(",", "") for box in boxes if box.cell.right]
     unscored = sum(cell.right is None for cell in cells)
     grid = words.size(n) if words.instead else f"grid {n} by {n}"
     label = f"{example.alt}; {grid}: {len(right)} of {len(cells)} {words.parts} right{': ' + ', '.join(right) if right else ''}"
     label += f"; {unscored} unscored" if unscored else ""
-    return Frame(n, words.size(n), WIDTH, round(height, 2), round(x, 2), round(y, 2), round(w, 2), round(h, 2), tuple(boxes), len(right), label)
+    return Frame(
+        n,
+        words.size(n),
+        WIDTH,
+        round(height, 2),
+        round(x, 2),
+        round(y, 2),
+        round(w, 2),
+        round(h, 2),
+        tuple(boxes),
+        len(right),
+        label,
+    )

@@ -61,14 +61,18 @@ def gather(
     latest = [result for result in latest if result.docs]
     if not latest:
         where = ", ".join(str(run.path) for run in given[:3])
-        raise RecordError(f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3")
+        raise RecordError(
+            f"{where}: no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3"
+        )
     if len(latest) > MOST:
         said = "give runs of fewer models or benchmarks, or rank them all: lmms-patch leaderboard"
         raise RecordError(f"{len(latest)} results are too many for one page, which has at most {MOST}; {said}")
     if (many := len(latest) > MANY) and None in (examples, categories):
         left = [name for name, asked in (("examples", examples), ("categories", categories)) if asked is None]
         typed = [{"examples": f"--examples {EXAMPLES}", "categories": "--categories"}[name] for name in left]
-        warnings.append(f"no {' and no '.join(left)}, because there are more than {MANY} results; to have them, type {' '.join(typed)}")
+        warnings.append(
+            f"no {' and no '.join(left)}, because there are more than {MANY} results; to have them, type {' '.join(typed)}"
+        )
     examples = (0 if many else EXAMPLES) if examples is None else examples
     categories = not many if categories is None else categories
     labels = runs.labels(result.run for result in latest)
@@ -96,10 +100,14 @@ def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Res
     if result.kind.name == "blind":
         return None
     of_model = [one for one in latest if one.run.identity == result.run.identity and one.kind.name == "blind"]
-    asked = [one for one in of_model if (one.filter, one.base, one.metric) == (result.filter, result.base, result.metric)]
+    asked = [
+        one for one in of_model if (one.filter, one.base, one.metric) == (result.filter, result.base, result.metric)
+    ]
     same = [one for one in asked if _same_docs(one, result)]
     if asked and not same:
-        warnings.append(f"{result.task}: the blind run was asked other docs ({asked[-1].docs} and {result.docs}) and is not set beside it")
+        warnings.append(
+            f"{result.task}: the blind run was asked other docs ({asked[-1].docs} and {result.docs}) and is not set beside it"
+        )
     return same[-1] if same else None
 
 
@@ -116,7 +124,11 @@ def _gain(blind: Result, full: Result) -> Estimate | None:
 def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
     """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
     scores = [one.measures["score"] for one in latest if one.tst and _same_docs(one, result)]
-    return None if result.kind.folds else max(scores, key=lambda one: -1.0 if one.value is None else one.value, default=None)
+    return (
+        None
+        if result.kind.folds
+        else max(scores, key=lambda one: -1.0 if one.value is None else one.value, default=None)
+    )
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
@@ -168,12 +180,17 @@ def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, 
     told = [str(line) for line in magic_pairs.stored(result).warnings]
     if unlogged := result.log is None:
         told.append("no sample log (run with --log_samples): no examples, no contrasts")
-    whole, parts = Part(result.docs, result.measures, None), magic.parts(result.magic) if result.magic and categories else {}
+    whole, parts = (
+        Part(result.docs, result.measures, None),
+        magic.parts(result.magic) if result.magic and categories else {},
+    )
     picked = {} if unlogged else magic_examples.pick(magic_pairs.read(result).values(), examples)
     return Entry(result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(told))), picked
 
 
-def _records(result: Result, excluded: dict[int, Counter[str]], failures: Counter[str], picker: Picker) -> Iterator[Record]:
+def _records(
+    result: Result, excluded: dict[int, Counter[str]], failures: Counter[str], picker: Picker
+) -> Iterator[Record]:
     """Yield the record of each line; count and pick as they pass."""
     metric = result.metric
     for line in result.lines():
@@ -185,18 +202,30 @@ def _records(result: Result, excluded: dict[int, Counter[str]], failures: Counte
         if record.is_asked:
             views, answers = record.views, line.filtered_resps
             failures["views"] += len(views)
-            failures += Counter() if metric == "bypass" else states(record, metric)  # "bypass": the host's mark of --predict_only
+            failures += (
+                Counter() if metric == "bypass" else states(record, metric)
+            )  # "bypass": the host's mark of --predict_only
             for i, view in enumerate(views):
                 if view.error is not None or has_failed(view):
                     failures["cells" if i and view.cell is not None else "full"] += 1
-            if isinstance(answers, list) and answers and isinstance(answers[0], str) and not answers[0].strip() and not has_failed(views[0]):
+            if (
+                isinstance(answers, list)
+                and answers
+                and isinstance(answers[0], str)
+                and not answers[0].strip()
+                and not has_failed(views[0])
+            ):
                 failures["empty"] += 1
         yield record
 
 
 def _blind_scores(result: Result) -> dict[int, float] | None:
     """Return by doc id the scores of the base's blind task in the same run; None without."""
-    blind = (one for one in result.run.results if one.kind.name == "blind" and one.base == result.base and one.filter == result.filter and one.log)
+    blind = (
+        one
+        for one in result.run.results
+        if one.kind.name == "blind" and one.base == result.base and one.filter == result.filter and one.log
+    )
     return next((scores(one, result.metric) for one in blind), None)
 
 
@@ -209,7 +238,11 @@ def _numbers(whole: Part, run: TaskRun, categories: bool) -> tuple[Part, dict[st
     if run.blind and (again := recompute(run).analysis) is not None:
         whole = Part(whole.docs, {**whole.measures, **of_analysis(again, kind)}, again.gate.number, again)
     by_name, why = by_category(run) if categories else ({}, "")
-    return whole, {name: Part(one.n_docs, of_analysis(one, kind), one.gate.number, one) for name, one in by_name.items()}, why
+    return (
+        whole,
+        {name: Part(one.n_docs, of_analysis(one, kind), one.gate.number, one) for name, one in by_name.items()},
+        why,
+    )
 
 
 def _tst_categories(result: Result) -> dict[str, Part]:
@@ -218,7 +251,13 @@ def _tst_categories(result: Result) -> dict[str, Part]:
     for name, stored in result.tst.categories.items() if result.tst else ():
         docs = stored.docs
         score = Estimate(stored.accuracy, None, stored.low, stored.high, docs, docs, 0)
-        majority, chance, s = (Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s))
-        score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score  # those of earlier versions could leave it
-        out[name] = Part(docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None)
+        majority, chance, s = (
+            Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s)
+        )
+        score = (
+            trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
+        )  # those of earlier versions could leave it
+        out[name] = Part(
+            docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None
+        )
     return out

@@ -20,7 +20,9 @@ _MODEL = Column("model", "model")
 _DATA = Column("dataset", "dataset")
 _TASK = Column("task", "task")
 _DOCS = Column("docs", "docs", help="docs that were scored; a number may rest on fewer (report.json has the n of each)")
-_JUDGE = Column("judge", "judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there")
+_JUDGE = Column(
+    "judge", "judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there"
+)
 
 
 # --- what a result gives --------------------------------------------------------------------------
@@ -63,7 +65,18 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
 def sheets(entries: Sequence[Entry], changed: Sequence[Contrasted] = ()) -> list[Sheet]:
     """Return all tables of MAGIC; those without rows are left out."""
     some = [entry for entry in entries if entry.result.magic]
-    return [sheet for sheet in (overview(some), contrast(changed), contrast_sides(changed), tasks(some), types(some), counts(some)) if sheet.rows]
+    return [
+        sheet
+        for sheet in (
+            overview(some),
+            contrast(changed),
+            contrast_sides(changed),
+            tasks(some),
+            types(some),
+            counts(some),
+        )
+        if sheet.rows
+    ]
 
 
 def _found(entry: Entry) -> MagicNumbers:
@@ -75,7 +88,12 @@ def _found(entry: Entry) -> MagicNumbers:
 def _about(entry: Entry) -> dict[str, Cell]:
     """Return the cells that name a result: model, dataset, task and judge."""
     found = _found(entry)
-    return {"model": entry.model, "dataset": found.dataset or "", "task": entry.result.label, "judge": found.judge or "none"}
+    return {
+        "model": entry.model,
+        "dataset": found.dataset or "",
+        "task": entry.result.label,
+        "judge": found.judge or "none",
+    }
 
 
 _OVERVIEW = tuple(name for name in WORDS if not name.startswith(("self_heal", "answer_found")))
@@ -88,7 +106,11 @@ def overview(entries: Sequence[Entry]) -> Sheet:
         healing = [one for one in entries if _found(one).variant == "selfheal" and _together(one) == _together(entry)]
         numbers = numbers_of(entry.whole)
         healed = numbers_of(healing[-1].whole) if healing else {}
-        row: dict[str, Cell] = {**_about(entry), "docs": entry.whole.docs, **{name: numbers.get(name) for name in _OVERVIEW}}
+        row: dict[str, Cell] = {
+            **_about(entry),
+            "docs": entry.whole.docs,
+            **{name: numbers.get(name) for name in _OVERVIEW},
+        }
         rows.append({**row, "self_heal": healed.get("self_heal")})
     used = {name for row in rows for name, cell in row.items() if cell is not None}
     heads = (_MODEL, _DATA, _DOCS, *columns(used), _JUDGE)
@@ -112,7 +134,8 @@ def _together(entry: Entry) -> tuple[Any, ...]:
 def tasks(entries: Sequence[Entry]) -> Sheet:
     """Return every number of every task."""
     rows: list[dict[str, Cell]] = [
-        {**_about(entry), "shown": VARIANTS[_found(entry).variant], "docs": entry.whole.docs, **numbers_of(entry.whole)} for entry in entries
+        {**_about(entry), "shown": VARIANTS[_found(entry).variant], "docs": entry.whole.docs, **numbers_of(entry.whole)}
+        for entry in entries
     ]
     drawn = Column(
         "shown",
@@ -150,11 +173,19 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
     rows: list[dict[str, Cell]] = []
     for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
-        about: dict[str, Cell] = {"model": one.model, "contrast": CONTRASTS[one.found.name][0], "tasks": f"{one.second} − {one.first}"}
+        about: dict[str, Cell] = {
+            "model": one.model,
+            "contrast": CONTRASTS[one.found.name][0],
+            "tasks": f"{one.second} − {one.first}",
+        }
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
     heads = (_MODEL, _CONTRAST, Column("tasks", "tasks"), Column("items", "items", help="that both tasks have"))
-    metrics = tuple(dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows))
-    sure = levels_in(", with {} intervals from a bootstrap over images", (cell for row in rows for cell in row.values()))
+    metrics = tuple(
+        dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows)
+    )
+    sure = levels_in(
+        ", with {} intervals from a bootstrap over images", (cell for row in rows for cell in row.values())
+    )
     note = (
         f"{_HOW[0].upper()}{_HOW[1:]}. Differences paired by item{sure}. "
         "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."
@@ -186,7 +217,9 @@ def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
         Column("first", "first", help="the task that is subtracted"),
         Column("second", "second"),
         Column("difference", "difference", signed=True, help="second − first"),
-        Column("p", "p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"),
+        Column(
+            "p", "p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"
+        ),
         Column("items", "items", help="that both tasks have, and that count in the metric"),
     )
     return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, tuple(rows), "Paired by item.")
@@ -198,9 +231,23 @@ def counts(entries: Sequence[Entry]) -> Sheet:
     for entry in entries:
         found = _found(entry)
         known = {key: value for key, value in found.counts.items() if key in COUNTS and isinstance(value, int)}
-        rows.append({"model": entry.model, "task": entry.result.label, **known, "left_out": found.left_out.items, "warnings": len(entry.warnings)})
+        rows.append(
+            {
+                "model": entry.model,
+                "task": entry.result.label,
+                **known,
+                "left_out": found.left_out.items,
+                "warnings": len(entry.warnings),
+            }
+        )
     used = {key for row in rows for key, cell in row.items() if cell is not None}
     heads = (_MODEL, _TASK, *(Column(key, words) for key, words in COUNTS.items() if key in used))
-    heads = (*heads, Column("left_out", "items of the dataset that cannot be used"), Column("warnings", "warnings", help="the details list them"))
+    heads = (
+        *heads,
+        Column("left_out", "items of the dataset that cannot be used"),
+        Column("warnings", "warnings", help="the details list them"),
+    )
     note = "What is behind the numbers (docs/magic.md): which docs a convention decides, and what could not be judged."
-    return Sheet("magic_counts", "Counts behind the conventions", tuple(h for h in heads if h.key in used), tuple(rows), note)
+    return Sheet(
+        "magic_counts", "Counts behind the conventions", tuple(h for h in heads if h.key in used), tuple(rows), note
+    )

@@ -12,13 +12,19 @@ WORDS: dict[str, tuple[str, str]] = {
     "acc_short": ("Acc, short", "final answer judged against the short gold answer, by a judge (MAGIC paper, 4.2)"),
     "acc_exact": ("Acc, exact", "final answer is the short gold answer word for word; no judge"),
     "acc_synonym": ("Acc, synonym", "final answer is the short gold answer or a listed synonym; no judge"),
-    "magiscore_precision_macro": ("P macro", "of the boxes used, the share that is relevant; mean over docs (MAGIC paper, 4.1)"),
+    "magiscore_precision_macro": (
+        "P macro",
+        "of the boxes used, the share that is relevant; mean over docs (MAGIC paper, 4.1)",
+    ),
     "magiscore_recall_macro": ("R macro", "of the relevant boxes, the share that is used; mean over docs"),
     "magiscore_f1_macro": ("F1 macro", "2 TP / (2 TP + FP + FN) of each doc; mean over docs"),
     "magiscore_precision_micro": ("P micro", "relevant boxes used over boxes used, both summed over docs"),
     "magiscore_recall_micro": ("R micro", "relevant boxes used over relevant boxes, both summed over docs"),
     "magiscore_f1_micro": ("F1 micro", "2 TP / (2 TP + FP + FN), summed over docs"),
-    "self_heal": ("Self-Heal", "share of injected wrong runs of steps that the continuation corrects, by a judge (MAGIC paper, 4.3)"),
+    "self_heal": (
+        "Self-Heal",
+        "share of injected wrong runs of steps that the continuation corrects, by a judge (MAGIC paper, 4.3)",
+    ),
     "regions_exhaustive": (
         "all used",
         "share of docs with a box on which every box is used; where adversarial boxes are drawn, lower is better (MAGIC paper, 5.3)",
@@ -63,7 +69,9 @@ CONTRASTS = {
 def columns(metrics: Iterable[str]) -> tuple[Column, ...]:
     """Return a column for each of these metrics, in the order of ``WORDS``."""
     there = set(metrics)
-    return tuple(Column(name, title, help=f"{words}; {SHARE}") for name, (title, words) in WORDS.items() if name in there)
+    return tuple(
+        Column(name, title, help=f"{words}; {SHARE}") for name, (title, words) in WORDS.items() if name in there
+    )
 
 
 def order(metrics: Iterable[str]) -> list[str]:

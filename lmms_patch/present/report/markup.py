@@ -22,12 +22,20 @@ _MARKS = {reading.VALID: ("right", "✓"), reading.UNKNOWN: ("unknown", "?")}
 def rows(sheet: Sheet) -> Markup:
     """Return the body of a table; the first cell of each row is its head."""
     columns = list(enumerate(sheet.columns))
-    return Markup("\n".join(f"<tr>{''.join(cell(row.get(c.key), c, not place) for place, c in columns)}</tr>" for row in sheet.rows))
+    return Markup(
+        "\n".join(
+            f"<tr>{''.join(cell(row.get(c.key), c, not place) for place, c in columns)}</tr>" for row in sheet.rows
+        )
+    )
 
 
 def numeric(sheet: Sheet) -> set[str]:
     """Return the keys of the columns whose cells are numbers."""
-    return {column.key for column in sheet.columns if any(isinstance(row.get(column.key), (int, float, Estimate)) for row in sheet.rows)}
+    return {
+        column.key
+        for column in sheet.columns
+        if any(isinstance(row.get(column.key), (int, float, Estimate)) for row in sheet.rows)
+    }
 
 
 def cell(given: Cell, column: Column, head: bool = False) -> str:

@@ -61,7 +61,11 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
             own = mean_size(list(cells[one.model].values()))
             none = dataclasses.replace(mean_size([]), reason=f"lacks {listed(one.lacks, 3)}")
             size, signed = one.size or none, one.signed or none
-            out.append(Standing(one.model, n, kind, size, signed, one.rank, one.place if certain else None, group, own, corrected))
+            out.append(
+                Standing(
+                    one.model, n, kind, size, signed, one.rank, one.place if certain else None, group, own, corrected
+                )
+            )
     return out
 
 
@@ -97,7 +101,10 @@ def sheets(points: Sequence[Point]) -> list[Sheet]:
 def _named(heads: Sequence[Column], words: Words, index: str) -> tuple[Column, ...]:
     """Return columns that are named for PCRI as those of the index that ``basis`` names."""
     named = [(head, head.title.replace("PCRI", index)) for head in heads]
-    return tuple(dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title) for head, title in named)
+    return tuple(
+        dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title)
+        for head, title in named
+    )
 
 
 def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ()) -> tuple[str, str]:
@@ -112,15 +119,31 @@ def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ())
     some = [name for name, corrected in parts.items() if corrected]
     if some and len(some) == len(parts):
         return reading.name(index, corrected=True), f"{ranks.LUCK_CORRECTED} "
-    told = f"Luck-corrected at {listed(some)}, where luck is measured in every run; else not luck-corrected. " if some else ""
-    marked = once(f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted)
-    more = f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. " if marked and not some else ""
+    told = (
+        f"Luck-corrected at {listed(some)}, where luck is measured in every run; else not luck-corrected. "
+        if some
+        else ""
+    )
+    marked = once(
+        f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted
+    )
+    more = (
+        f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. "
+        if marked and not some
+        else ""
+    )
     return "index" if some else reading.name(index, corrected=False), told + more
 
 
 _MEANS = (
     Column("size", "mean |PCRI|", help="mean over the shared benchmarks of the index's distance from 0: 0 is robust"),
-    Column("signed", "mean PCRI", signed=True, index=True, help="mean over the same benchmarks, with its sign: benchmarks of both signs cancel"),
+    Column(
+        "signed",
+        "mean PCRI",
+        signed=True,
+        index=True,
+        help="mean over the same benchmarks, with its sign: benchmarks of both signs cancel",
+    ),
     Column("benchmarks", "benchmarks", help="that all ranked models have"),
 )
 _HEADS = (
@@ -147,7 +170,9 @@ def _rows(standings: Sequence[Standing]) -> list[dict[str, Cell]]:
 def _row(one: Standing, group: int | None) -> dict[str, Cell]:
     """Return the row of a model: its place, and its means over shared and over its own benchmarks."""
     place = one.place
-    span = None if place is None else str(place.first) if place.first == place.last else f"{place.first} to {place.last}"
+    span = (
+        None if place is None else str(place.first) if place.first == place.last else f"{place.first} to {place.last}"
+    )
     own = one.own if one.own.n != one.size.n else None
     means: dict[str, Cell] = {"size": one.size, "signed": one.signed, "benchmarks": one.size.n}
     means |= {"own": own, "own_benchmarks": one.own.n if own else None}
@@ -264,8 +289,22 @@ def granularity(points: Sequence[Point]) -> Sheet:
         name, changed = TYPES.get(kind, "all"), changes(points, kind)
         for one in changed:
             change = None if one.relative.value is None else 100 * one.relative.value
-            means: dict[str, Cell] = {"first": one.first, "second": one.second, "change": change, "why": one.relative.reason or None}
-            rows.append({"type": name, "model": one.model, "coarse": one.coarse, "fine": one.fine, "benchmarks": one.first.n, **means})
+            means: dict[str, Cell] = {
+                "first": one.first,
+                "second": one.second,
+                "change": change,
+                "why": one.relative.reason or None,
+            }
+            rows.append(
+                {
+                    "type": name,
+                    "model": one.model,
+                    "coarse": one.coarse,
+                    "fine": one.fine,
+                    "benchmarks": one.first.n,
+                    **means,
+                }
+            )
             parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.luck_corrected
         told = [group for group in once(one.group for one in changed) if group.left_out or group.without]
         notes += [f"{name.capitalize()}: {left_out(group)}" for group in told]
@@ -277,7 +316,11 @@ def granularity(points: Sequence[Point]) -> Sheet:
         Column("first", "mean PCRI, coarse", signed=True, index=True),
         Column("second", "mean PCRI, fine", signed=True, index=True),
         Column(
-            "change", "relative change, %", signed=True, digits=0, help="(fine - coarse) / |coarse|; the paper's 'relative drop' has the other sign"
+            "change",
+            "relative change, %",
+            signed=True,
+            digits=0,
+            help="(fine - coarse) / |coarse|; the paper's 'relative drop' has the other sign",
         ),
         Column("benchmarks", "benchmarks"),
         Column("why", "why not"),

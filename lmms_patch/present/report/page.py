@@ -109,9 +109,16 @@ def environment() -> jinja2.Environment:
         "marks_of": shapes.marks,
         "said": reading,
     }
-    made.globals |= {"categories_of": shapes.categories, "notes_of": shapes.notes, "label_of": shapes.label, "bands": wording.bands}
+    made.globals |= {
+        "categories_of": shapes.categories,
+        "notes_of": shapes.notes,
+        "label_of": shapes.label,
+        "bands": wording.bands,
+    }
     made.globals |= {"frames_of": gallery.frames, "verdict": gallery.verdict}
-    made.globals["image_of"] = lambda example: Markup(safe.picture(example.image) or "")  # base64 and nothing else: safe.picture has looked
+    made.globals["image_of"] = lambda example: Markup(
+        safe.picture(example.image) or ""
+    )  # base64 and nothing else: safe.picture has looked
     return made
 
 

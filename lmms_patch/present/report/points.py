@@ -86,7 +86,12 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     benchmark is named with the task. Indices of what is right in every order of the options are not among them: they are no RCI.
     """
     entries = [entry for entry in entries if not entry.kind.every_order]
-    seen = Counter((entry.base, entry.model, n, entry.kind.needs_video) for entry in entries if entry.kind.index for n in entry.grids)
+    seen = Counter(
+        (entry.base, entry.model, n, entry.kind.needs_video)
+        for entry in entries
+        if entry.kind.index
+        for n in entry.grids
+    )
     several = {(base, in_time) for (base, _, _, in_time), count in seen.items() if count > 1}
     out = []
     for entry in entries:
@@ -98,10 +103,29 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
             reason = index.reason or ("" if valid else entry.whole.gate_word)
             if valid and entry.whole.gate is None:
                 reason = "; ".join(filter(None, ["whether it beats chance is not known", reason]))
-            name = f"{entry.base} ({entry.result.label})" if (entry.base, entry.kind.needs_video) in several else entry.base
+            name = (
+                f"{entry.base} ({entry.result.label})"
+                if (entry.base, entry.kind.needs_video) in several
+                else entry.base
+            )
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
             measured, words = (at.measured, reading.words(index)) if valid else (None, ())
-            known = (name, entry.model, n, value, low, high, index.n, entry.result.type, valid, reason, index.level, "", words, measured)
+            known = (
+                name,
+                entry.model,
+                n,
+                value,
+                low,
+                high,
+                index.n,
+                entry.result.type,
+                valid,
+                reason,
+                index.level,
+                "",
+                words,
+                measured,
+            )
             out.append(Point(*known, in_time=entry.kind.needs_video))
     return out
 
@@ -147,7 +171,9 @@ def distinct(points: Sequence[Point]) -> list[Point]:
     for point in points:
         values.setdefault(point.key, set()).add(point.value)
     clash = {point.model for point in points if len(values[point.key]) > 1}
-    named = [dataclasses.replace(p, model=f"{p.model} ({p.source})") if p.source and p.model in clash else p for p in points]
+    named = [
+        dataclasses.replace(p, model=f"{p.model} ({p.source})") if p.source and p.model in clash else p for p in points
+    ]
     out: dict[tuple[str, str, int, bool], Point] = {}
     for point in named:
         number, one = 1, point

@@ -65,7 +65,9 @@ def read(path: Path) -> list[Point]:
             raise RecordError(f"{path}, line {number}: {len(row)} cells, but the head has {len(names)}")
         for point in reader.points(number, [from_csv_cell(cell.strip()) for cell in row]):
             if point.key in out:
-                raise RecordError(f"{path}, line {number}: {point.benchmark} with {point.model} at n={point.n} comes twice")
+                raise RecordError(
+                    f"{path}, line {number}: {point.benchmark} with {point.model} at n={point.n} comes twice"
+                )
             out[point.key] = point
     if not out:
         raise RecordError(f"{path}: a head, but no row with an index")
@@ -79,7 +81,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
             raise RecordError(f"{path}: larger than {LARGEST // 1_000_000} MB; not a table of indices")
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise RecordError(f"{path}: not a text file in UTF-8; expected a CSV file with the columns {_ALLOWED}") from None
+        raise RecordError(
+            f"{path}: not a text file in UTF-8; expected a CSV file with the columns {_ALLOWED}"
+        ) from None
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
     if "\0" in text:
@@ -113,7 +117,9 @@ class _Cells:
         self.path, self.keys = path, keys
         names = [name for name in BENCHMARK if name in keys]
         if len(names) != 1:
-            raise RecordError(f"{path}: {'no column dataset' if not names else 'both dataset and benchmark'}; expected {_ALLOWED}")
+            raise RecordError(
+                f"{path}: {'no column dataset' if not names else 'both dataset and benchmark'}; expected {_ALLOWED}"
+            )
         self.benchmark = names[0]
 
     def fail(self, number: int, text: str) -> RecordError:
@@ -145,7 +151,13 @@ class _Cells:
         return int(text)
 
     def point(
-        self, line: int, where: tuple[str, str, int], cells: Mapping[str, str], docs: int | None = None, given: str = "", in_time: bool = False
+        self,
+        line: int,
+        where: tuple[str, str, int],
+        cells: Mapping[str, str],
+        docs: int | None = None,
+        given: str = "",
+        in_time: bool = False,
     ) -> Point:
         """Return the point of some cells, which are given by ``""``, ``_low``, ``_high``, ``_note``, ``_reason``."""
         benchmark, model, n = where
@@ -161,7 +173,11 @@ class _Cells:
         if value is None:
             low = high = None
         kind = task_type(benchmark, given)
-        words = tuple(word for word in (reading.CONTRADICTED, reading.MARGINAL) if word in cells.get("_note", "").split(", ") and value is not None)
+        words = tuple(
+            word
+            for word in (reading.CONTRADICTED, reading.MARGINAL)
+            if word in cells.get("_note", "").split(", ") and value is not None
+        )
         known = (benchmark, model, n, value, low, high, docs, kind, value is not None, reason)
         return Point(*known, source=Path(self.path).name, words=words, in_time=in_time)
 

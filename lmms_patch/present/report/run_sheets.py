@@ -49,7 +49,11 @@ _CHANCE = column_of("chance", "chance", _ON_SCALE)
 _INDEX_COLUMNS = (
     column_of("mpp{key}", "MPP", _ON_SCALE),
     Column("index", "index", signed=True, index=True, help=_INDEX_HELP),
-    Column("band", "band", help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured"),
+    Column(
+        "band",
+        "band",
+        help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured",
+    ),
     Column(
         "adj",
         "luck-corrected index",
@@ -57,14 +61,22 @@ _INDEX_COLUMNS = (
         index=True,
         help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
     ),
-    Column("mark", "contradicted", help="where the luck-corrected index lies on the other side of 0, or in a band that does not touch"),
+    Column(
+        "mark",
+        "contradicted",
+        help="where the luck-corrected index lies on the other side of 0, or in a band that does not touch",
+    ),
     column_of("gap{key}", "FIP - MPP", _ON_SCALE),
 )
 _RUN_COLUMNS = (
     Column("model", "model"),
     Column("benchmark", "benchmark"),
     Column("task", "task"),
-    Column("kind", "kind", help="what was shown: full image and cells (rci, pcri), full clip and segments (trci), no image (blind), ..."),
+    Column(
+        "kind",
+        "kind",
+        help="what was shown: full image and cells (rci, pcri), full clip and segments (trci), no image (blind), ...",
+    ),
     Column("metric", "metric"),
     Column("n", "grid n", help="n x n cells; of trci: n segments"),
     Column("docs", "docs", help="docs that were scored"),
@@ -77,9 +89,15 @@ _RUN_COLUMNS = (
     Column("fip_used", "FIP, docs used", help="FIP over the docs that are not excluded: what the index is made of"),
     *_INDEX_COLUMNS,
     Column("wrong", "wrong image", help=f"the same questions on another doc's image, {SCALE}"),
-    Column("looks", "full - wrong", signed=True, help=f"what the right image adds to the score, paired by doc, {SCALE}"),
+    Column(
+        "looks", "full - wrong", signed=True, help=f"what the right image adds to the score, paired by doc, {SCALE}"
+    ),
     Column("asked", "docs asked so", help="docs that were asked on another doc's image"),
-    Column("gate", "gate", help="whether the full image beats chance, and a wrong image, by two standard errors; if not, there is no index"),
+    Column(
+        "gate",
+        "gate",
+        help="whether the full image beats chance, and a wrong image, by two standard errors; if not, there is no index",
+    ),
     Column("blind", "blind", help=f"the same model without image, {SCALE}"),
     Column("tst", "TsT", help=f"a text-only model, cross-validated on the test set, {SCALE}"),
     Column("warnings", "warnings", help="how many; the page lists them"),
@@ -129,7 +147,10 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
     if not entry.kind.index:
         return [base]
     base |= {"gate": entry.whole.gate_word, **_of_image(entry.whole)}
-    return [{**base, "n": n, "excluded": sum(entry.excluded.get(n, {}).values()), **_of_grid(entry, entry.whole, n)} for n in entry.grids] or [base]
+    return [
+        {**base, "n": n, "excluded": sum(entry.excluded.get(n, {}).values()), **_of_grid(entry, entry.whole, n)}
+        for n in entry.grids
+    ] or [base]
 
 
 def _of_image(part: Part) -> dict[str, Cell]:
@@ -161,7 +182,9 @@ def _bare(estimate: Estimate | None) -> Cell:
     return None if estimate is None else estimate.value
 
 
-def _used(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()) -> tuple[Column, ...]:
+def _used(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()
+) -> tuple[Column, ...]:
     """Return the columns that say anything; the two indices by the names that they have in these results."""
     index = " / ".join(dict.fromkeys(entry.kind.index for entry in entries if entry.kind.index)) or "index"
     titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
@@ -173,7 +196,12 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
     rows: list[dict[str, Cell]] = []
     for entry in entries:
         for name, part in entry.categories.items():
-            base: dict[str, Cell] = {**_named(entry), "category": name, "docs": part.docs, "chance": part.measures.get("chance")}
+            base: dict[str, Cell] = {
+                **_named(entry),
+                "category": name,
+                "docs": part.docs,
+                "chance": part.measures.get("chance"),
+            }
             base |= {"score": part.measures.get("score"), "majority": _bare(part.measures.get("tst_majority"))}
             if entry.kind.index:
                 rows += [{**base, "n": n, **_of_grid(entry, part, n), "gate": part.gate_word} for n in entry.grids]
@@ -242,8 +270,17 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         Column("docs", "docs", help="that the shares are of"),
         *(Column(need, in_each(media, need), help=in_each(media, words)) for need, words in NEED_WORDS.items()),
         Column("checked", "docs checked", help=in_each(media, "docs that were asked without their image")),
-        *(Column(f"docs {need}", f"docs, {in_each(media, need)}", help="docs whose class is known") for need in NEED_WORDS),
-        Column("luck", "by luck", help=in_each(media, "share of docs that a cell of a wrong image answers where the whole wrong image does not")),
+        *(
+            Column(f"docs {need}", f"docs, {in_each(media, need)}", help="docs whose class is known")
+            for need in NEED_WORDS
+        ),
+        Column(
+            "luck",
+            "by luck",
+            help=in_each(
+                media, "share of docs that a cell of a wrong image answers where the whole wrong image does not"
+            ),
+        ),
         Column("unscored", "unscored", help="docs without a class: a view has no score"),
     )
     sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
@@ -294,7 +331,9 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
                 "grouping": found.headline if found else None,
                 "docs": entry.whole.docs,
                 "chance": measures.get("chance") if found is None or found.chance is None else found.chance,
-                **{key: measures.get(f"tst_{key}") for key in ("above", "over_chance", "leakage", "zero_shot", "delta")},
+                **{
+                    key: measures.get(f"tst_{key}") for key in ("above", "over_chance", "leakage", "zero_shot", "delta")
+                },
                 "majority": _bare(measures.get("tst_majority")),
                 "tst": measures.get("tst"),
                 "s": _bare(measures.get("tst_s")),
@@ -343,7 +382,8 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
                 "tst": entry.tst,
                 "blind": entry.blind,
                 "full": score,
-                "gain": entry.gain or (paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None),
+                "gain": entry.gain
+                or (paired.unpaired(entry.blind, score).estimate if entry.blind is not None else None),
             }
         )
     columns = (

@@ -46,7 +46,9 @@ _ATTRIBUTES = _LOOKS | _words(
     " patternTransform patternContentUnits preserveAspectRatio clipPathUnits maskUnits refX refY markerWidth markerHeight orient"
     " dx dy rotate textLength lengthAdjust version class"
 )
-_FONT = re.compile(r"^(?:(?P<style>italic|oblique|normal)\s+)?(?:(?P<weight>bold|normal|\d+)\s+)?(?P<size>[\d.]+(?:px|pt)?)\s+(?P<family>.+)$")
+_FONT = re.compile(
+    r"^(?:(?P<style>italic|oblique|normal)\s+)?(?:(?P<weight>bold|normal|\d+)\s+)?(?P<size>[\d.]+(?:px|pt)?)\s+(?P<family>.+)$"
+)
 _EVERYTHING = re.compile(r"^\s*\*\s*\{(?P<looks>[^{}]*)\}\s*$")
 _URL = re.compile(r"url\(\s*['\"]?#(?P<id>[^'\")]+)['\"]?\s*\)")
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
@@ -127,7 +129,9 @@ def _check(element: ElementTree.Element, name: str) -> None:
             element.attrib |= dict(_looks(value))
         elif key in _ATTRIBUTES:
             element.attrib[key] = value
-        elif not key.startswith(("aria-", "data-", "role", "{")):  # those say nothing here: the page names the drawing itself
+        elif not key.startswith(
+            ("aria-", "data-", "role", "{")
+        ):  # those say nothing here: the page names the drawing itself
             raise ValueError(f"figure {name}: attribute {key!r} of {tag!r} is not allowed")
     for key, value in element.attrib.items():
         element.attrib[key] = _inside(tag, key, value, name)

@@ -49,7 +49,10 @@ _DIFFERENCES = ("tst_above", "tst_over_chance", "tst_leakage", "tst_delta")
 
 def cases(entries: Sequence[Entry]) -> list[Case]:
     """Return the results as findings read them; a case's key is the entry's label."""
-    return [dataclasses.replace(case(e.result, e.model, e.label), measures=e.whole.measures, analysis=e.whole.analysis) for e in entries]
+    return [
+        dataclasses.replace(case(e.result, e.model, e.label), measures=e.whole.measures, analysis=e.whole.analysis)
+        for e in entries
+    ]
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,9 @@ def sentences(report: Report) -> list[Sentence]:
         about = [entries[key] for key in finding.cases if key in entries]
         by_name = {text: one.label for one in reversed(about) for text in (line(one.base), called[one.label])}
         pieces = _pieces(finding.text, by_name)
-        said = {piece.entry for piece in pieces} | {one.label for one in about if any(piece.text == line(one.base) for piece in pieces)}
+        said = {piece.entry for piece in pieces} | {
+            one.label for one in about if any(piece.text == line(one.base) for piece in pieces)
+        }
         others = [(called[one.label], one.label) for one in about if one.label not in said]
         out.append(Sentence(finding.kind, tuple(pieces), tuple(others[:FEW]), max(0, len(others) - FEW)))
     return out
@@ -165,7 +170,12 @@ class Row:
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
     """Return a line for each result and grid. MAGIC tasks and text-only cross-validations have tables of their own."""
-    return [_row(entry, n) for entry in entries if not entry.result.magic and not entry.kind.folds for n in (entry.grids or (None,))]
+    return [
+        _row(entry, n)
+        for entry in entries
+        if not entry.result.magic and not entry.kind.folds
+        for n in (entry.grids or (None,))
+    ]
 
 
 def _row(entry: Entry, n: int | None) -> Row:
@@ -271,7 +281,9 @@ def shares(part: Part, n: int, kind: Kind) -> Shares | None:
     (rows, columns), cells = kind.shape(n), kind.cells(n)
     made = [
         Share(i // columns + 1, i % columns + 1, score, win, palette.share_level(score, cells), p < 0.05)
-        for i, (score, win, p) in enumerate(zip(found.score, [None] * cells if found.win is None else found.win, found.p_cells, strict=True))
+        for i, (score, win, p) in enumerate(
+            zip(found.score, [None] * cells if found.win is None else found.win, found.p_cells, strict=True)
+        )
     ]
     lines = tuple(tuple(made[row * columns : (row + 1) * columns]) for row in range(rows))
     return Shares(n, kind.words, 1 / cells, lines, found.p, found.centre, found.docs)
@@ -286,7 +298,9 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 def marks(part: Part, entry: Entry) -> str:
     """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
     at = (entry.index(n, part) for n in entry.grids)
-    return "; ".join(f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark, one.null)}" for one in at if one.mark)
+    return "; ".join(
+        f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark, one.null)}" for one in at if one.mark
+    )
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -349,7 +363,12 @@ def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
 def needs(entries: Sequence[Entry]) -> list[Needs]:
     """Return a bar for each result that has a necessity map, benchmark by benchmark."""
     order = list(dict.fromkeys(entry.base for entry in entries))
-    maps = [(entry, found) for entry in entries for found in maps_of(entry.whole)[:1] if found.shares["one cell"].value is not None]  # else refused
+    maps = [
+        (entry, found)
+        for entry in entries
+        for found in maps_of(entry.whole)[:1]
+        if found.shares["one cell"].value is not None
+    ]  # else refused
     return [_needs(entry, found) for entry, found in sorted(maps, key=lambda one: order.index(one[0].base))]
 
 
@@ -366,10 +385,29 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
         count = f"{'' if exact else 'about '}{docs:,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
         ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-        room = "long" if share.value >= _LONG else "short" if share.value >= _SHORT else "tiny" if share.value >= _TINY else ""
+        room = (
+            "long"
+            if share.value >= _LONG
+            else "short"
+            if share.value >= _SHORT
+            else "tiny"
+            if share.value >= _TINY
+            else ""
+        )
         called = entry.words.say(name)
         says = f"{called}: {percent}{ends}, {count} of {found.docs:,} docs"
-        parts.append(Need(called, f"need-{name.replace(' ', '-')}", round(at, 3), round(width, 3), percent, f"{count} docs", room, says))
+        parts.append(
+            Need(
+                called,
+                f"need-{name.replace(' ', '-')}",
+                round(at, 3),
+                round(width, 3),
+                percent,
+                f"{count} docs",
+                room,
+                says,
+            )
+        )
         at += width
     size = f"{'' if entry.kind.needs_video else 'cells of '}{entry.words.size(found.n)}"
     return Needs(entry, found.n, found.docs, tuple(parts), found.shares["text"].value is None, size)
@@ -435,7 +473,10 @@ def facts(report: Report) -> Facts:
 
 def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
     """Return for each benchmark and model its results."""
-    return [(base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models]) for base in facts.benchmarks]
+    return [
+        (base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models])
+        for base in facts.benchmarks
+    ]
 
 
 @dataclass(frozen=True)
@@ -446,7 +487,17 @@ class Tables:
     folded: tuple[Sheet, ...]
 
 
-_FOLDED = {"fit", "percentiles", "correlations", "by_type", "granularity", "magic_contrast_sides", "magic_tasks", "magic_types", "magic_counts"}
+_FOLDED = {
+    "fit",
+    "percentiles",
+    "correlations",
+    "by_type",
+    "granularity",
+    "magic_contrast_sides",
+    "magic_tasks",
+    "magic_types",
+    "magic_counts",
+}
 _TABLE_2 = {"rci", "rci_adj", "trci", "trci_adj"}
 _IN_RESULTS = {"runs", "categories", "excluded", "necessity", "bands", "indices", "correlation_matrix"}
 """Tables whose numbers the table of results, the details, or another table has."""
@@ -461,8 +512,14 @@ def tables(report: Report) -> dict[str, Tables]:
     folded = _FOLDED | ({*_TABLE_2, "no_index"} if report.entries else set())
     out = {}
     for section, sheets in report.sheets.items():
-        kept = [sheet for sheet in sheets if _plain(sheet) not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)]
-        made = Tables(tuple(one for one in kept if _plain(one) not in folded), tuple(one for one in kept if _plain(one) in folded))
+        kept = [
+            sheet
+            for sheet in sheets
+            if _plain(sheet) not in repeated and not (_CELLS.fullmatch(sheet.name) and report.entries)
+        ]
+        made = Tables(
+            tuple(one for one in kept if _plain(one) not in folded), tuple(one for one in kept if _plain(one) in folded)
+        )
         if kept:
             out[section] = made
     return out
@@ -535,7 +592,11 @@ def notes(entry: Entry) -> Iterator[str]:
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
             yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {entry.words.size(n)}: {reason}"
-    words = {"full": "full view without a score", "cells": f"{entry.words.part} view without a score", "empty": "empty answer to the first view"}
+    words = {
+        "full": "full view without a score",
+        "cells": f"{entry.words.part} view without a score",
+        "empty": "empty answer to the first view",
+    }
     views = entry.failures.get("views", 0)
     for key, what in words.items():
         if count := entry.failures.get(key, 0):

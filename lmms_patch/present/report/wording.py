@@ -75,7 +75,11 @@ def bands() -> list[tuple[str, str]]:
     """
     last, name = BANDS[-1]
     open_end = number(last, True, 2)
-    return [*((below, f"≤ {number(end, True, 2)}") for end, below in BANDS[:-1]), (name, f"< {open_end}"), ("strong global", f"≥ {open_end}")]
+    return [
+        *((below, f"≤ {number(end, True, 2)}") for end, below in BANDS[:-1]),
+        (name, f"< {open_end}"),
+        ("strong global", f"≥ {open_end}"),
+    ]
 
 
 def raw(value: Any) -> str:

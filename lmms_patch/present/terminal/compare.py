@@ -23,7 +23,11 @@ _HEADS = ("", "A", "B", Column("", "B - A", signed=True))
 _MORE = Column("", "would be found", digits=3)
 _SIGNED = Column("", "", signed=True)
 _MAGIC = (
-    (("magiscore_f1_macro",), "{higher} looks more at the boxes that the question needs, and at those only", "in region focus"),
+    (
+        ("magiscore_f1_macro",),
+        "{higher} looks more at the boxes that the question needs, and at those only",
+        "in region focus",
+    ),
     (("acc_short", "acc_synonym"), "{higher} answers better", "in the final answers"),
     (("self_heal",), "{higher} corrects more of the injected errors", "in self-correction"),
 )
@@ -46,7 +50,10 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
         most: cells in a line of a table or a text; None: any.
     """
     head = [headline(comparison), f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
-    blocks = ["\n".join(fold(each, most) for each in head), *(_block(comparison, task, wide, most) for task in comparison.tasks)]
+    blocks = [
+        "\n".join(fold(each, most) for each in head),
+        *(_block(comparison, task, wide, most) for task in comparison.tasks),
+    ]
     return "\n\n".join([*blocks, "\n".join(fold(each, most) for each in _foot(comparison).splitlines())])
 
 
@@ -60,7 +67,11 @@ def headline(comparison: Comparison) -> str:
     for task in comparison.tasks:
         better.setdefault(_better(comparison, task), []).append(task)
     models = {"A": comparison.first.model, "B": comparison.second.model}
-    said = [f"{side} ({clean(models[side], 60)}) is better on {_listed(comparison, better[side], _by)}" for side in "BA" if side in better]
+    said = [
+        f"{side} ({clean(models[side], 60)}) is better on {_listed(comparison, better[side], _by)}"
+        for side in "BA"
+        if side in better
+    ]
     open_ones = better.get("", [])
     if open_ones and said:
         said.append(f"no difference is shown on {_listed(comparison, open_ones, _detectable)}")
@@ -90,7 +101,10 @@ def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Ta
     A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one line has both lists.
     """
     of_base = Counter(clean(task.compared.base) for task in comparison.tasks)
-    named = [(clean(task.second if of_base[clean(task.compared.base)] > 1 else task.compared.base or task.second), task) for task in tasks]
+    named = [
+        (clean(task.second if of_base[clean(task.compared.base)] > 1 else task.compared.base or task.second), task)
+        for task in tasks
+    ]
     said = [f"{name} ({numbers(task)})" for name, task in named[:FIRST]]
     return in_words([*said, *([f"{len(tasks) - FIRST} more"] if len(tasks) > FIRST else [])])
 
@@ -108,7 +122,11 @@ def _by(task: Task) -> str:
 
 def _detectable(task: Task) -> str:
     found = task.numbers[0].detectable
-    return "too little differs to say what would be found" if found is None else f"{found:.3f} would be found in 4 of 5 comparisons"
+    return (
+        "too little differs to say what would be found"
+        if found is None
+        else f"{found:.3f} would be found in 4 of 5 comparisons"
+    )
 
 
 def _of(side: Side) -> str:
@@ -122,7 +140,12 @@ def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> 
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
     corrected = any(number.tests > 1 for number in task.numbers)
-    heads: list[str | Column] = [*_HEADS, *(["p"] if wide or not corrected else []), *(["p (Holm)"] if corrected else []), *([_MORE] if wide else [])]
+    heads: list[str | Column] = [
+        *_HEADS,
+        *(["p"] if wide or not corrected else []),
+        *(["p (Holm)"] if corrected else []),
+        *([_MORE] if wide else []),
+    ]
     rows = [_row(number, task.compared.marks, corrected, wide) for number in task.numbers]
     about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
@@ -145,7 +168,9 @@ def _foot(comparison: Comparison) -> str:
     lines = []
     for own, other, side in (("A", "B", comparison.first), ("B", "A", comparison.second)):
         if side.only:
-            lines.append(f"{len(side.only)} task{'s' * (len(side.only) > 1)} only in {own}, not in {other}: {', '.join(side.only)}")
+            lines.append(
+                f"{len(side.only)} task{'s' * (len(side.only) > 1)} only in {own}, not in {other}: {', '.join(side.only)}"
+            )
     interval = f"{100 * comparison.level:g} % intervals of B - A, paired by doc, clusters together."
     return "\n".join([*lines, f"{interval} {_holm(comparison)}"])
 
@@ -158,7 +183,9 @@ def _holm(comparison: Comparison) -> str:
     if not first and not others:
         return "Holm: nothing to correct, no number has a p-value."
     over = f" (Holm over {first} tasks)" if first > 1 else ""
-    return f"Primary: {names}{over}." + (f" All other numbers are corrected together: Holm over {others}." if others > 1 else "")
+    return f"Primary: {names}{over}." + (
+        f" All other numbers are corrected together: Holm over {others}." if others > 1 else ""
+    )
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -190,10 +217,21 @@ def docs(task: Task) -> list[str]:
 def minds(task: Task) -> list[str]:
     """Return what to mind of a task: other settings, warnings, McNemar's test with clusters."""
     compared, clusters = task.compared, task.compared.clusters
-    lines = [f"A and B differ in {', '.join(compared.settings)}: that may be where a difference comes from"] if compared.settings else []
+    lines = (
+        [f"A and B differ in {', '.join(compared.settings)}: that may be where a difference comes from"]
+        if compared.settings
+        else []
+    )
     lines += [_letters(line) for line in compared.warnings]
-    if (compared.mcnemar is not None or compared.tests) and clusters is not None and clusters < compared.docs and not compared.identical:
-        lines.append(f"McNemar's test takes docs as independent, but they hang together in {clusters} clusters: go by the p-values of the table")
+    if (
+        (compared.mcnemar is not None or compared.tests)
+        and clusters is not None
+        and clusters < compared.docs
+        and not compared.identical
+    ):
+        lines.append(
+            f"McNemar's test takes docs as independent, but they hang together in {clusters} clusters: go by the p-values of the table"
+        )
     return lines
 
 
@@ -211,8 +249,12 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
             place = KINDS[task.compared.kind].where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
-            said = _sentence(comparison, task, number, *map(of_index(number.name).words.say, _of_index(number.difference)))
-            out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))]))
+            said = _sentence(
+                comparison, task, number, *map(of_index(number.name).words.say, _of_index(number.difference))
+            )
+            out.append(
+                " ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))])
+            )
     return out
 
 
@@ -222,7 +264,10 @@ def _of_index(one: Difference) -> tuple[str, str]:
         return "{higher} needs more of the image", "in how much of the image is needed"
     if max(one.first, one.second) < 0:
         return "One cell beats the full image in both, by more in {lower}", "in how far one cell beats the full image"
-    return "{higher} needs more of the image; in {lower} one cell beats the full image", "in how much of the image is needed"
+    return (
+        "{higher} needs more of the image; in {lower} one cell beats the full image",
+        "in how much of the image is needed",
+    )
 
 
 def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
@@ -273,9 +318,15 @@ def sheet(comparison: Comparison) -> Sheet:
         Column("number", "number", help="docs/metrics.md"),
         Column("a", "A", help="over the compared docs, on the metric's own scale"),
         Column("b", "B", help="over the compared docs, on the metric's own scale"),
-        Column("difference", "B - A", signed=True, help=f"paired by doc, with its {100 * comparison.level:g} % interval"),
+        Column(
+            "difference", "B - A", signed=True, help=f"paired by doc, with its {100 * comparison.level:g} % interval"
+        ),
         Column("p", "p", digits=4, help="two-sided, paired clustered bootstrap"),
-        Column("claim", "claim", help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together"),
+        Column(
+            "claim",
+            "claim",
+            help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together",
+        ),
         Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
         Column("detectable", "detectable", help="difference that would be found with 80 % power"),
         Column("contradicted", "contradicted", help="which run's index the luck-corrected one contradicts, and how"),

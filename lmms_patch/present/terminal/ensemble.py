@@ -60,12 +60,16 @@ def _docs(found: OneCell, models: int, part: str) -> list[str]:
         return [f"no doc was asked on every {part} by {both} models"]
     out = [f"{_percent(found.same)} of {found.docs} docs are answered from the same {part} by {both} models"]
     if found.wrong is not None and found.wrong.value is not None:
-        out[0] += f"; from the same {part} of a wrong {'clip' if part == 'segment' else 'image'}: {_percent(found.wrong)} of {found.wrong.n}"
+        out[0] += (
+            f"; from the same {part} of a wrong {'clip' if part == 'segment' else 'image'}: {_percent(found.wrong)} of {found.wrong.n}"
+        )
     out.append(f"{_percent(found.each)} are answered by each model from some {part}")
     named = list(found.cells)
     if named:
         more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        out.append(f"the same {part} answers docs {', '.join(named[:_MOST_NAMED])}{more} (--json FILE has all, with the {part}s)")
+        out.append(
+            f"the same {part} answers docs {', '.join(named[:_MOST_NAMED])}{more} (--json FILE has all, with the {part}s)"
+        )
     return out
 
 
@@ -83,4 +87,8 @@ def _sd(over: OverModels) -> str:
 
 
 def _range(over: OverModels) -> str:
-    return "" if over.least is None or over.most is None else f"{number(over.least, signed=True)} to {number(over.most, signed=True)}"
+    return (
+        ""
+        if over.least is None or over.most is None
+        else f"{number(over.least, signed=True)} to {number(over.most, signed=True)}"
+    )

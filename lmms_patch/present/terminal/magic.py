@@ -67,7 +67,9 @@ def contrast_table(one: Contrasted, width: int | None = None) -> str:
         rows.append([name, *sides, d.estimate, reading.p_text(d.p)])
     heads = ("metric", one.first, one.second, Column("", "difference", signed=True), "p")
     head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
-    return "\n".join([head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)])
+    return "\n".join(
+        [head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)]
+    )
 
 
 def sentence(one: Contrasted) -> list[str]:
@@ -101,13 +103,34 @@ def sheet(runs: MagicRuns) -> Sheet:
     )
     rows: list[Mapping[str, Cell]] = []
     for task in runs.tasks:
-        about: dict[str, Cell] = {"model": task.model, "task": task.task, "variant": task.variant, "judge": task.about.get("judge")}
-        rows += [{**about, "metric": name, "value": task.numbers[name], "docs": task.numbers[name].n} for name in _ORDER if name in task.numbers]
+        about: dict[str, Cell] = {
+            "model": task.model,
+            "task": task.task,
+            "variant": task.variant,
+            "judge": task.about.get("judge"),
+        }
+        rows += [
+            {**about, "metric": name, "value": task.numbers[name], "docs": task.numbers[name].n}
+            for name in _ORDER
+            if name in task.numbers
+        ]
     for one in runs.contrasts:
         about = {"model": one.model, "task": f"{one.second} - {one.first}", "variant": one.found.name}
         for name, d in one.found.differences.items():
-            rows.append({**about, "metric": name, "value": d.estimate, "first": d.first, "second": d.second, "p": d.p, "docs": d.estimate.n})
-    return Sheet("magic", "MAGIC", columns, tuple(rows), "Intervals from a bootstrap over images; contrasts are paired by item.")
+            rows.append(
+                {
+                    **about,
+                    "metric": name,
+                    "value": d.estimate,
+                    "first": d.first,
+                    "second": d.second,
+                    "p": d.p,
+                    "docs": d.estimate.n,
+                }
+            )
+    return Sheet(
+        "magic", "MAGIC", columns, tuple(rows), "Intervals from a bootstrap over images; contrasts are paired by item."
+    )
 
 
 def to_json(runs: MagicRuns) -> dict[str, object]:
@@ -124,7 +147,11 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "docs": task.result.docs,
                 "results": str(task.result.run.path),
                 "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
-                **({"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}} if (found := stored_bounds(task.about)) else {}),
+                **(
+                    {"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}}
+                    if (found := stored_bounds(task.about))
+                    else {}
+                ),
                 "counts": task.about.get("counts", {}),
                 "warnings": list(task.about.get("warnings", [])),
             }
@@ -141,7 +168,13 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "only_first": one.found.only_first,
                 "only_second": one.found.only_second,
                 "differences": {
-                    name: {"first": d.first, "second": d.second, "difference": results.to_json(d.estimate), "p": d.p, "differing": d.differing}
+                    name: {
+                        "first": d.first,
+                        "second": d.second,
+                        "difference": results.to_json(d.estimate),
+                        "p": d.p,
+                        "differing": d.differing,
+                    }
                     for name, d in one.found.differences.items()
                 },
                 "minds": list(one.minds),

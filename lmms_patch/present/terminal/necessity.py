@@ -25,7 +25,14 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """
     by_words = by_medium(shown, lambda s: s.result.kind.words)
     maps = [
-        (words, {s.label: s.result.analysis.necessity[0] for s in some if s.result.analysis and s.result.analysis.necessity})
+        (
+            words,
+            {
+                s.label: s.result.analysis.necessity[0]
+                for s in some
+                if s.result.analysis and s.result.analysis.necessity
+            },
+        )
         for words, some in by_words
     ]
     return "\n\n".join(_table(words, of_tasks, width) for words, of_tasks in maps if of_tasks)
@@ -34,7 +41,8 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> str:
     """Return the table of the tasks of one medium."""
     rows: list[list[Cell]] = [
-        [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"] for name, found in maps.items()
+        [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"]
+        for name, found in maps.items()
     ]
     known = {name: found for name, found in maps.items() if found.shares["one cell"].value is not None}
     with_luck = [name for name, found in known.items() if found.sources and not found.without_luck]

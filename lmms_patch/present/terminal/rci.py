@@ -40,7 +40,11 @@ def load(path: Path) -> list[Labelled]:
     Raises:
         RecordError: the file cannot be read.
     """
-    return [_of(result, result.label) for result in read(path).results if not result.kind.folds and result.kind.name != "magic"]
+    return [
+        _of(result, result.label)
+        for result in read(path).results
+        if not result.kind.folds and result.kind.name != "magic"
+    ]
 
 
 def _of(result: Result, name: str) -> Labelled:
@@ -67,14 +71,20 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """
     of_boxes, points = [s for s in shown if s.result.kind.regions], [s for s in shown if _points(s)]
     turned = [s for s in shown if s.result.kind.turns]
-    others = [s for s in shown if s.result.kind.full and not (s.result.kind.regions or _points(s) or s.result.kind.turns)]
+    others = [
+        s for s in shown if s.result.kind.full and not (s.result.kind.regions or _points(s) or s.result.kind.turns)
+    ]
     without = [s for s in shown if not (s.result.kind.full or _points(s))]
     of_grids = by_medium(others, _words) + by_medium((s for s in turned if s.result.kind.index), _words)
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
     parts += [_shown_table(without).to_text(width)] if without else []
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
     for kind in dict.fromkeys(s.result.kind.name for s in points):
-        parts.append((_loss_table if KINDS[kind].full else _curve_table)([s for s in points if s.result.kind.name == kind]).to_text(width))
+        parts.append(
+            (_loss_table if KINDS[kind].full else _curve_table)(
+                [s for s in points if s.result.kind.name == kind]
+            ).to_text(width)
+        )
     hidden = [s for s in points if s.result.kind.hides]
     parts += [_hidden_table(hidden).to_text(width)] if hidden else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
@@ -145,11 +155,27 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
     """Return all cells of a task at a grid; without a grid, those that it has."""
     result, grid = shown.result, None if n is None else _set(shown, n)
     raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
-    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate) and reading.null_of(grid) == reading.MEASURED:
-        raw = ", ".join([number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))])
+    if (
+        not full
+        and isinstance(raw, Estimate)
+        and isinstance(adj, Estimate)
+        and reading.null_of(grid) == reading.MEASURED
+    ):
+        raw = ", ".join(
+            [number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))]
+        )
     scores = [_native(shown, f"{what}{n}") for what in ("mpp", "drop")]
     fip = _fip_text(shown) if grid is None or grid.fip is None else number(grid.fip)
-    return [shown.label, None if n is None else _words(shown).size(n, "x"), _docs(shown), _value(shown, "chance"), fip, *scores, raw, adj]
+    return [
+        shown.label,
+        None if n is None else _words(shown).size(n, "x"),
+        _docs(shown),
+        _value(shown, "chance"),
+        fip,
+        *scores,
+        raw,
+        adj,
+    ]
 
 
 def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
@@ -204,7 +230,13 @@ def _measured(shown: Labelled, name: str) -> Cell:
 def _shown_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task that does not show the whole image: what it shows in its place, and the score on that."""
     swapped = [s for s in shown if s.result.kind.swapped]
-    columns: Columns = [("task", _label), ("shown", _what), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance"))]
+    columns: Columns = [
+        ("task", _label),
+        ("shown", _what),
+        ("metric", _metric),
+        ("docs", _docs),
+        ("chance", partial(_value, name="chance")),
+    ]
     columns.append(("score", lambda s: _or_na(_fip(s))))
     for n in sorted({n for s in swapped for n in s.result.grids}):
         columns.append((f"best of {swapped[0].result.kind.cells(n)} cells", partial(_native, name=f"mpp{n}")))
@@ -220,7 +252,12 @@ def _what(shown: Labelled) -> Cell:
 def _curve_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task of one kind, with its scores along the curve."""
     kind = shown[0].result.kind
-    columns: Columns = [("task", _label), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance"))]
+    columns: Columns = [
+        ("task", _label),
+        ("metric", _metric),
+        ("docs", _docs),
+        ("chance", partial(_value, name="chance")),
+    ]
     for n in sorted({n for s in shown for n in s.result.grids}):
         columns.append((kind.words.size(n), partial(_at_point, n=n)))
     return _made(shown, columns)
@@ -251,14 +288,26 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
             docs = score.n if score else 0
             left_out = s.result.analysis.n_docs - docs if s.result.analysis else 0
             at = kind.words.size(key) if isinstance(key, int) else key
-            rows.append([s.label, at, f"{docs}{f' ({left_out} left out)' * bool(left_out)}", _value(s, "chance"), full, _or_na(score), _or_na(drop)])
+            rows.append(
+                [
+                    s.label,
+                    at,
+                    f"{docs}{f' ({left_out} left out)' * bool(left_out)}",
+                    _value(s, "chance"),
+                    full,
+                    _or_na(score),
+                    _or_na(drop),
+                ]
+            )
     return sheets.table(heads, rows)
 
 
 def _hidden_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task that hides docs' own boxes: what the relevant ones cost beyond the adversarial ones, and how much each set hides."""
     columns: Columns = [("task", _label), ("docs with both", _with_both)]
-    columns.append((Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA)))
+    columns.append(
+        (Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA))
+    )
     for key in REGIONS:
         columns.append((f"image hidden, {key}", partial(_share_hidden, key=key)))
     return _made(shown, columns)
@@ -286,7 +335,12 @@ def _order_table(shown: Sequence[Labelled]) -> Sheet:
         ("mean", partial(_value, name="rotate_mean")),
         (f"every order {_level(shown)}", partial(_measured, name="rotate_every")),
         (Column("", "once - every", signed=True), partial(_measured, name="rotate_lost")),
-        ("guesses", lambda s: _or_na(s.result.analysis.turned.guess if s.result.analysis and s.result.analysis.turned else None)),
+        (
+            "guesses",
+            lambda s: _or_na(
+                s.result.analysis.turned.guess if s.result.analysis and s.result.analysis.turned else None
+            ),
+        ),
     ]
     return _made(shown, columns)
 
@@ -316,7 +370,9 @@ def _place_table(shown: Sequence[Labelled]) -> Sheet:
 def _region_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and set of boxes."""
     heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
-    heads += [Column("", f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
+    heads += [
+        Column("", f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)
+    ]
     heads += ["one box, on average"]
     rows: list[list[Cell]] = []
     for s in shown:
@@ -324,7 +380,19 @@ def _region_table(shown: Sequence[Labelled]) -> Sheet:
             grid = _set(s, key)
             docs = f"{grid.mpp.n}{f' ({grid.excluded} left out)' * bool(grid.excluded)}" if grid else NOT_DEFINED
             fip, mpp = (_or_na(value) for value in ((grid.fip, grid.mpp.value) if grid else (None, None)))
-            rows.append([s.label, key, docs, _value(s, "chance"), fip, mpp, _index(s, key), _adjusted(s, key), _measured(s, f"mean_{key}")])
+            rows.append(
+                [
+                    s.label,
+                    key,
+                    docs,
+                    _value(s, "chance"),
+                    fip,
+                    mpp,
+                    _index(s, key),
+                    _adjusted(s, key),
+                    _measured(s, f"mean_{key}"),
+                ]
+            )
     return sheets.table(heads, rows)
 
 
@@ -341,9 +409,20 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
     grids = sorted({n for s in shown for n in s.result.indexed})
     kind = next((s.result.kind for s in shown if s.result.kind.index), KINDS["rci"])
     hidden = sorted({n for s in shown for n in s.result.grids if s.result.kind.name == "occlude"})
-    columns: Columns = [("task", _label), ("metric", _metric), ("docs", _docs), ("chance", partial(_value, name="chance")), ("full (FIP)", _fip_text)]
+    columns: Columns = [
+        ("task", _label),
+        ("metric", _metric),
+        ("docs", _docs),
+        ("chance", partial(_value, name="chance")),
+        ("full (FIP)", _fip_text),
+    ]
     for n in grids:
-        columns.append((f"best of {(shown[0].result.kind if shown else kind).cells(n)} (MPP_{n})", partial(_native, name=f"mpp{n}")))
+        columns.append(
+            (
+                f"best of {(shown[0].result.kind if shown else kind).cells(n)} (MPP_{n})",
+                partial(_native, name=f"mpp{n}"),
+            )
+        )
     for n in grids:
         for which, cell in ((False, _index), (True, _adjusted)):
             title = f"{reading.name(str(kind.index), n, corrected=which)} {_level(shown)}"
@@ -441,7 +520,9 @@ def warnings(shown: Sequence[Labelled]) -> list[str]:
     """Return what to mind, one line each, with the tasks that it is true of."""
     tasks: dict[str, list[str]] = {}
     for s in shown:
-        lines = _of_failures(s) if s.result.metric == BYPASS else _minds(s)  # of numbers that nobody asked for there is nothing to say
+        lines = (
+            _of_failures(s) if s.result.metric == BYPASS else _minds(s)
+        )  # of numbers that nobody asked for there is nothing to say
         for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
             tasks.setdefault(line, []).append(s.label)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
@@ -452,12 +533,22 @@ def _minds(shown: Labelled) -> list[str]:
     result, analysis = shown.result, shown.result.analysis
     lines: list[str] = []
     if analysis:
-        lines += [*analysis.warnings, *(line for grid in analysis.sets.values() for line in grid.warnings), *_left_out(shown)]
+        lines += [
+            *analysis.warnings,
+            *(line for grid in analysis.sets.values() for line in grid.warnings),
+            *_left_out(shown),
+        ]
         lines += [analysis.gate.reason] if _refused(shown) else []
-        lines += reading.minds(result.described, analysis, _words(shown)) if result.kind.index or result.kind.regions else []
+        lines += (
+            reading.minds(result.described, analysis, _words(shown)) if result.kind.index or result.kind.regions else []
+        )
     lines += reading.frames(result.details).values()
     lines += [reading.kept(result.details), *_of_failures(shown), _fip_of_used_docs(shown)]
-    measured = (grid.adj.estimate for grid in analysis.sets.values() if grid.adj and grid.adj.null == reading.MEASURED) if analysis else ()
+    measured = (
+        (grid.adj.estimate for grid in analysis.sets.values() if grid.adj and grid.adj.null == reading.MEASURED)
+        if analysis
+        else ()
+    )
     return lines + [reading.above_one(adj.low, adj.high, _words(shown)) for adj in measured]
 
 
@@ -502,8 +593,13 @@ def _chances(shown: Sequence[Labelled], words: Words) -> Sheet:
         gate, chance = analysis.gate, analysis.chance
         looked = gate.looks[0] if gate.looks else None
         against: list[Cell] = [looked.other, looked.difference, looked.docs] if looked else [None, None, None]
-        floors = [floor.value if (floor := chance.floors.get(name)) else None for name in ("uniform", "constant", "stratum", "other")]
-        rows.append([*named, gate.threshold, reading.gate_word(gate), *against, *floors, chance.published, analysis.ceiling])
+        floors = [
+            floor.value if (floor := chance.floors.get(name)) else None
+            for name in ("uniform", "constant", "stratum", "other")
+        ]
+        rows.append(
+            [*named, gate.threshold, reading.gate_word(gate), *against, *floors, chance.published, analysis.ceiling]
+        )
     return sheets.table(heads, [[_or_na(cell) for cell in row] for row in rows])
 
 
@@ -511,7 +607,12 @@ def cell_tables(shown: Sequence[Labelled]) -> str:
     """Return for each task and grid the share of the score that each cell or segment earns, in percent, and whether it could be even."""
     tables = [_cell_table(s, n, grid.shares) for s in shown for n in s.result.indexed if (grid := _set(s, n))]
     of_boxes = (s.label for s in shown if s.result.kind.regions)
-    return "\n\n".join([*tables, *(f"{name}: no shares of cells; the boxes of a doc are no places that all docs have" for name in of_boxes)])
+    return "\n\n".join(
+        [
+            *tables,
+            *(f"{name}: no shares of cells; the boxes of a doc are no places that all docs have" for name in of_boxes),
+        ]
+    )
 
 
 def _cell_table(shown: Labelled, n: int, shares: CellShares | None) -> str:
@@ -520,7 +621,9 @@ def _cell_table(shown: Labelled, n: int, shares: CellShares | None) -> str:
     title = f"{shown.label}, {words.size(n, 'x')}: share of the {words.parts}' score"
     if shares is None or shares.score is None or shares.p_cells is None:
         return f"{title}: {words.say('no cell scores')}"
-    marked = [f"{100 * score:.0f}{'*' if p < 0.05 else ' '}" for score, p in zip(shares.score, shares.p_cells, strict=True)]
+    marked = [
+        f"{100 * score:.0f}{'*' if p < 0.05 else ' '}" for score, p in zip(shares.score, shares.p_cells, strict=True)
+    ]
     lines = ["  ".join(cell.rjust(4) for cell in marked[row * columns : (row + 1) * columns]) for row in range(rows)]
     middle = "" if shares.centre is None else f"; the middle earns {shares.centre:.1f} times its share of the area"
     tested = words.say(f"in % (even: p = {shares.p:.3f}; * a cell that is not even, Holm-corrected{middle})")
@@ -530,9 +633,14 @@ def _cell_table(shown: Labelled, n: int, shares: CellShares | None) -> str:
 def category_table(analyzed: Analyzed, width: int | None = None) -> str:
     """Return one row per category of a task."""
     kind = analyzed.run.result.kind
-    parts = {name: dataclasses.replace(analyzed, analysis=one, metrics=catalogue.columns(one, kind)) for name, one in analyzed.categories.items()}
+    parts = {
+        name: dataclasses.replace(analyzed, analysis=one, metrics=catalogue.columns(one, kind))
+        for name, one in analyzed.categories.items()
+    }
     rows = [_of(part.result, name) for name, part in parts.items()]
-    return "\n\n".join(filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", necessity.table(rows, width)]))
+    return "\n\n".join(
+        filter(None, [f"{analyzed.run.name}, by category\n{table(rows, width)}", necessity.table(rows, width)])
+    )
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
@@ -546,7 +654,14 @@ def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
 def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
     """Return the pooled numbers of one medium."""
     name = _name(pooled[0].asked)
-    heads: list[str | Column] = ["group", "grid", "docs", "full (FIP)", f"best {words.part} (MPP)", Column("", f"{name} [interval]", signed=True)]
+    heads: list[str | Column] = [
+        "group",
+        "grid",
+        "docs",
+        "full (FIP)",
+        f"best {words.part} (MPP)",
+        Column("", f"{name} [interval]", signed=True),
+    ]
     rows: list[list[Cell]] = []
     for p in pooled:
         index = p.index.reason if p.index.value is None else p.index
@@ -554,7 +669,9 @@ def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
     return sheets.table(heads, rows)
 
 
-def averaged_table(averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = (), width: int | None = None) -> str:
+def averaged_table(
+    averaged: Sequence[Averaged], runs: Sequence[Sequence[Analyzed]] = (), width: int | None = None
+) -> str:
     """Return one row per task and number: mean over runs, standard deviation between runs, and the interval over docs.
 
     Args:

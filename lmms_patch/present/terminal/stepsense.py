@@ -21,11 +21,17 @@ def text(senses: StepSenses) -> str:
             alone = sorted(set(one.annotators) - {name for pair in one.pairs for name in pair.annotators})
             who = f"{', '.join(alone)} with nobody" if alone else "some pairs"
             lines.append(f"mind: {one.source}: annotators that share no step have no kappa ({who})")
-    lines += [f"mind: {count} {source} lines have no verdict yet; they are no part of this" for source, count in senses.unlabelled.items() if count]
+    lines += [
+        f"mind: {count} {source} lines have no verdict yet; they are no part of this"
+        for source, count in senses.unlabelled.items()
+        if count
+    ]
     lines += [f"mind: {note}" for note in senses.notes]
     lines += [f"mind: {line}" for line in _without_interval(shown)]
     if not senses.clustered:
-        lines.append("mind: the files do not say which items share an image (column 'group'); items are resampled each for itself")
+        lines.append(
+            "mind: the files do not say which items share an image (column 'group'); items are resampled each for itself"
+        )
     return "\n".join(lines)
 
 
@@ -33,7 +39,9 @@ def sheet(senses: StepSenses) -> Sheet:
     """Return a row per source, one per pair of annotators, one per judge and person."""
     level = senses.scores[0].micro.level
     columns = (
-        Column("source", "source", help="who labelled: people or a judge model; 'human and judge': how far these agree"),
+        Column(
+            "source", "source", help="who labelled: people or a judge model; 'human and judge': how far these agree"
+        ),
         Column("annotators", "annotators"),
         Column("items", "items"),
         Column("steps", "steps", help="labelled; of a pair: by both"),
@@ -48,7 +56,9 @@ def sheet(senses: StepSenses) -> Sheet:
         rows.append(_score(one))
         rows += [_pair(one.source, pair) for pair in one.pairs] if len(one.pairs) > 1 else []
     rows += [_pair("human and judge", pair) for pair in senses.across]
-    note = f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if senses.clustered else 'items'}."
+    note = (
+        f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if senses.clustered else 'items'}."
+    )
     return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
 
 
@@ -59,10 +69,17 @@ def _without_interval(shown: Sheet) -> list[str]:
         for column in shown.columns:
             cell = row.get(column.key)
             if isinstance(cell, Estimate) and cell.low is None and cell.reason:
-                why = cell.reason.replace("docs", "items").replace("clusters", "images").replace("1 images are too few", "1 image is too few")
+                why = (
+                    cell.reason.replace("docs", "items")
+                    .replace("clusters", "images")
+                    .replace("1 images are too few", "1 image is too few")
+                )
                 name = f"{column.title} ({row['source']}{', ' if row['annotators'] else ''}{row['annotators'] or ''})"
                 where.setdefault(why if cell.value is None else f"no interval: {why}", []).append(name)
-    return [f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}: {why}" for why, names in where.items()]
+    return [
+        f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}: {why}"
+        for why, names in where.items()
+    ]
 
 
 def _score(one: StepSense) -> Mapping[str, Cell]:

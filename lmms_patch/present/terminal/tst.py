@@ -32,7 +32,16 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
     rows = [_row(result) for result in tested]
     heads: list[str | Column] = ["task", "docs", "chance", "majority", _title(rows), "without copies"]
     if width is None:
-        heads += ["metric", "diagnostic", "folds", "SD", "p", "random folds", "zero-shot", Column("", "delta", signed=True)]
+        heads += [
+            "metric",
+            "diagnostic",
+            "folds",
+            "SD",
+            "p",
+            "random folds",
+            "zero-shot",
+            Column("", "delta", signed=True),
+        ]
     return sheets.table(heads, [row[: len(heads)] for row in rows]).to_text(width)
 
 
@@ -50,7 +59,9 @@ def _told(result: Result) -> TstDetails:
     found = result.tst
     missing = _NEEDED if found is None else [name for name in _NEEDED if getattr(found, name) is UNSET]
     if found is None or missing:
-        raise RecordError(f"{result.task}: tst_details has no {missing[0]!r}; the results file was changed or written by another program")
+        raise RecordError(
+            f"{result.task}: tst_details has no {missing[0]!r}; the results file was changed or written by another program"
+        )
     return found
 
 
@@ -88,7 +99,9 @@ def categories(result: Result, most: int = 40) -> str:
             score = Estimate(c.accuracy, None, c.low, c.high, c.docs, c.docs, 0)
             rows.append([clean(name, CELL), c.docs, number(c.chance), number(c.majority), score, number(c.s)])
     more = len(found) - len(largest)
-    made = sheets.table([f"{result.task}, category", "docs", "chance", "majority", _title(rows), "s(x)"], rows).to_text()
+    made = sheets.table(
+        [f"{result.task}, category", "docs", "chance", "majority", _title(rows), "s(x)"], rows
+    ).to_text()
     return made + (f"\nand {more} smaller categories" if more else "")
 
 
@@ -97,20 +110,40 @@ def importances(result: Result, most: int = 12) -> str:
     kinds: dict[str, list[list[Cell]]] = {}
     for row in known(_told(result).importance) or ():
         kinds.setdefault(row.kind, []).append([row.kind, row.feature, number(row.gain), row.permutation])
-    heads: list[str | Column] = [f"{result.task}, features of", "feature", "share of gain", Column("", "score lost when shuffled", signed=True)]
+    heads: list[str | Column] = [
+        f"{result.task}, features of",
+        "feature",
+        "share of gain",
+        Column("", "score lost when shuffled", signed=True),
+    ]
     return sheets.table(heads, [row for rows in kinds.values() for row in rows[:most]]).to_text() if kinds else ""
 
 
 def causes(result: Result, most: int = 15) -> str:
     """Return what the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
     found = known(_told(result).causes) or ()
-    heads: list[str | Column] = [f"{result.task}: words", "category", "rank", "docs", Column("", "s(x) above chance", signed=True)]
+    heads: list[str | Column] = [
+        f"{result.task}: words",
+        "category",
+        "rank",
+        "docs",
+        Column("", "s(x) above chance", signed=True),
+    ]
     heads += ["most frequent gold", "its share", "mean", "SD", "CV"]
     rows: list[list[Cell]] = []
     for cause in (cause for i, cause in enumerate(found) if i < most or i >= len(found) - 5):
         spread = (None if value is None else f"{value:.4g}" for value in (cause.mean, cause.sd, cause.cv))
         golds = [clean(cause.gold, CELL), number(cause.gold_share), *spread]
-        rows.append([clean(cause.words, CELL), clean(cause.category, CELL), cause.rank, cause.docs, cause.s_minus_chance, *golds])
+        rows.append(
+            [
+                clean(cause.words, CELL),
+                clean(cause.category, CELL),
+                cause.rank,
+                cause.docs,
+                cause.s_minus_chance,
+                *golds,
+            ]
+        )
     return sheets.table(heads, rows).to_text()
 
 

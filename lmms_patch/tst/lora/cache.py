@@ -25,7 +25,9 @@ _ONLY_MACHINE = {"cache", "device", "dtype", "micro_batch", "predict_batch", "gr
 _MODEL_FILES = (".json", ".safetensors", ".bin", ".model", ".jinja", ".txt", ".gguf")
 
 
-def fingerprint(settings: LoraSettings, dtype: str, train: Sequence[Item] | None, test: Sequence[Item], seed: int) -> str:
+def fingerprint(
+    settings: LoraSettings, dtype: str, train: Sequence[Item] | None, test: Sequence[Item], seed: int
+) -> str:
     """Return 32 hex digits that stand for everything the predictions depend on.
 
     Two things are left out: settings that only fit the work to a machine, so that a run that ran out of memory goes on with
@@ -65,7 +67,9 @@ def usable(folder: str) -> Path | None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(f"cache={folder}: the folder cannot be made ({error.strerror}); give another, or none") from error
+        raise OptionError(
+            f"cache={folder}: the folder cannot be made ({error.strerror}); give another, or none"
+        ) from error
     return path
 
 
@@ -75,7 +79,9 @@ def read(path: Path, count: int) -> list[Prediction] | None:
         found = []
         for one in json.loads(path.read_text())["predictions"]:
             answers, probabilities = tuple(one["answers"]), np.array(one["probabilities"], np.float64)
-            if not all(isinstance(text, str) for text in (one["answer"], *answers)) or probabilities.shape != (len(answers),):
+            if not all(isinstance(text, str) for text in (one["answer"], *answers)) or probabilities.shape != (
+                len(answers),
+            ):
                 raise ValueError("not a prediction")
             found.append(Prediction(one["answer"], answers, probabilities))
         if len(found) != count:
@@ -90,7 +96,10 @@ def read(path: Path, count: int) -> list[Prediction] | None:
 
 def write(path: Path, predictions: Sequence[Prediction]) -> None:
     """Write a file, whole or not at all."""
-    found = [{"answer": one.answer, "answers": one.answers, "probabilities": one.probabilities.tolist()} for one in predictions]
+    found = [
+        {"answer": one.answer, "answers": one.answers, "probabilities": one.probabilities.tolist()}
+        for one in predictions
+    ]
     files.write(path, json.dumps({"format": FORMAT, "predictions": found}))
 
 

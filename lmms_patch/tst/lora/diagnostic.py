@@ -73,10 +73,19 @@ class LoraPrepared:
         self._rooms = [max([settings.max_new_tokens, *map(len, answers)]) for answers in self._answers]
         fitted = [self._encoder.fitted(item.prompt, room) for item, room in zip(self._items, self._rooms, strict=True)]
         self._prompts = [ids for ids, _ in fitted]
-        self._golds = [self._encoder.answer(item.golds[0] if item.right is None else item.said[item.right]) if item.golds else () for item in items]
-        without, long = self._golds.count(()), sum(len(gold) > room for gold, room in zip(self._golds, self._rooms, strict=True))
+        self._golds = [
+            self._encoder.answer(item.golds[0] if item.right is None else item.said[item.right]) if item.golds else ()
+            for item in items
+        ]
+        without, long = (
+            self._golds.count(()),
+            sum(len(gold) > room for gold, room in zip(self._golds, self._rooms, strict=True)),
+        )
         for count, what in (
-            (sum(cut for _, cut in fitted), f"prompts lost their beginning: longer than max_length={settings.max_length} tokens"),
+            (
+                sum(cut for _, cut in fitted),
+                f"prompts lost their beginning: longer than max_length={settings.max_length} tokens",
+            ),
             (without, "items have no gold answer; they are predicted, not trained on"),
             (long, f"golds are trained on without their end: longer than max_new_tokens={settings.max_new_tokens}"),
         ):
@@ -105,9 +114,15 @@ class LoraPrepared:
             TrainingError: a loss is not finite.
         """
         # A gold that is longer than any answer could be ends where there is no more room.
-        rows = [Row(self._prompts[place], self._golds[place][: self._rooms[place]]) for place in map(int, train) if self._golds[place]]
+        rows = [
+            Row(self._prompts[place], self._golds[place][: self._rooms[place]])
+            for place in map(int, train)
+            if self._golds[place]
+        ]
         if not rows:
-            raise OptionError(f"none of the {len(train)} items to train on has a gold answer; tst_lora needs a task with golds")
+            raise OptionError(
+                f"none of the {len(train)} items to train on has a gold answer; tst_lora needs a task with golds"
+            )
 
         def work() -> list[Prediction]:
             mixed = int(np.random.SeedSequence([self._settings.seed, seed]).generate_state(1)[0])
@@ -123,11 +138,15 @@ class LoraPrepared:
         """Return what the same model says without any training; as ``predict``."""
         return self._cached(None, places, 0, lambda: self._predicted(places, "tst_lora, zero-shot"))
 
-    def _cached(self, train: Places | None, test: Places, seed: int, work: Callable[[], list[Prediction]]) -> list[Prediction]:
+    def _cached(
+        self, train: Places | None, test: Places, seed: int, work: Callable[[], list[Prediction]]
+    ) -> list[Prediction]:
         if self._cache is None:
             return work()
         learned = None if train is None else [self._items[place] for place in train]
-        name = cache.fingerprint(self._settings, str(self._dtype), learned, [self._items[place] for place in test], seed)
+        name = cache.fingerprint(
+            self._settings, str(self._dtype), learned, [self._items[place] for place in test], seed
+        )
         path = self._cache / f"lora-{name}.json"
         found = cache.read(path, len(test))
         if found is None:
@@ -151,7 +170,9 @@ class LoraPrepared:
             item = self._items[place]
             if item.is_choice:
                 chosen = choice(item.said, [next(logprobs) for _ in item.said])
-                found[place] = Prediction(item.answers[item.said.index(chosen.answer)], item.answers, chosen.probabilities)
+                found[place] = Prediction(
+                    item.answers[item.said.index(chosen.answer)], item.answers, chosen.probabilities
+                )
         return [found[place] for place in places]
 
 
@@ -168,10 +189,14 @@ def choice(answers: Sequence[str], logprobs: Sequence[float]) -> Prediction:
     shares = np.exp(np.array(list(of.values())) - max(of.values()))
     probability = dict(zip(of, (shares / shares.sum()).tolist(), strict=True))
     best = max(of, key=lambda answer: probability[answer])  # the first of equals
-    return Prediction(best, tuple(answers), np.array([probability[answer] / list(answers).count(answer) for answer in answers]))
+    return Prediction(
+        best, tuple(answers), np.array([probability[answer] / list(answers).count(answer) for answer in answers])
+    )
 
 
-def run_folds(prepared: LoraPrepared, jobs: Sequence[Job], rank: int = 0, world: int = 1, gather: Gather | None = None) -> list[list[Prediction]]:
+def run_folds(
+    prepared: LoraPrepared, jobs: Sequence[Job], rank: int = 0, world: int = 1, gather: Gather | None = None
+) -> list[list[Prediction]]:
     """Do this rank's share of the folds (jobs rank, rank + world, ...), and return the predictions of each job from all ranks.
 
     Every rank must call it with the same jobs. A rank that fails makes all of them raise, instead of wait.

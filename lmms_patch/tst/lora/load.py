@@ -61,7 +61,9 @@ def load_tokenizer(settings: LoraSettings) -> Encoder:
     from transformers import AutoTokenizer
 
     with _named(settings).errors():
-        tokenizer = AutoTokenizer.from_pretrained(_named(settings).source, revision=settings.revision, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(
+            _named(settings).source, revision=settings.revision, trust_remote_code=False
+        )
     return Encoder(tokenizer, max_length=settings.max_length, system=settings.system)
 
 

@@ -68,7 +68,10 @@ def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
             yield
         finally:
             wrapped.unload()
-            for name, module in model.net.named_modules():  # ``unload`` leaves layers that were trained in full as trained
+            for (
+                name,
+                module,
+            ) in model.net.named_modules():  # ``unload`` leaves layers that were trained in full as trained
                 if before.get(name, module) is not module:
                     model.net.set_submodule(name, before[name])
             model.net.requires_grad_(False)
@@ -99,7 +102,9 @@ def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
     with _autocast(model):
         out = model.net(**batch, **{key: value for key, value in given.items() if key in model.accepts})
     said = labels != MASKED
-    logprobs: Tensor = out.logits[:, -keep:-1].float().log_softmax(-1).gather(-1, labels.where(said, 0)[..., None])[..., 0]
+    logprobs: Tensor = (
+        out.logits[:, -keep:-1].float().log_softmax(-1).gather(-1, labels.where(said, 0)[..., None])[..., 0]
+    )
     return logprobs.where(said, 0).sum(-1)
 
 
@@ -125,7 +130,9 @@ def train(model: Loaded, rows: Sequence[Row], settings: LoraSettings, *, seed: i
     optimizer = torch.optim.AdamW(weights, lr=settings.lr, weight_decay=settings.weight_decay)
     steps = settings.epochs * math.ceil(len(rows) / settings.batch)
     name = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
-    scheduler: Any = get_scheduler(name, optimizer, num_warmup_steps=int(settings.warmup * steps), num_training_steps=steps)
+    scheduler: Any = get_scheduler(
+        name, optimizer, num_warmup_steps=int(settings.warmup * steps), num_training_steps=steps
+    )
     losses: list[float] = []
     lower = f"lower micro_batch (it is {settings.micro_batch}) or max_length ({settings.max_length}), or give gradient_checkpointing=true"
     with _training_mode(model, settings), memory_errors("training", lower), tqdm(total=steps, desc=label) as bar:
@@ -159,13 +166,20 @@ def logprobs_of(model: Loaded, rows: Sequence[Row], settings: LoraSettings, labe
     return _in_batches(rows, lambda part: answer_logprobs(model, part).tolist(), settings, label)
 
 
-def generate(model: Loaded, prompts: Sequence[tuple[int, ...]], encoder: Encoder, settings: LoraSettings, label: str) -> list[str]:
+def generate(
+    model: Loaded, prompts: Sequence[tuple[int, ...]], encoder: Encoder, settings: LoraSettings, label: str
+) -> list[str]:
     """Return the greedy answer to each prompt, in their order.
 
     Raises:
         OptionError: memory does not suffice.
     """
-    how = {"do_sample": False, "max_new_tokens": settings.max_new_tokens, "eos_token_id": encoder.stops, "pad_token_id": model.pad}
+    how = {
+        "do_sample": False,
+        "max_new_tokens": settings.max_new_tokens,
+        "eos_token_id": encoder.stops,
+        "pad_token_id": model.pad,
+    }
 
     def answers(part: Sequence[Row]) -> list[str]:
         batch = {key: tensor.to(model.device) for key, tensor in collate(part, model.pad).items() if key != "labels"}
@@ -188,7 +202,13 @@ def _check_layers(settings: LoraSettings, modules: dict[str, Any]) -> None:
     """
     for layer in (*settings.target_modules, *settings.modules_to_save):
         if layer != "all-linear" and not any(f".{name}".endswith(f".{layer}") for name in modules):
-            kinds = sorted({name.rpartition(".")[2] for name, module in modules.items() if isinstance(module, (torch.nn.Linear, torch.nn.Embedding))})
+            kinds = sorted(
+                {
+                    name.rpartition(".")[2]
+                    for name, module in modules.items()
+                    if isinstance(module, (torch.nn.Linear, torch.nn.Embedding))
+                }
+            )
             raise OptionError(f"model={settings.model} has no layer {layer!r}; it has {', '.join(kinds)}")
 
 
@@ -217,12 +237,18 @@ def _batches(rows: Sequence[Row], settings: LoraSettings, seed: int) -> Iterator
             yield sorted((rows[at] for at in order[start : start + settings.batch]), key=len, reverse=True)
 
 
-def _in_batches(rows: Sequence[Row], work: Callable[[Sequence[Row]], list[Any]], settings: LoraSettings, label: str) -> list[Any]:
+def _in_batches(
+    rows: Sequence[Row], work: Callable[[Sequence[Row]], list[Any]], settings: LoraSettings, label: str
+) -> list[Any]:
     """Return ``work`` of the rows, done in batches of similar length, longest first; results in the order of the rows."""
     results: list[Any] = [None] * len(rows)
     order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
     lower = f"lower predict_batch (it is {settings.predict_batch}) or max_length ({settings.max_length})"
-    with memory_errors("predicting", lower), torch.inference_mode(), tqdm(total=len(rows), desc=label, disable=not rows) as bar:
+    with (
+        memory_errors("predicting", lower),
+        torch.inference_mode(),
+        tqdm(total=len(rows), desc=label, disable=not rows) as bar,
+    ):
         for start in range(0, len(rows), settings.predict_batch):
             places = order[start : start + settings.predict_batch]
             for at, result in zip(places, work([rows[at] for at in places]), strict=True):

@@ -110,5 +110,7 @@ class Encoder:
             if length:
                 return after[:length]
         if self.tokenizer.eos_token_id is None:
-            raise OptionError("the model's tokenizer has no token that ends an answer; set eos_token in its tokenizer_config.json")
+            raise OptionError(
+                "the model's tokenizer has no token that ends an answer; set eos_token in its tokenizer_config.json"
+            )
         return [self.tokenizer.eos_token_id]

@@ -42,7 +42,10 @@ def test_of_several_runs_the_newest_with_an_index(tmp_path, capsys):
     assert main(["analyze", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert printed.out == alone.out
-    assert printed.err == f"{wanted}: taken as the newest with an index of 3 runs here (2 left aside); to take another, give its *_results.json\n"
+    assert (
+        printed.err
+        == f"{wanted}: taken as the newest with an index of 3 runs here (2 left aside); to take another, give its *_results.json\n"
+    )
     found = api.analyze([tmp_path])
     assert [(one.path, one.aside) for one in found.taken] == [(wanted, 2)]
 
@@ -57,7 +60,11 @@ def test_where_no_run_has_an_index_the_newest_is_named(tmp_path, capsys):
 
 def test_the_docs_of_a_benchmark_are_not_those_of_its_category(tmp_path, capsys):
     """60 of 70 docs do not settle it; of how many docs the category has, these 70 say nothing."""
-    write_run(tmp_path, {"toy_rci2": world_run(knows(0.8, 0.7), n=60)}, **{"n-samples": {"toy_rci2": {"original": 70, "effective": 60}}})
+    write_run(
+        tmp_path,
+        {"toy_rci2": world_run(knows(0.8, 0.7), n=60)},
+        **{"n-samples": {"toy_rci2": {"original": 70, "effective": 60}}},
+    )
     assert main(["analyze", str(tmp_path), "--wide"]) == 0
     assert "more than the 70 there are)." in capsys.readouterr().out
     assert main(["analyze", str(tmp_path), "--wide", "--category", "a"]) == 0
@@ -75,13 +82,30 @@ def test_quiet_is_the_same_result(folders, capsys):
 
 def test_settings_reach_the_numbers(folders, tmp_path, capsys):
     out = tmp_path / "numbers.json"
-    words = ["--draws", "200", "--level", "0.9", "--seed", "3", "--delta", "0.05", "--chance", "0.3", "--metric", "acc", "--cluster", "none"]
+    words = [
+        "--draws",
+        "200",
+        "--level",
+        "0.9",
+        "--seed",
+        "3",
+        "--delta",
+        "0.05",
+        "--chance",
+        "0.3",
+        "--metric",
+        "acc",
+        "--cluster",
+        "none",
+    ]
     assert main(["analyze", folders[0], *words, "--category", "a", "--json", str(out)]) == 0
     assert capsys.readouterr().out.endswith(f"written: {out}\n")
     (task, _) = json.loads(out.read_text())["runs"][0]["tasks"]
     found = task["analysis"]
     assert (found["fip"]["level"], found["n_docs"], found["clusters"]) == (0.9, 30, None)
-    assert found["grids"]["2"]["gap"]["draws"] == 200  # FIP, right or wrong of independent docs, has an exact interval: no draws
+    assert (
+        found["grids"]["2"]["gap"]["draws"] == 200
+    )  # FIP, right or wrong of independent docs, has an exact interval: no draws
     assert (found["gate"]["delta"], found["chance"]["value"], found["chance"]["floor"]) == (0.05, 0.3, "documented")
 
 
@@ -94,7 +118,9 @@ def test_runs_of_two_models_are_not_averaged(tmp_path, capsys):
     """As lmms-eval writes it: the model in the results file."""
     for name in ("a", "b"):
         path = write_run(tmp_path / name, {"toy_rci2": mc_run(n=60)})
-        path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": f"org/{name}", "config": {"model": "hf"}}))
+        path.write_text(
+            json.dumps({**json.loads(path.read_text()), "model_name": f"org/{name}", "config": {"model": "hf"}})
+        )
     assert main(["analyze", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
     assert "runs of 2 models (org/a, org/b)" in capsys.readouterr().err
 
@@ -147,7 +173,10 @@ def test_runs_that_were_asked_otherwise_are_not_averaged(two, capsys, edit, told
 
 
 def test_what_is_not_recorded_and_other_versions_are_told_beside_the_average(two, tmp_path, capsys):
-    edited(two[1], lambda data: [data.pop("versions"), data["results"]["toy_rci2"]["patch,none"]["made"].update(lmms_eval="9.9")])
+    edited(
+        two[1],
+        lambda data: [data.pop("versions"), data["results"]["toy_rci2"]["patch,none"]["made"].update(lmms_eval="9.9")],
+    )
     assert main(["analyze", *map(str, two), "--json", str(tmp_path / "out.json")]) == 0
     out = capsys.readouterr().out
     said = json.loads((tmp_path / "out.json").read_text())["warnings"]

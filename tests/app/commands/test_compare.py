@@ -58,7 +58,9 @@ def test_it_prints_and_writes(run, two, tmp_path):
     assert (status, err) == (0, "")
     assert out.startswith("B (b) is better on toy (acc 0.")
     assert max(map(len, out.partition("written: ")[0].splitlines())) <= 80
-    assert re.search(r"\n\nA by itself:\n- \w.* toy .*\n\nB by itself:\n- \w.* toy ", out, re.S), "what lmms-patch show says of each"
+    assert re.search(r"\n\nA by itself:\n- \w.* toy .*\n\nB by itself:\n- \w.* toy ", out, re.S), (
+        "what lmms-patch show says of each"
+    )
     assert "would be found" not in out
     assert "would be found" in run(*two, "--wide")[1]
     assert json.loads((tmp_path / "o" / "c.json").read_text())["tasks"][0]["docs"] == 120
@@ -118,24 +120,34 @@ DAMAGE = {
     "an empty results file": lambda results, log: results.write_text(""),
     "a binary results file": lambda results, log: results.write_bytes(bytes(range(256))),
     "a results file that is a list": lambda results, log: results.write_text("[]"),
-    "an unknown schema": lambda results, log: results.write_text(results.read_text().replace('"schema": 2', '"schema": 99')),
+    "an unknown schema": lambda results, log: results.write_text(
+        results.read_text().replace('"schema": 2', '"schema": 99')
+    ),
     "no wrapped task": lambda results, log: results.write_text('{"results": {}, "configs": {}}'),
     "no log": lambda results, log: log.unlink(),
     "a cut log": lambda results, log: log.write_text(log.read_text()[:-30]),
     "an empty log": lambda results, log: log.write_text(""),
     "a binary log": lambda results, log: log.write_bytes(bytes(range(256)) * 4),
     "a log of plain samples": lambda results, log: log.write_text('{"doc_id": 0}\n'),
-    "an unknown schema in the log": lambda results, log: log.write_text(log.read_text().replace('"schema": 2', '"schema": 99')),
+    "an unknown schema in the log": lambda results, log: log.write_text(
+        log.read_text().replace('"schema": 2', '"schema": 99')
+    ),
     "a doc twice": lambda results, log: log.write_text(log.read_text() + line(log, 0)),
     "a doc twice for another": lambda results, log: log.write_text(log.read_text().replace(line(log, 5), line(log, 0))),
-    "a doc without its best cells": lambda results, log: log.write_text(log.read_text().replace('"best": {"2"', '"worst": {"2"', 1)),
-    "a view without its items": lambda results, log: log.write_text(log.read_text().replace('"items": {', '"things": {', 1)),
+    "a doc without its best cells": lambda results, log: log.write_text(
+        log.read_text().replace('"best": {"2"', '"worst": {"2"', 1)
+    ),
+    "a view without its items": lambda results, log: log.write_text(
+        log.read_text().replace('"items": {', '"things": {', 1)
+    ),
     "a doc without a number": lambda results, log: log.write_text(
         log.read_text()
         .replace('"patch": {"schema": 2, ', '"patch": {"schema": 2, "id": 0, ')
         .replace('"doc_id": 0, "image', '"doc_id": null, "image')
     ),
-    "a score that is a text": lambda results, log: log.write_text(log.read_text().replace('{"acc": 1.0}', '{"acc": "1.0"}', 1)),
+    "a score that is a text": lambda results, log: log.write_text(
+        log.read_text().replace('{"acc": 1.0}', '{"acc": "1.0"}', 1)
+    ),
 }
 
 
@@ -170,7 +182,9 @@ def odd(key):
     return size(ODD[len(key) % 2 :: 2], ODD)
 
 
-@pytest.mark.parametrize("key", ["n-shot", "versions", "config", "system_instruction_sha", "date", "model_name", "group_subtasks"])
+@pytest.mark.parametrize(
+    "key", ["n-shot", "versions", "config", "system_instruction_sha", "date", "model_name", "group_subtasks"]
+)
 def test_odd_values_at_the_top_of_a_results_file(run, small, key):
     """What is not as the harness writes it is taken as not said, or refused in one line: never a traceback."""
     path, _ = files(small[0])

@@ -18,7 +18,9 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-FILES = {path.relative_to(ROOT / "configs").with_suffix("").as_posix(): path for path in (ROOT / "configs").glob("*/*.yaml")}
+FILES = {
+    path.relative_to(ROOT / "configs").with_suffix("").as_posix(): path for path in (ROOT / "configs").glob("*/*.yaml")
+}
 
 
 def test_the_list_has_one_line_each_that_says_what_it_is(capsys):
@@ -47,7 +49,10 @@ def test_one_is_copied_and_never_over_another_file(tmp_path, capsys):
     assert mine.read_bytes() == FILES["runs/rci_suite_lite"].read_bytes()
     mine.write_text("mine")
     assert main(["config", "rci_suite", "--output", str(mine)]) == 2
-    assert capsys.readouterr().err == f"lmms-patch: --output {mine}: there already, and may have been changed; give another name\n"
+    assert (
+        capsys.readouterr().err
+        == f"lmms-patch: --output {mine}: there already, and may have been changed; give another name\n"
+    )
     assert mine.read_text() == "mine"
 
 
@@ -58,7 +63,10 @@ def test_one_is_copied_and_never_over_another_file(tmp_path, capsys):
         (["zzz"], "no shipped file 'zzz'; type 'lmms-patch config' for what there is"),
         (["../pyproject"], "no shipped file '../pyproject'"),
         (["--output", "x.yaml"], "--output: name the file to copy"),
-        (["gqa", "--output", "nowhere/x.yaml"], "--output nowhere/x.yaml: cannot be written: No such file or directory"),
+        (
+            ["gqa", "--output", "nowhere/x.yaml"],
+            "--output nowhere/x.yaml: cannot be written: No such file or directory",
+        ),
         (["zzz", "--output", "new.yaml"], "no shipped file 'zzz'"),
     ],
 )
@@ -97,16 +105,26 @@ def installed(tmp_path_factory):
 
 def typed(installed, tmp_path, *words):
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lmms_patch.app.cli import main; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run([sys.executable, "-I", "-c", code, str(installed), *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(installed), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_from_a_wheel_every_shipped_file_is_found(installed, tmp_path):
     """Also each path that README and docs speak of: none of them needs a checkout."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import lmms_patch, json; from lmms_patch import api, resources; "
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import lmms_patch, json; from lmms_patch import api, resources; "
+    )
     code += "print(json.dumps([lmms_patch.__file__, str(resources.folder('tasks')), api.config()]))"
-    done = subprocess.run([sys.executable, "-I", "-c", code, str(installed)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(installed)], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     package, tasks, found = yaml.safe_load(done.stdout)
     assert Path(package).parent == installed / "lmms_patch"
     assert Path(tasks) == installed / "lmms_patch" / "_data" / "tasks"
@@ -114,13 +132,19 @@ def test_from_a_wheel_every_shipped_file_is_found(installed, tmp_path):
 
 
 def test_a_copied_run_config_is_what_the_docs_type(installed, tmp_path):
-    assert typed(installed, tmp_path, "config", "rci_suite_lite", "--output", "rci_suite_lite.yaml") == "written: rci_suite_lite.yaml\n"
+    assert (
+        typed(installed, tmp_path, "config", "rci_suite_lite", "--output", "rci_suite_lite.yaml")
+        == "written: rci_suite_lite.yaml\n"
+    )
     assert yaml.safe_load((tmp_path / "rci_suite_lite.yaml").read_text())["tasks"] == "rci_suite_lite_rci"
 
 
 def test_no_page_types_a_path_that_only_a_checkout_has():
     """In commands, and in text beside architecture.md, which is about the checkout."""
-    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md"))]
+    pages = [
+        ROOT / "README.md",
+        *(page for page in (ROOT / "docs").glob("*.md") if page.name not in ("architecture.md", "coverage.md")),
+    ]
     for page in pages:
         assert not re.findall(r"(?<!\()(?<!\.)\bconfigs/[\w/.-]+", page.read_text(encoding="utf-8")), page.name
     for path in FILES.values():

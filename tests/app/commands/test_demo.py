@@ -56,7 +56,11 @@ def test_it_asks_both_kinds_of_task_and_writes_the_page_of_the_run(demo, words, 
     [(options, quiet)] = asked
     assert quiet is kept
     named = dict(itertools.pairwise(options))
-    assert (named["--model"], named["--tasks"], named["--output_path"]) == ("mosaic_vlm", "mosaic_rci,mosaic_blind", "out/demo")
+    assert (named["--model"], named["--tasks"], named["--output_path"]) == (
+        "mosaic_vlm",
+        "mosaic_rci,mosaic_blind",
+        "out/demo",
+    )
     [(run, output, with_images)] = pages
     assert (folder.parents[1] / run).resolve() == next(folder.glob("*_results.json")).resolve()
     assert (folder.parents[1] / output).resolve() == folder / "report"
@@ -69,4 +73,8 @@ def test_videos_have_a_folder_of_their_own(demo):
     with pytest.raises(PatchError, match="out/demo-video"):
         api.demo(Path("out/demo-video"), video=True)
     named = dict(itertools.pairwise(asked[0][0]))
-    assert (named["--model"], named["--tasks"], named["--output_path"]) == ("mosaic_reader", "mosaic_video_trci4", "out/demo-video")
+    assert (named["--model"], named["--tasks"], named["--output_path"]) == (
+        "mosaic_reader",
+        "mosaic_video_trci4",
+        "out/demo-video",
+    )

@@ -13,7 +13,12 @@ def run(tmp_path_factory):
     """Images answer most of 60 docs; without them every third is right."""
     made = mc_run(n=60)
     blind = [
-        {**{k: r[k] for k in ("schema", "base", "doc_id", "answer", "stratum", "fields")}, "task": "toy_blind", "kind": "blind", "grids": []}
+        {
+            **{k: r[k] for k in ("schema", "base", "doc_id", "answer", "stratum", "fields")},
+            "task": "toy_blind",
+            "kind": "blind",
+            "grids": [],
+        }
         | {"image_sizes": [], "best": {}, "excluded": {}}
         | {"views": [{"kind": "blind", "scores": {"acc": float(i % 3 == 0)}, "items": {"acc": float(i % 3 == 0)}}]}
         for i, r in enumerate(made[1])
@@ -63,7 +68,10 @@ def test_what_is_not_there_is_one_line(run, capsys, words, says):
     ("edit", "told"),
     [
         (lambda data: data.update(system_instruction_sha="ab"), "differ in system instruction too"),
-        (lambda data: data["configs"]["toy_blind"].update(dataset_kwargs={"revision": "v2"}), "differ in revision (none and v2) too"),
+        (
+            lambda data: data["configs"]["toy_blind"].update(dataset_kwargs={"revision": "v2"}),
+            "differ in revision (none and v2) too",
+        ),
         (lambda data: data["configs"]["toy_blind"].update(test_split="train"), "differ in split (test and train) too"),
         (lambda data: data["n-shot"].update(toy_blind=5), "differ in few-shot (0 and 5) too"),
         (lambda data: data.pop("versions"), "not compared: docs, prompts, benchmark version"),

@@ -30,7 +30,13 @@ from tests.sizes import size
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 CONFIG = {"model": "qwen2_5_vl", "model_args": "pretrained=org/seven,api_key=sk-0123456789abcdef", "limit": None}
-TYPED = {"tasks": "toy_rci3,blind_blind", "batch_size": "8", "num_fewshot": None, "gen_kwargs": "temperature=0", "log_samples": True}
+TYPED = {
+    "tasks": "toy_rci3,blind_blind",
+    "batch_size": "8",
+    "num_fewshot": None,
+    "gen_kwargs": "temperature=0",
+    "log_samples": True,
+}
 
 
 def written(folder, tasks, **config):
@@ -52,7 +58,9 @@ def finished(tmp_path_factory):
 
 
 def test_the_run_passes_the_gate_that_was_made_of_it(finished, tmp_path, capsys):
-    assert main(["init", "gate", str(finished.parent), "--output", str(tmp_path), "--action", "owner/lmms-patch@v1"]) == 0
+    assert (
+        main(["init", "gate", str(finished.parent), "--output", str(tmp_path), "--action", "owner/lmms-patch@v1"]) == 0
+    )
     printed = capsys.readouterr().out.splitlines()
     gates = tmp_path / "gates.yaml"
     assert printed[:2] == [f"written: {gates}", f"written: {tmp_path / '.github' / 'workflows' / 'lmms-patch.yml'}"]
@@ -60,9 +68,17 @@ def test_the_run_passes_the_gate_that_was_made_of_it(finished, tmp_path, capsys)
     assert main(shlex.split(printed[-1].removeprefix("next: "))[1:]) == 0
     jsonschema.validate(yaml.safe_load(gates.read_text()), schemas.load("gate-config"))
     rules = {rule["name"]: rule for rule in yaml.safe_load(gates.read_text())["rules"]}
-    assert {"toy_rci3: acc", "toy_rci3: rci3", "toy_rci3: the answers depend on the image", "toy_rci3: no fewer docs"} <= set(rules)
+    assert {
+        "toy_rci3: acc",
+        "toy_rci3: rci3",
+        "toy_rci3: the answers depend on the image",
+        "toy_rci3: no fewer docs",
+    } <= set(rules)
     assert "text_rci3: the answers depend on the image" not in rules
-    assert "# left out, because that run does not pass it: text_rci3: the answers depend on the image: " in gates.read_text()
+    assert (
+        "# left out, because that run does not pass it: text_rci3: the answers depend on the image: "
+        in gates.read_text()
+    )
     assert rules["toy_rci3: no fewer docs"]["min_docs"] == 119, "one of 120 docs may be lost: 1 %, as of any number"
 
 
@@ -193,7 +209,9 @@ def test_each_file_that_a_step_reads_is_there_by_then(jobs):
     assert uses.index("actions/setup-python") < uses.index("actions/checkout") < uses.index("owner/lmms-patch")
     steps = {one.get("uses", "").partition("@")[0]: one.get("with", {}) for one in found["jobs"]["gate"]["steps"]}
     given = steps["owner/lmms-patch"]
-    assert given["config"] == f"{steps['actions/checkout']['path']}/{api_init.GATES}", "the rules of the branch that is merged into"
+    assert given["config"] == f"{steps['actions/checkout']['path']}/{api_init.GATES}", (
+        "the rules of the branch that is merged into"
+    )
     assert given["out"] == steps["actions/download-artifact"]["path"]
     upload = next(one["with"] for one in found["jobs"]["evaluate"]["steps"] if "upload" in one.get("uses", ""))
     assert upload["name"] == steps["actions/download-artifact"]["name"]
@@ -204,22 +222,37 @@ def test_each_file_that_a_step_reads_is_there_by_then(jobs):
 def test_the_evaluation_is_the_command_of_the_run_without_its_secret(jobs, monkeypatch):
     """Read by the host's own parser."""
     text, found = jobs
-    (command,) = [one["run"] for one in found["jobs"]["evaluate"]["steps"] if one.get("run", "").startswith("lmms-eval ")]
+    (command,) = [
+        one["run"] for one in found["jobs"]["evaluate"]["steps"] if one.get("run", "").startswith("lmms-eval ")
+    ]
     assert "sk-0123456789abcdef" not in text
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     _, asked = host.parse_eval_args()
-    assert (asked.model, asked.tasks, asked.batch_size, asked.gen_kwargs) == ("qwen2_5_vl", "toy_rci3,blind_blind", "8", "temperature=0")
+    assert (asked.model, asked.tasks, asked.batch_size, asked.gen_kwargs) == (
+        "qwen2_5_vl",
+        "toy_rci3,blind_blind",
+        "8",
+        "temperature=0",
+    )
     assert (asked.output_path, asked.log_samples, asked.limit) == ("out/new", True, None)
     (install,) = [one["run"] for one in found["jobs"]["evaluate"]["steps"] if one.get("run", "").startswith("pip ")]
-    assert shlex.split(install) == ["pip", "install", "lmms-patch[all] @ git+https://github.com/owner/lmms-patch@v0.1.0"]
+    assert shlex.split(install) == [
+        "pip",
+        "install",
+        "lmms-patch[all] @ git+https://github.com/owner/lmms-patch@v0.1.0",
+    ]
 
 
 def test_nothing_in_a_run_becomes_an_expression_or_a_line_of_the_workflow(tmp_path):
-    evil = written(tmp_path / "a", {"toy_rci3": world_run(one_cell_knows, n=60, grid=3)}, gen_kwargs="x=${{ secrets.TOKEN }}")
+    evil = written(
+        tmp_path / "a", {"toy_rci3": world_run(one_cell_knows, n=60, grid=3)}, gen_kwargs="x=${{ secrets.TOKEN }}"
+    )
     with pytest.raises(OptionError, match="GitHub would replace it"):
         api.init.gate(evil, output=tmp_path / "made", action="o/p@v1")
     assert not (tmp_path / "made").exists(), "no file is left of it"
-    lines = written(tmp_path / "b", {"toy_rci3": world_run(one_cell_knows, n=60, grid=3)}, gen_kwargs='x="\n      - run: echo owned')
+    lines = written(
+        tmp_path / "b", {"toy_rci3": world_run(one_cell_knows, n=60, grid=3)}, gen_kwargs='x="\n      - run: echo owned'
+    )
     api.init.gate(lines, output=tmp_path / "made", action="o/p@v1")
     found = yaml.safe_load((tmp_path / "made" / ".github" / "workflows" / "lmms-patch.yml").read_text())
     runs = [one["run"] for one in found["jobs"]["evaluate"]["steps"] if "run" in one]
@@ -229,7 +262,9 @@ def test_nothing_in_a_run_becomes_an_expression_or_a_line_of_the_workflow(tmp_pa
 
 def installed(monkeypatch, about):
     noted = None if about is None else json.dumps(about)
-    monkeypatch.setattr(api_init.metadata, "distribution", lambda name: types.SimpleNamespace(read_text=lambda file: noted))
+    monkeypatch.setattr(
+        api_init.metadata, "distribution", lambda name: types.SimpleNamespace(read_text=lambda file: noted)
+    )
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -238,8 +273,14 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.mark.parametrize(
     ("about", "action"),
     [
-        ({"url": "https://github.com/owner/lmms-patch.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, f"owner/lmms-patch@{COMMIT}"),
-        ({"url": "ssh://git@github.com/owner/lmms-patch", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, f"owner/lmms-patch@{COMMIT}"),
+        (
+            {"url": "https://github.com/owner/lmms-patch.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+            f"owner/lmms-patch@{COMMIT}",
+        ),
+        (
+            {"url": "ssh://git@github.com/owner/lmms-patch", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+            f"owner/lmms-patch@{COMMIT}",
+        ),
         ({"url": "https://gitlab.com/owner/lmms-patch.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}, None),
         ({"url": "file:///home/me/lmms-patch", "dir_info": {}}, None),
         ({"url": "file:///home/me/lmms_patch-0.1.0-py3-none-any.whl", "archive_info": {}}, None),
@@ -274,7 +315,9 @@ def from_an_index(finished, tmp_path, monkeypatch):
     """The workflow of an install from a package index."""
     installed(monkeypatch, None)
     api.init.gate(finished.parent, output=tmp_path)
-    return yaml.load((tmp_path / ".github" / "workflows" / "lmms-patch.yml").read_text(), Loader=yaml.BaseLoader)["jobs"]
+    return yaml.load((tmp_path / ".github" / "workflows" / "lmms-patch.yml").read_text(), Loader=yaml.BaseLoader)[
+        "jobs"
+    ]
 
 
 def test_an_install_from_an_index_is_installed_from_there_at_the_same_version(from_an_index):
@@ -284,32 +327,51 @@ def test_an_install_from_an_index_is_installed_from_there_at_the_same_version(fr
     install = from_an_index["gate"]["steps"][1]["run"].splitlines()
     step = next(step["run"] for step in ACTION["runs"]["steps"] if step["name"] == "Install lmms-patch")
     light = [line.partition(" pip install ")[2] for line in step.splitlines() if " pip install " in line]
-    assert [line.partition(" pip install ")[2] for line in install[1:]] == [light[0], f"--quiet --no-deps lmms-patch=={__version__}"]
+    assert [line.partition(" pip install ")[2] for line in install[1:]] == [
+        light[0],
+        f"--quiet --no-deps lmms-patch=={__version__}",
+    ]
 
 
 def test_the_gate_of_such_a_workflow_reads_nothing_of_strangers_but_the_runs(from_an_index):
     steps = from_an_index["gate"]["steps"]
     order = [one.get("uses", "run").partition("@")[0] for one in steps]
-    assert order == ["actions/setup-python", "run", "actions/checkout", "actions/download-artifact", "run", "actions/upload-artifact"]
+    assert order == [
+        "actions/setup-python",
+        "run",
+        "actions/checkout",
+        "actions/download-artifact",
+        "run",
+        "actions/upload-artifact",
+    ]
     assert steps[2]["with"]["ref"] == "${{ github.event.pull_request.base.sha || github.sha }}"
     for one in (steps[1], steps[4]):
         assert "${{" not in one["run"]
-        assert all(" -I -m " in line for line in one["run"].splitlines()), "no Python reads a module of the folder that it runs in"
+        assert all(" -I -m " in line for line in one["run"].splitlines()), (
+            "no Python reads a module of the folder that it runs in"
+        )
 
 
 @pytest.mark.parametrize(("tasks", "status"), [("finished", 0), ("worse", 1)])
-def test_the_gate_of_such_a_workflow_ends_as_the_gate_does(from_an_index, finished, tmp_path, monkeypatch, tasks, status):
+def test_the_gate_of_such_a_workflow_ends_as_the_gate_does(
+    from_an_index, finished, tmp_path, monkeypatch, tasks, status
+):
     """What bash hands to Python, handed to our own command line."""
     (tmp_path / "base").mkdir()
     (tmp_path / "gates.yaml").rename(tmp_path / "base" / "gates.yaml")
     if tasks == "worse":
-        made = {"toy_rci3": world_run(knows(0.3, 0.3), n=120, grid=3), "text_rci3": world_run(never_looks, n=120, grid=3, base="text")}
+        made = {
+            "toy_rci3": world_run(knows(0.3, 0.3), n=120, grid=3),
+            "text_rci3": world_run(never_looks, n=120, grid=3, base="text"),
+        }
         written(tmp_path / "out" / "new", {**made, "blind_blind": views_run("blind", [0.4], n=40, base="blind")})
     else:
         shutil.copytree(finished.parent, tmp_path / "out" / "new")
     monkeypatch.chdir(tmp_path)
     step = from_an_index["gate"]["steps"][4]["run"]
-    words = shlex.split(subprocess.run(["bash", "-c", f"printf '%s\\n' {step}"], capture_output=True, text=True, check=True).stdout)
+    words = shlex.split(
+        subprocess.run(["bash", "-c", f"printf '%s\\n' {step}"], capture_output=True, text=True, check=True).stdout
+    )
     assert words[1:4] == ["-I", "-m", "lmms_patch.app.cli"]
     assert main(words[4:]) == status
     left = from_an_index["gate"]["steps"][5]["with"]["path"].split()
@@ -321,7 +383,10 @@ def test_nothing_is_replaced_without_force(finished, tmp_path, capsys):
     mine.write_text("mine")
     words = ["init", "gate", str(finished), "--output", str(tmp_path), "--action", "o/p@v1"]
     assert main(words) == 2
-    assert capsys.readouterr().err == f"lmms-patch: {mine}: there already, and may have been changed; type --force to replace what is there\n"
+    assert (
+        capsys.readouterr().err
+        == f"lmms-patch: {mine}: there already, and may have been changed; type --force to replace what is there\n"
+    )
     assert mine.read_text() == "mine"
     assert not (tmp_path / ".github").exists()
     assert main([*words, "--force"]) == 0
@@ -348,7 +413,9 @@ def test_a_task_file_is_loaded_and_asked_by_the_host(tmp_path, capsys):
     path.write_text(path.read_text().replace("#min_cell: 0", "min_cell: 28"))
     model = Model()
     run(model, "my_toy_rci2", tmp_path)
-    assert {min(image.size) for _, _, images, _ in model.seen for image in images} == {60, 30}, "cells of 30 pixels are large enough"
+    assert {min(image.size) for _, _, images, _ in model.seen for image in images} == {60, 30}, (
+        "cells of 30 pixels are large enough"
+    )
     assert main(words) == 2
     assert "there already" in capsys.readouterr().err
 
@@ -356,7 +423,14 @@ def test_a_task_file_is_loaded_and_asked_by_the_host(tmp_path, capsys):
 @pytest.mark.usefixtures("indexed")
 @pytest.mark.parametrize(
     "name",
-    ["mosaic_local_rci3", "mosaic_local_rci", "mosaic_local_tst4", "mosaic_local_blind", "mosaic_local_rci3_quick", "mosaic_video_moment_trci4"],
+    [
+        "mosaic_local_rci3",
+        "mosaic_local_rci",
+        "mosaic_local_tst4",
+        "mosaic_local_blind",
+        "mosaic_local_rci3_quick",
+        "mosaic_video_moment_trci4",
+    ],
 )
 def test_switching_every_option_on_changes_nothing(name, tmp_path):
     (path,) = api.init.task(name, output=tmp_path).files
@@ -367,7 +441,9 @@ def test_switching_every_option_on_changes_nothing(name, tmp_path):
     assert (spec.options.quick, spec.kind) == (name.endswith("quick"), found["kind"])
     assert set(found) - {"task", "base", "kind", "grids", "folds"} <= wanted | {"quick"}
     if name == "mosaic_local_rci3":
-        assert (spec.options.cluster, spec.options.category, spec.options.null) == ("group", "category", 60), "what the base says itself"
+        assert (spec.options.cluster, spec.options.category, spec.options.null) == ("group", "category", 60), (
+            "what the base says itself"
+        )
     listed = set(re.findall(r'^#?"?(\w+)"?:', path.read_text(), re.M))
     assert wanted <= listed
 
@@ -381,12 +457,24 @@ def test_every_option_belongs_to_some_way_of_wrapping():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["task", "mosaic_local"], "mosaic_local: not a wrapped name; add a way of wrapping, such as mosaic_local_rci3"),
-        (["task", "mosaic_locl_rci3"], "mosaic_locl_rci3: lmms-eval knows no task, group or tag 'mosaic_locl'; did you mean mosaic_local_rci3"),
+        (
+            ["task", "mosaic_local"],
+            "mosaic_local: not a wrapped name; add a way of wrapping, such as mosaic_local_rci3",
+        ),
+        (
+            ["task", "mosaic_locl_rci3"],
+            "mosaic_locl_rci3: lmms-eval knows no task, group or tag 'mosaic_locl'; did you mean mosaic_local_rci3",
+        ),
         (["task", "mosaic_local_rci3", "--name", "a/b"], "--name 'a/b': must be letters"),
         (["task", "mosaic_local_rci3", "--name", "gqa"], "--name gqa: lmms-eval has a task, group or tag of this name"),
-        (["task", "librispeech_test_other_rci3"], "librispeech_test_other_rci3: librispeech_test_other cannot be wrapped: "),
-        (["suite", "ours", "mosaic_local"], "init suite is gone: one name for several tasks is a group of lmms-eval, two lines in a file"),
+        (
+            ["task", "librispeech_test_other_rci3"],
+            "librispeech_test_other_rci3: librispeech_test_other cannot be wrapped: ",
+        ),
+        (
+            ["suite", "ours", "mosaic_local"],
+            "init suite is gone: one name for several tasks is a group of lmms-eval, two lines in a file",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(words, said, tmp_path, monkeypatch, capsys):
@@ -416,5 +504,7 @@ def test_the_group_that_the_guide_shows(tmp_path):
     for name in ("one", "two"):
         write_task(tmp_path, name, rows(3))
     for group, members, asked in (("ours", "one, two", "ours_rci2"), ("weekly", "one_rci2, two_rci2", "weekly")):
-        (tmp_path / f"{group}.yaml").write_text(shown.replace("ours", group).replace("mosaic_local, mosaic_count", members))
+        (tmp_path / f"{group}.yaml").write_text(
+            shown.replace("ours", group).replace("mosaic_local, mosaic_count", members)
+        )
         assert {"one_rci2", "two_rci2"} <= set(run(Model(), asked, tmp_path)["results"])

@@ -107,5 +107,7 @@ def test_the_command_needs_neither_torch_nor_the_harness_nor_a_drawing_library(r
         "print(status, sorted({'torch', 'lmms_eval', 'matplotlib', 'transformers', 'pandas', 'datasets'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code, "leaderboard", str(runs), "--output", str(tmp_path / "board")]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}
+    )
     assert found.stdout.splitlines()[-1] == "0 []"

@@ -98,7 +98,9 @@ def test_a_clean_dataset(capsys, data):
 def test_each_planted_fault_is_named_with_its_line_and_counted(capsys, data, tmp_path):
     """The faults that the data may have, one a line, by kind: what the counts must say is what was planted."""
     sixty = [{"box": [i % 30, i // 30, i % 30 + 1, i // 30 + 1], "relevant": i > 0} for i in range(60)]
-    unrepaired = [{"text": text, "correct": text != "No.", "correction": ""} for text in ("Yes.", "No.", "So.", "Left.")]
+    unrepaired = [
+        {"text": text, "correct": text != "No.", "correction": ""} for text in ("Yes.", "No.", "So.", "Left.")
+    ]
     planted = [
         (row(1, boxes=boxed((0, 0, 41, 8))), "error", "box outside the image"),
         (row(2, boxes=boxed((0, 0, 8, 8), (5, 5, 5, 9))), "error", "box without area"),
@@ -111,19 +113,30 @@ def test_each_planted_fault_is_named_with_its_line_and_counted(capsys, data, tmp
         (row(1), "error", "id twice"),
         (row(10, answer=""), "error", "key missing"),
         (row(11, steps=[{"text": "R3.", "correct": True}]), "error", "box named that is not there"),
-        (row(12, boxes=[*boxed((0, 0, 8, 8)), {"box": [0, 0, 8, 8], "relevant": False}]), "error", "same box, relevant and not"),
+        (
+            row(12, boxes=[*boxed((0, 0, 8, 8)), {"box": [0, 0, 8, 8], "relevant": False}]),
+            "error",
+            "same box, relevant and not",
+        ),
     ]
     path, report = data(*(line for line, _, _ in planted)), tmp_path / "faults.json"
     printed = call(capsys, "check", path, "--json", report, status=1)
     found = valid("magic-check", report)
     for number, (_, level, kind) in enumerate(planted, 1):
-        assert any((one["line"], one["level"], one["kind"]) == (number, level, kind) for one in found["faults"]), (number, kind)
+        assert any((one["line"], one["level"], one["kind"]) == (number, level, kind) for one in found["faults"]), (
+            number,
+            kind,
+        )
         assert f"  line {number}" in printed
     errors = {kind for _, level, kind in planted if level == "error"}
     assert {one["kind"]: one["faults"] for one in found["kinds"] if one["level"] == "error"} == dict.fromkeys(errors, 1)
     assert (found["items"], found["usable"], found["errors"]) == (12, 2, 10)
     assert "12 items, 2 of them can be used; 10 errors and" in printed
-    assert printed.index("errors (10 of 12 items") < printed.index("warnings (the items are used)") < printed.index("level ")
+    assert (
+        printed.index("errors (10 of 12 items")
+        < printed.index("warnings (the items are used)")
+        < printed.index("level ")
+    )
     assert found["counts"]["wrong runs without correction"] == 1
     assert "(left out: 1 without correction)" in printed
 
@@ -144,7 +157,9 @@ def test_what_cannot_be_read_at_all(capsys, data, tmp_path):
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
     assert "cannot be read as parquet" in refused(capsys, "check", tmp_path / "cut.parquet")
     (tmp_path / "faults.json").mkdir()
-    assert "faults.json: cannot be written: it is a folder" in refused(capsys, "check", data(row(1)), "--json", tmp_path / "faults.json")
+    assert "faults.json: cannot be written: it is a folder" in refused(
+        capsys, "check", data(row(1)), "--json", tmp_path / "faults.json"
+    )
 
 
 def test_odd_images_are_as_good_as_others(capsys, tmp_path):
@@ -197,7 +212,9 @@ def inputs(world):
 def test_a_build_says_what_it_made_and_where_to_look(capsys, world, tmp_path):
     printed = call(capsys, "build", *inputs(world), "--saliency", world.maps, "--output", tmp_path / "out")
     # World: five questions on two images; 1a has 2 objects and a hotspot, ... (tests/magic/build/test_builder.py)
-    assert printed.startswith("5 items of 5 questions, on 2 images\n14 relevant and 15 adversarial boxes, 4 of these synthetic\n")
+    assert printed.startswith(
+        "5 items of 5 questions, on 2 images\n14 relevant and 15 adversarial boxes, 4 of these synthetic\n"
+    )
     assert f"look at it: {tmp_path / 'out' / 'contact.png'}" in printed
     assert (tmp_path / "out" / "contact.png").is_file()
     assert "check: 5 items, no error" in printed
@@ -214,7 +231,9 @@ def test_the_weak_split_has_neither_maps_nor_adversarial_boxes_nor_images_of_the
     (tmp_path / "weak" / "items.jsonl").write_text(json.dumps(one) + "\n")  # a dataset of image 1 alone
     printed = call(capsys, *weak, tmp_path / "apart", "--apart-from", tmp_path / "weak")
     assert "image of the other dataset 3 1a, 1b, 1c" in " ".join(printed.split())
-    assert {json.loads(line)["group"] for line in (tmp_path / "apart" / "items.jsonl").read_text().splitlines()} == {"2"}
+    assert {json.loads(line)["group"] for line in (tmp_path / "apart" / "items.jsonl").read_text().splitlines()} == {
+        "2"
+    }
 
 
 def test_options_reach_the_build(capsys, world, tmp_path):
@@ -247,15 +266,23 @@ def test_options_reach_the_build(capsys, world, tmp_path):
 def test_mistakes_of_a_build(capsys, world, tmp_path):
     files = inputs(world)
     assert refused(capsys, "build", *files).startswith("no saliency maps: give --saliency")
-    assert refused(capsys, "build", *files, "--weak", "--saliency", world.maps).startswith("the weakly supervised split takes no saliency maps")
-    assert "threshold is 2.0; allowed: a fraction from 0 to 1" in refused(capsys, "build", *files, "--weak", "--threshold", 2)
+    assert refused(capsys, "build", *files, "--weak", "--saliency", world.maps).startswith(
+        "the weakly supervised split takes no saliency maps"
+    )
+    assert "threshold is 2.0; allowed: a fraction from 0 to 1" in refused(
+        capsys, "build", *files, "--weak", "--threshold", 2
+    )
     assert "no such folder of images" in refused(capsys, "build", *files[:2], tmp_path / "none", "--weak")
     assert "questions cannot be read" in refused(capsys, "build", tmp_path / "none.json", *files[1:], "--weak")
     (tmp_path / "file").write_text("")
-    assert "it is a file; give another folder" in refused(capsys, "build", *files, "--weak", "--output", tmp_path / "file")
+    assert "it is a file; give another folder" in refused(
+        capsys, "build", *files, "--weak", "--output", tmp_path / "file"
+    )
     assert "cannot be written" in refused(capsys, "build", *files, "--weak", "--output", tmp_path / "file" / "in")
     call(capsys, "build", *files, "--weak", "--output", tmp_path / "out")
-    assert "of other questions, scenes or settings" in refused(capsys, "build", *files, "--weak", "--seed", 1, "--output", tmp_path / "out")
+    assert "of other questions, scenes or settings" in refused(
+        capsys, "build", *files, "--weak", "--seed", 1, "--output", tmp_path / "out"
+    )
 
 
 def test_images_in_place_are_not_replaced_by_links_to_themselves(capsys, world, tmp_path):
@@ -270,7 +297,17 @@ def test_images_in_place_are_not_replaced_by_links_to_themselves(capsys, world, 
 def test_a_killed_build_goes_on(world, tmp_path):
     """It is killed as soon as it has finished an item; the same command ends with the bytes of a build that ran through."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    command = [sys.executable, "-m", "lmms_patch.app.cli", "magic", "build", *map(str, inputs(world)), "--saliency", str(world.maps), "--output"]
+    command = [
+        sys.executable,
+        "-m",
+        "lmms_patch.app.cli",
+        "magic",
+        "build",
+        *map(str, inputs(world)),
+        "--saliency",
+        str(world.maps),
+        "--output",
+    ]
     slow = "import time, lmms_patch.magic.build.builder as b; one = b._one; b._one = lambda *a: (time.sleep(.2), one(*a))[1]; from lmms_patch.app.cli import main; main({!r})"
     process = subprocess.Popen([sys.executable, "-c", slow.format([*command[3:], str(killed)])])
     journal = killed / "build.journal.jsonl"
@@ -407,4 +444,6 @@ def test_mistakes_of_steps(capsys, run, tmp_path, monkeypatch, words, says):
 
 def test_a_run_without_steps(capsys, tmp_path):
     write_magic_run(tmp_path, {"all": [doc("q", "")]})
-    assert "no response of toy has a reasoning step" in refused(capsys, "steps", tmp_path, "--output", tmp_path / "a.csv")
+    assert "no response of toy has a reasoning step" in refused(
+        capsys, "steps", tmp_path, "--output", tmp_path / "a.csv"
+    )

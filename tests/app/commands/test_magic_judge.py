@@ -61,7 +61,9 @@ def test_a_judge_labels_the_steps_and_what_it_does_not_is_asked_again(capsys, se
 
     # a person who finds every step right: StepSense 1, the judge 2/3; the two are never mixed
     person = tmp_path / "ann.csv"
-    person.write_text("item,step,annotator,correct\n" + "".join(f"q{i},{n},ann,1\n" for i in range(3) for n in (1, 2, 3)))
+    person.write_text(
+        "item,step,annotator,correct\n" + "".join(f"q{i},{n},ann,1\n" for i in range(3) for n in (1, 2, 3))
+    )
     assert main(["magic", "stepsense", str(person), str(path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["human", "ann", "3", "9", "1.000", "1.000"] in lines

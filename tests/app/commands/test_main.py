@@ -50,12 +50,24 @@ def test_alone_it_says_what_to_type_first(capsys):
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("lmms-patch sh", "show"), ("lmms-patch show --wi", "--wide"), ("lmms-patch magic ste", "steps\nstepsense"), ("lmms-patch zz", "")],
+    [
+        ("lmms-patch sh", "show"),
+        ("lmms-patch show --wi", "--wide"),
+        ("lmms-patch magic ste", "steps\nstepsense"),
+        ("lmms-patch zz", ""),
+    ],
 )
 def test_a_shell_is_told_what_may_come_next(typed, offered):
     """As bash asks: the words so far, and which of them is being typed."""
-    env = {**os.environ, "_LMMS_PATCH_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    done = subprocess.run([sys.executable, "-m", "lmms_patch.app.cli"], env=env, capture_output=True, text=True, check=True)
+    env = {
+        **os.environ,
+        "_LMMS_PATCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "lmms_patch.app.cli"], env=env, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == offered
 
 
@@ -73,15 +85,24 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
         (["show", "--cell", "x"], "no option --cell; did you mean --cells"),
         (["show", "a", "b"], "got unexpected extra argument(s) (b); type 'lmms-patch show --help'"),
         (["analyze"], "OUT... is missing; type 'lmms-patch analyze OUT...'"),
-        (["analyze", "x", "--draws", "many"], "--draws must be a whole number, not 'many'; type 'lmms-patch analyze --help'"),
+        (
+            ["analyze", "x", "--draws", "many"],
+            "--draws must be a whole number, not 'many'; type 'lmms-patch analyze --help'",
+        ),
         (["analyze", "x", "--level", "high"], "--level must be a number, not 'high'"),
         (["analyze", "x", "--draws"], "option '--draws' requires an argument; type 'lmms-patch analyze --help'"),
         (["analyze", "x", "--level", "nan"], "level must be a fraction from 0.5 to below 1, such as 0.95, not nan"),
         (["analyze", "x", "--delta", "inf"], "delta must be a number"),
-        (["analyze", "x", "--chance", "nan"], "chance must be a number on the metric's own scale, or 'majority', not nan"),
+        (
+            ["analyze", "x", "--chance", "nan"],
+            "chance must be a number on the metric's own scale, or 'majority', not nan",
+        ),
         (["gap", "a"], "BLIND is missing; type 'lmms-patch gap FULL BLIND'"),
         (["gap", "a", "b", "--match", "colour"], "--match must be category, format or none, not 'colour'"),
-        (["gate", "out"], "--config is missing; type 'lmms-patch gate OUT --config FILE', or 'lmms-patch gate --help' for examples"),
+        (
+            ["gate", "out"],
+            "--config is missing; type 'lmms-patch gate OUT --config FILE', or 'lmms-patch gate --help' for examples",
+        ),
         (["prune"], "TASK is missing; type 'lmms-patch prune TASK'"),
         (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s, delta or locality, not 'luck'"),
         (["prune", "x", "--budget", "many"], "--budget must be a number, not 'many'"),
@@ -89,13 +110,22 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
         (["schema", "pach"], "no schema 'pach'; did you mean patch?"),
         (["tasks", "--kind", "x"], "no option --kind"),
         (["coverage", "x"], "got unexpected extra argument"),
-        (["magic"], "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'"),
+        (
+            ["magic"],
+            "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'",
+        ),
         (["magic", "chek"], "no magic command 'chek'; did you mean check? type 'lmms-patch magic --help'"),
         (["magic", "zzzz"], "no magic command 'zzzz'; allowed: check, "),
         (["magic", "--seed"], "no option --seed; type 'lmms-patch magic --help'"),
-        (["magic", "check"], "DATA is missing; type 'lmms-patch magic check DATA', or 'lmms-patch magic check --help' for examples"),
+        (
+            ["magic", "check"],
+            "DATA is missing; type 'lmms-patch magic check DATA', or 'lmms-patch magic check --help' for examples",
+        ),
         (["magic", "build", "a", "b"], "IMAGES is missing; type 'lmms-patch magic build QUESTIONS SCENES IMAGES'"),
-        (["magic", "build", "a", "b", "c", "--weak", "--keep", "both"], "--keep must be larger or earlier, not 'both'; type 'lmms-patch magic build"),
+        (
+            ["magic", "build", "a", "b", "c", "--weak", "--keep", "both"],
+            "--keep must be larger or earlier, not 'both'; type 'lmms-patch magic build",
+        ),
         (["magic", "steps", "x", "--itmes", "3"], "no option --itmes; did you mean --items or"),
     ],
 )
@@ -108,7 +138,11 @@ def test_what_is_gone_says_in_one_line_what_to_do_instead(capsys, gone):
     """Of an option the line names the option, with the value where only that is gone; else the command."""
     assert main([*gone, *(["1"] if gone[-1].startswith("--") else [])]) == 2
     printed = capsys.readouterr()
-    named = gone if not any(word.startswith("--") for word in gone) else list(dropwhile(lambda word: not word.startswith("--"), gone))
+    named = (
+        gone
+        if not any(word.startswith("--") for word in gone)
+        else list(dropwhile(lambda word: not word.startswith("--"), gone))
+    )
     assert printed.err == f"lmms-patch: {' '.join(named)} is gone: {cli.GONE[gone]}\n"
     assert not printed.out
 
@@ -122,7 +156,9 @@ def test_a_message_of_several_lines_is_one(monkeypatch, capsys):
 
 
 def test_a_run_that_is_not_there(capsys, tmp_path):
-    assert refused(capsys, "show", tmp_path).endswith("no *_results.json here; give the folder that was --output_path of a run")
+    assert refused(capsys, "show", tmp_path).endswith(
+        "no *_results.json here; give the folder that was --output_path of a run"
+    )
 
 
 def test_an_error_of_ours_is_one_line_that_says_where_to_report_it(monkeypatch, capsys):
@@ -193,7 +229,9 @@ def test_the_help_lists_every_command_with_its_whole_line(capsys):
         assert f"{name} {listed.help}" in printed
 
 
-@pytest.mark.parametrize("words", [*paths(), *((name,) for name, listed in COMMANDS.items() if listed.commands)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [*paths(), *((name,) for name, listed in COMMANDS.items() if listed.commands)], ids=" ".join
+)
 def test_help_that_is_piped_is_plain(capsys, monkeypatch, words):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")  # there typer would have it that stdout is a terminal
     printed, name = helped(capsys, *words), " ".join(words)
@@ -230,7 +268,11 @@ def on_a_terminal(*words, **environment):
     """What a person sees: stdout is a pseudo-terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "lmms_patch.app.cli", *words]
-    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "GITHUB_ACTIONS")} | {"TERM": "xterm", "COLUMNS": "100", **environment}
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "GITHUB_ACTIONS")} | {
+        "TERM": "xterm",
+        "COLUMNS": "100",
+        **environment,
+    }
     with subprocess.Popen(command, stdout=theirs, env=env) as done:
         os.close(theirs)
         parts = []
@@ -271,16 +313,33 @@ def test_versions(capsys, monkeypatch):
     assert main(["--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"lmms-patch {__version__}"
-    assert [line.split()[0] for line in lines[1:]] == ["lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn", "Python"]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "lmms-eval",
+        "torch",
+        "transformers",
+        "datasets",
+        "numpy",
+        "scikit-learn",
+        "Python",
+    ]
     assert f"torch {known('torch')}" in lines
     assert "transformers not installed" in lines
     assert lines[-1] == f"Python {sys.version.split()[0]}"
 
 
-SAY_LITTLE = [["--help"], ["--version"], *([*words, "--help"] for words in paths()), ["magic", "--help"], ["magic", "nosuch"], ["nosuch"]]
+SAY_LITTLE = [
+    ["--help"],
+    ["--version"],
+    *([*words, "--help"] for words in paths()),
+    ["magic", "--help"],
+    ["magic", "nosuch"],
+    ["nosuch"],
+]
 
 
-@pytest.mark.parametrize("typed", size([SAY_LITTLE], [[words] for words in SAY_LITTLE]), ids=lambda typed: " ".join(typed[-1]))
+@pytest.mark.parametrize(
+    "typed", size([SAY_LITTLE], [[words] for words in SAY_LITTLE]), ids=lambda typed: " ".join(typed[-1])
+)
 def test_nothing_heavy_is_imported_to_say_little(typed):
     """All of them in one process, or each in its own."""
     code = (

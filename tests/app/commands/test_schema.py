@@ -35,7 +35,9 @@ def judge_by(name):
 def run(tmp_path_factory):
     """A run of a group of two tasks."""
     one, two = mc_run(n=60), mc_run(n=60, seed=1, per_cluster=3)
-    path = write_run(tmp_path_factory.mktemp("run"), {"a_rci2": one, "b_rci2": two}, groups={"g_rci2": ["a_rci2", "b_rci2"]})
+    path = write_run(
+        tmp_path_factory.mktemp("run"), {"a_rci2": one, "b_rci2": two}, groups={"g_rci2": ["a_rci2", "b_rci2"]}
+    )
     return path, json.loads(path.read_text())
 
 
@@ -49,12 +51,32 @@ def tested(tmp_path_factory):
 def pruned_file(folder, more=None):
     items = [Item(i, f"prompt {i}", (str(i),), "open", (), "colour", key=f"doc-{i}") for i in range(6)]
     found = Pruned(
-        np.arange(4), np.array([5, 4]), (0.9, 0.8), (Round(1, 6, 0.5, 0.4, 0.01, 0.9, 0.9, {"doc-5": 0.9, "doc-4": 0.8}),), "the budget is used up"
+        np.arange(4),
+        np.array([5, 4]),
+        (0.9, 0.8),
+        (Round(1, 6, 0.5, 0.4, 0.01, 0.9, 0.9, {"doc-5": 0.9, "doc-4": 0.8}),),
+        "the budget is used up",
     )
-    judged = controls.Judged(0.5, 0.4, (controls.Control("category", (0.5,), 0.1, (), None),), 0.4, 0.01, 0.9, "unknown", "unknown: ...")
-    settings = {**dataclasses.asdict(PruneSettings()), "by": "locality", "model": "boosting", "judge": "linear", "folds": 5, "grouping": "none"}
+    judged = controls.Judged(
+        0.5, 0.4, (controls.Control("category", (0.5,), 0.1, (), None),), 0.4, 0.01, 0.9, "unknown", "unknown: ..."
+    )
+    settings = {
+        **dataclasses.asdict(PruneSettings()),
+        "by": "locality",
+        "model": "boosting",
+        "judge": "linear",
+        "folds": 5,
+        "grouping": "none",
+    }
     overlap = dataclasses.asdict(controls.Overlap(1, 2, 3, 0.5, 0.25, 0.3, 0.2))
-    pruned.write(folder, "toy", items, found, settings, {"judged": dataclasses.asdict(judged), "overlap": overlap} if more is None else more)
+    pruned.write(
+        folder,
+        "toy",
+        items,
+        found,
+        settings,
+        {"judged": dataclasses.asdict(judged), "overlap": overlap} if more is None else more,
+    )
     return json.loads((folder / "pruned.json").read_text())
 
 
@@ -67,20 +89,35 @@ def files(run, tested, tmp_path_factory):
     """Files of each schema, as they are written."""
     folder = tmp_path_factory.mktemp("files")
     path, _ = run
-    logs = [json.loads(line)["patch"] for log in sorted(path.parent.glob("*.jsonl")) for line in log.read_text().splitlines()]
+    logs = [
+        json.loads(line)["patch"]
+        for log in sorted(path.parent.glob("*.jsonl"))
+        for line in log.read_text().splitlines()
+    ]
     shutil.copytree(path.parent, folder / "again")
     again = folder / "again" / path.name
-    again.write_text(json.dumps({**json.loads(again.read_text()), "start_time": -1.0, "versions": {}}))  # another run with the same answers
+    again.write_text(
+        json.dumps({**json.loads(again.read_text()), "start_time": -1.0, "versions": {}})
+    )  # another run with the same answers
     recomputed = json.loads(json.dumps(api.analyze([path, again], by_category=True).to_json()))
     assert recomputed["warnings"]
     return {
         "patch": [*logs, {**logs[0], "best": {}, "excluded": {"2": "too small"}}, tst_record()],
         "task-config": [config["lmms_patch"] for _, found in (run, tested) for config in found["configs"].values()],
-        "details": [value for _, found in (run, tested) for task in found["results"].values() for value in objects_in(task).values()],
-        "objects": [
-            json.loads(objects_text({task: objects_in(values) for task, values in found["results"].items()})[0]) for _, found in (run, tested)
+        "details": [
+            value
+            for _, found in (run, tested)
+            for task in found["results"].values()
+            for value in objects_in(task).values()
         ],
-        "analysis": [recomputed, json.loads(json.dumps(api.analyze([path], recompute.Changes(category="a")).to_json()))],
+        "objects": [
+            json.loads(objects_text({task: objects_in(values) for task, values in found["results"].items()})[0])
+            for _, found in (run, tested)
+        ],
+        "analysis": [
+            recomputed,
+            json.loads(json.dumps(api.analyze([path], recompute.Changes(category="a")).to_json())),
+        ],
         "pruned": [pruned_file(folder / "a"), pruned_file(folder / "b", {})],
     }
 
@@ -116,7 +153,13 @@ def mutations(value, schema, top, place=(), known=None):
         for key, inner in value.items():
             if (id(schema), key) not in known:
                 known.add((id(schema), key))
-                yield from mutations(inner, schema.get("properties", {}).get(key, schema.get("additionalProperties", {})), top, (*place, key), known)
+                yield from mutations(
+                    inner,
+                    schema.get("properties", {}).get(key, schema.get("additionalProperties", {})),
+                    top,
+                    (*place, key),
+                    known,
+                )
     elif isinstance(value, list) and value:
         yield from mutations(value[0], schema.get("items", {}), top, (*place, 0), known)
     if place and ({"type", "enum", "const"} & set(schema)):
@@ -189,7 +232,9 @@ def test_options_and_kinds_are_those_of_the_program():
     options = found["$defs"]["Options"]
     assert list(options["properties"]) == Options.names()
     assert sorted(options["properties"]["aggregation"]["additionalProperties"]["enum"]) == sorted(FORMS)
-    assert sorted(SUFFIXES) == found["properties"]["kind"]["enum"] == schemas.load("patch")["properties"]["kind"]["enum"]
+    assert (
+        sorted(SUFFIXES) == found["properties"]["kind"]["enum"] == schemas.load("patch")["properties"]["kind"]["enum"]
+    )
     Draft202012Validator(options).validate(WrapSpec("x", "rci", (3,)).described()["options"])
     assert set(options["required"]) == set(Options.names()) - set(Options.LATE)
 

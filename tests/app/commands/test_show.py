@@ -51,7 +51,9 @@ def test_of_several_runs_the_newest_and_it_is_told_on_stderr(run, tmp_path, caps
 
 def test_a_newer_run_without_a_task_of_ours_is_passed_by(tmp_path, capsys):
     ours = write_run(tmp_path, {"toy_rci2": mc_run(n=40)})
-    (tmp_path / "2027_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}}))
+    (tmp_path / "2027_results.json").write_text(
+        json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}})
+    )
     assert main(["show", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert printed.err.startswith(f"{ours}: taken as the newest with a task of lmms-patch of 2 runs here")
@@ -70,7 +72,9 @@ def test_a_newer_run_that_is_cut_is_named_and_not_passed_by(tmp_path, capsys):
 
 
 def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
-    (tmp_path / "2026_results.json").write_text(json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}}))
+    (tmp_path / "2026_results.json").write_text(
+        json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}})
+    )
     assert main(["show", str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("no wrapped task in this run; ask for one, such as --tasks gqa_rci3")

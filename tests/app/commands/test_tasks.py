@@ -47,14 +47,21 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("kind", "clips", "told"),
     [
-        ("rci3", 1, "a shows videos, which can also be cut in time: _trci4, _frame, _frames, _tshuffle4, _treverse (add --as trci4 for the price)."),
+        (
+            "rci3",
+            1,
+            "a shows videos, which can also be cut in time: _trci4, _frame, _frames, _tshuffle4, _treverse (add --as trci4 for the price).",
+        ),
         ("rci3", 2, "2 of these show videos, which can also be cut in time: _trci4, "),
         ("trci4", 2, None),
         ("rci3", 0, None),
     ],
 )
 def test_names_that_show_videos_are_told_to_be_possible_in_time(kind, clips, told):
-    entries = [Entry(name, "task", "wraps", "", None, "f", in_time=("wraps" if i < clips else "no", "")) for i, name in enumerate("ab")]
+    entries = [
+        Entry(name, "task", "wraps", "", None, "f", in_time=("wraps" if i < clips else "no", ""))
+        for i, name in enumerate("ab")
+    ]
     said = [line for line in tasks.lines(api.Catalogue(entries, kind, 10)) if "in time" in line]
     assert len(said) == (told is not None)
     assert all(line.startswith(told) for line in said)
@@ -66,7 +73,10 @@ COST = Cost(Path("out/x_results.json"), "org/seven", ("a_rci3",), 1000, 600.0, "
 def test_a_finished_run_gives_time_and_tokens():
     """12,000 calls at 0.6 s, 300 tokens in and 2.5 out: 7,200 s, 3.6 million and 30,000."""
     first, second, third, *_ = said = tasks.lines(api.Catalogue(FOUND, "rci3", 10, COST))
-    assert first == "a_rci3  [task] wraps, 1,200 docs, 12,000 requests, by that run 2.0 h, 3,600,000 tokens in, 30,000 tokens out"
+    assert (
+        first
+        == "a_rci3  [task] wraps, 1,200 docs, 12,000 requests, by that run 2.0 h, 3,600,000 tokens in, 30,000 tokens out"
+    )
     assert "by that run" not in second + third, "not known, or not possible"
     assert said[-3:-1] == [
         "That run: out/x_results.json (org/seven), 1,000 calls in 10 min, loading included.",
@@ -135,7 +145,9 @@ def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
     assert "| all | 3 | 3 |" in page.read_text()
 
 
-@pytest.mark.parametrize(("words", "bar", "quiet"), [([], True, True), (["--quiet"], False, True), (["--verbose"], False, False)])
+@pytest.mark.parametrize(
+    ("words", "bar", "quiet"), [([], True, True), (["--quiet"], False, True), (["--verbose"], False, False)]
+)
 def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monkeypatch, capsys, words, bar, quiet):
     """A bar that counts the tasks, or the harness's own lines, but never both; nothing of either is on stdout."""
     terminal = Terminal()

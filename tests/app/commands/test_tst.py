@@ -64,14 +64,35 @@ def harness(monkeypatch):
 
 def test_the_plain_command(tmp_path):
     made = command(tmp_path, "gqa")
-    assert options_of(made) == {"--model": "tst_rf", "--tasks": "gqa_tst5", "--log_samples": None, "--output_path": "out/tst"}
+    assert options_of(made) == {
+        "--model": "tst_rf",
+        "--tasks": "gqa_tst5",
+        "--log_samples": None,
+        "--output_path": "out/tst",
+    }
     assert list(tmp_path.iterdir()) == []
 
 
 def test_every_option_reaches_the_harness(tmp_path):
-    more = ["--diagnostic", "lora", "--folds", "10", "--model-args", "model=x,lora_rank=8", "--limit", "0", "--include-path", "my tasks"]
+    more = [
+        "--diagnostic",
+        "lora",
+        "--folds",
+        "10",
+        "--model-args",
+        "model=x,lora_rank=8",
+        "--limit",
+        "0",
+        "--include-path",
+        "my tasks",
+    ]
     made = options_of(command(tmp_path, "gqa", *more, "--output", "some/where"))
-    assert made == {"--model": "tst_lora", "--tasks": "gqa_tst10", "--log_samples": None, "--output_path": "some/where"} | {
+    assert made == {
+        "--model": "tst_lora",
+        "--tasks": "gqa_tst10",
+        "--log_samples": None,
+        "--output_path": "some/where",
+    } | {
         "--model_args": "model=x,lora_rank=8",
         "--limit": "0",
         "--include_path": "my tasks",
@@ -85,7 +106,10 @@ def test_every_option_reaches_the_harness(tmp_path):
         (["--fold-seed", "0"], {"fold_seed": 0}),
         (["--fold-seeds", "1"], {"fold_seeds": 1}),
         (["--grouping", "none"], {"grouping": "none"}),
-        (["--grouping", "text", "--fold-seeds", "5", "--fold-seed", "3"], {"fold_seed": 3, "fold_seeds": 5, "grouping": "text"}),
+        (
+            ["--grouping", "text", "--fold-seeds", "5", "--fold-seed", "3"],
+            {"fold_seed": 3, "fold_seeds": 5, "grouping": "text"},
+        ),
     ],
 )
 def test_options_of_the_task_are_written_into_a_task_file(tmp_path, arguments, given):
@@ -106,7 +130,10 @@ def test_options_of_the_task_are_written_into_a_task_file(tmp_path, arguments, g
 
 def test_the_leak_checks_are_an_argument_of_the_model(tmp_path):
     assert options_of(command(tmp_path, "gqa", "--check"))["--model_args"] == "check=True"
-    assert options_of(command(tmp_path, "gqa", "--check", "--model-args", "trees=10"))["--model_args"] == "trees=10,check=True"
+    assert (
+        options_of(command(tmp_path, "gqa", "--check", "--model-args", "trees=10"))["--model_args"]
+        == "trees=10,check=True"
+    )
     with pytest.raises(OptionError, match="--check: a language model has no features to check"):
         command(tmp_path, "gqa", "--check", "--diagnostic", "lora")
 

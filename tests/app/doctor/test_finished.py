@@ -13,7 +13,9 @@ from tests.making.runs import as_before, one_cell_knows, views_run, world_run, w
 def run(tmp_path):
     """A run of a grid and of the same benchmark without images; its results file."""
     blind = views_run("blind", [0.4], n=40, base="toy")
-    return write_run(tmp_path / "out", {"toy_rci2": world_run(one_cell_knows, n=40), "toy_blind": blind}, model_name="org/seven")
+    return write_run(
+        tmp_path / "out", {"toy_rci2": world_run(one_cell_knows, n=40), "toy_blind": blind}, model_name="org/seven"
+    )
 
 
 def states(path):

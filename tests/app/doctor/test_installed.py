@@ -46,7 +46,14 @@ def site(tmp_path, monkeypatch):
 def whole(site):
     """A sound installation: our package, editable, and lmms-eval."""
     checkout = site.parent / "checkout"
-    own = put(site, "lmms-patch", lmms_patch.__version__, requires=["lmms-eval>=0.7.3,<0.8", "tenacity>=8.3"], python=">=3.10", entry=ENTRY)
+    own = put(
+        site,
+        "lmms-patch",
+        lmms_patch.__version__,
+        requires=["lmms-eval>=0.7.3,<0.8", "tenacity>=8.3"],
+        python=">=3.10",
+        entry=ENTRY,
+    )
     editable(own, checkout)
     put(site, "lmms-eval", "0.7.3", requires=["torch>=2.1.0", 'wandb; extra == "all"'])
     put(site, "torch", "2.15.0")
@@ -75,7 +82,10 @@ def at_home(monkeypatch, folder):
 def test_a_sound_package_is_ok(whole, monkeypatch):
     at_home(monkeypatch, whole.parent / "checkout")
     (line,) = installed.package()
-    assert (line.state, line.said) == ("ok", f"lmms-patch {lmms_patch.__version__} in {whole.parent / 'checkout' / 'lmms_patch'}")
+    assert (line.state, line.said) == (
+        "ok",
+        f"lmms-patch {lmms_patch.__version__} in {whole.parent / 'checkout' / 'lmms_patch'}",
+    )
     assert [one.state for one in installed.versions()] == ["ok"]
 
 
@@ -116,8 +126,22 @@ def test_a_python_that_is_too_old(site):
 @pytest.mark.parametrize(
     ("name", "version", "requires", "state", "said", "kind"),
     [
-        ("torch", "2.13.0", [], "wrong", "torchvision needs torch>=2.14.0 (2.13.0 is installed)", "pip install 'torch>=2.14.0'"),
-        ("tenacity", "8.2", [], "wrong", "lmms-patch needs tenacity>=8.3 (8.2 is installed)", "pip install 'tenacity>=8.3'"),
+        (
+            "torch",
+            "2.13.0",
+            [],
+            "wrong",
+            "torchvision needs torch>=2.14.0 (2.13.0 is installed)",
+            "pip install 'torch>=2.14.0'",
+        ),
+        (
+            "tenacity",
+            "8.2",
+            [],
+            "wrong",
+            "lmms-patch needs tenacity>=8.3 (8.2 is installed)",
+            "pip install 'tenacity>=8.3'",
+        ),
         (
             "transformers",
             "5.23.0",
@@ -139,7 +163,9 @@ def test_versions_out_of_range(whole, name, version, requires, state, said, kind
 
 def test_what_lmms_eval_alone_lacks_is_a_warning(whole):
     for old in whole.glob("lmms_eval-*"):
-        (old / "METADATA").write_text(META.format(name="lmms-eval", version="0.7.3", more="Requires-Dist: ftfy\nRequires-Dist: torch\n"))
+        (old / "METADATA").write_text(
+            META.format(name="lmms-eval", version="0.7.3", more="Requires-Dist: ftfy\nRequires-Dist: torch\n")
+        )
     line = only(installed.versions(), "warning")
     assert line.said == "lmms-eval needs ftfy (not installed)"
 
@@ -160,7 +186,9 @@ def test_an_lmms_eval_that_is_not_known_is_asked_for_its_functions(site, monkeyp
     put(site, "lmms-eval", version)
     monkeypatch.setattr(host, "at_odds", lambda: found)
     line = only(installed.host(), "wrong" if found else "warning")
-    assert (f"not with the installed {version}: {found[0]}" if found else f"{version} has every function it needs") in line.said
+    assert (
+        f"not with the installed {version}: {found[0]}" if found else f"{version} has every function it needs"
+    ) in line.said
     assert line.type == "pip install 'lmms-eval>=0.7.3,<0.8'"
 
 
@@ -186,8 +214,15 @@ class TaskManager:
 
 def test_a_host_whose_functions_changed(monkeypatch, tmp_path):
     (tmp_path / "tasks.py").write_text(SOURCE)
-    monkeypatch.setattr(host, "file_of", lambda module: tmp_path / "tasks.py" if module == "lmms_eval.tasks" else adapters.file_of(module))
-    assert host.at_odds() == ["TaskManager.match_tasks has other parameters", "TaskManager._load_individual_task_or_group is missing"]
+    monkeypatch.setattr(
+        host,
+        "file_of",
+        lambda module: tmp_path / "tasks.py" if module == "lmms_eval.tasks" else adapters.file_of(module),
+    )
+    assert host.at_odds() == [
+        "TaskManager.match_tasks has other parameters",
+        "TaskManager._load_individual_task_or_group is missing",
+    ]
     line = only(installed.host(), "wrong")
     assert "is not as it was published: TaskManager.match_tasks has other parameters; TaskManager._load" in line.said
     assert line.type == "pip install --force-reinstall --no-deps lmms-eval==0.7.3"
@@ -214,14 +249,20 @@ def loads(monkeypatch, *ids):
 def test_the_plugin_is_loaded(whole, monkeypatch):
     loads(monkeypatch, "mosaic_vlm")
     (line,) = installed.plugin()
-    assert (line.state, line.said) == ("ok", "lmms-eval loads it by the entry point lmms_patch = lmms_patch.harness.plugin:register")
+    assert (line.state, line.said) == (
+        "ok",
+        "lmms-eval loads it by the entry point lmms_patch = lmms_patch.harness.plugin:register",
+    )
 
 
 def test_an_entry_point_that_is_missing(site, monkeypatch):
     loads(monkeypatch, "mosaic_vlm")
     put(site, "lmms-patch", "1")
     line = only(installed.plugin(), "wrong")
-    assert line.said == "lmms-patch is installed without its entry point lmms_patch of lmms_eval.models: lmms-eval does not load it"
+    assert (
+        line.said
+        == "lmms-patch is installed without its entry point lmms_patch of lmms_eval.models: lmms-eval does not load it"
+    )
     assert line.type == "pip install --force-reinstall --no-deps lmms-patch"
 
 
@@ -229,7 +270,9 @@ def test_a_stranger_whose_entry_point_breaks_ours(whole, monkeypatch):
     put(whole, "a-stranger", "1", entry="[lmms_eval.models]\nodd = no_such_module_anywhere:register\n")
     loads(monkeypatch)
     line = only(installed.plugin(), "wrong")
-    assert "the entry point odd (no_such_module_anywhere:register) of a-stranger fails (ModuleNotFoundError: " in line.said
+    assert (
+        "the entry point odd (no_such_module_anywhere:register) of a-stranger fails (ModuleNotFoundError: " in line.said
+    )
     assert line.type == "pip uninstall a-stranger, or update it"
 
 
@@ -362,5 +405,10 @@ def test_what_the_code_of_an_adapter_tells(name, way, tmp_path, monkeypatch):
 
 def test_nearly_all_adapters_of_the_host_look_docs_up_by_number():
     """Each of those that do not was read by a person (docs/footguns.md)."""
-    paths = ["chat.qwen3_vl.Qwen3_VL", "chat.huggingface.Huggingface", "simple.llava_onevision.Llava_OneVision", "chat.vllm.VLLM"]
+    paths = [
+        "chat.qwen3_vl.Qwen3_VL",
+        "chat.huggingface.Huggingface",
+        "simple.llava_onevision.Llava_OneVision",
+        "chat.vllm.VLLM",
+    ]
     assert {adapters.read(f"lmms_eval.models.{path}").way for path in paths} == {"by number"}

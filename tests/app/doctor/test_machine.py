@@ -34,7 +34,12 @@ def test_caches_that_can_be_written_or_made(tmp_path):
 def test_a_cache_folder_that_cannot_be_written(tmp_path):
     """A file stands where the folder should be: nobody can write there, not even the superuser."""
     (tmp_path / "home").touch()
-    env = {"HF_HOME": str(tmp_path / "home"), "HF_HUB_CACHE": str(tmp_path), "HF_DATASETS_CACHE": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    env = {
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_CACHE": str(tmp_path),
+        "HF_DATASETS_CACHE": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
     line = only(machine.caches(env), "wrong")
     assert line.said == f"{tmp_path / 'home'} (HF_HOME) cannot be written: Not a directory"
     assert line.type == "HF_HOME=FOLDER, a folder that you may write to"
@@ -50,7 +55,10 @@ def test_a_full_disk(monkeypatch, tmp_path):
     line = only(lines, "wrong")
     assert line.said == f"3 MB free in {tmp_path}: no room for logs"
     free(monkeypatch, 500_000_000)
-    assert only(machine.disk(tmp_path, {"LMMS_PATCH_VIDEO_CACHE": "0.001"}), "warning").said == f"0.5 GB free in {tmp_path}: little room for logs"
+    assert (
+        only(machine.disk(tmp_path, {"LMMS_PATCH_VIDEO_CACHE": "0.001"}), "warning").said
+        == f"0.5 GB free in {tmp_path}: little room for logs"
+    )
 
 
 def test_clips_that_may_take_more_than_there_is(monkeypatch, tmp_path):
@@ -64,10 +72,16 @@ def test_clips_that_may_take_more_than_there_is(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({"LMMS_PATCH_VIDEO_CACHE": "lots"}, "LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not 'lots'"),
+        (
+            {"LMMS_PATCH_VIDEO_CACHE": "lots"},
+            "LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not 'lots'",
+        ),
         ({"LMMS_PATCH_PRECISION": "-1"}, "LMMS_PATCH_PRECISION"),
         ({"LMMS_PATCH_JOURNAL": "yes"}, "LMMS_PATCH_JOURNAL must be keep, off or moved, not 'yes'"),
-        ({"LMMS_PATCH_REFERENCES": "/no/such/folder"}, "LMMS_PATCH_REFERENCES names /no/such/folder, which is not there"),
+        (
+            {"LMMS_PATCH_REFERENCES": "/no/such/folder"},
+            "LMMS_PATCH_REFERENCES names /no/such/folder, which is not there",
+        ),
         ({"LMMS_PATCH_BUDGETS": "9"}, "LMMS_PATCH_BUDGETS is not known; did you mean LMMS_PATCH_BUDGET?"),
         ({"MAGIC_SEED": "seven"}, "MAGIC_SEED must be a whole number"),
         ({"MAGIC_SEDE": "7"}, "MAGIC_SEDE is not known; did you mean MAGIC_SEED?"),
@@ -83,16 +97,27 @@ def test_profiles_that_are_not_there(monkeypatch):
 
 
 def test_every_variable_that_the_code_reads_is_known():
-    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "lmms_patch").rglob("*.py") if "doctor" not in path.parts)
+    texts = (
+        path.read_text(encoding="utf-8") for path in (ROOT / "lmms_patch").rglob("*.py") if "doctor" not in path.parts
+    )
     named = {name for text in texts for name in re.findall(r"""(?<![_\w])["'](LMMS_PATCH_[A-Z_]*[A-Z])["']""", text)}
     assert {"LMMS_PATCH_VIDEO_CACHE", "LMMS_PATCH_TRACEBACK", "LMMS_PATCH_JOURNAL"} <= named
     assert named <= set(machine.known_variables())
 
 
 def test_variables_that_are_valid():
-    env = {"LMMS_PATCH_VIDEO_CACHE": "2", "LMMS_PATCH_PRECISION": "0.05", "MAGIC_SEED": "7", "LMMS_PATCH_JOURNAL": "keep", "HOME": "/x"}
+    env = {
+        "LMMS_PATCH_VIDEO_CACHE": "2",
+        "LMMS_PATCH_PRECISION": "0.05",
+        "MAGIC_SEED": "7",
+        "LMMS_PATCH_JOURNAL": "keep",
+        "HOME": "/x",
+    }
     (line,) = machine.variables(env)
-    assert (line.state, line.said) == ("ok", "valid: LMMS_PATCH_JOURNAL, LMMS_PATCH_PRECISION, LMMS_PATCH_VIDEO_CACHE, MAGIC_SEED")
+    assert (line.state, line.said) == (
+        "ok",
+        "valid: LMMS_PATCH_JOURNAL, LMMS_PATCH_PRECISION, LMMS_PATCH_VIDEO_CACHE, MAGIC_SEED",
+    )
 
 
 def test_the_hub(tmp_path):

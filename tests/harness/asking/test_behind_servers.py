@@ -60,7 +60,9 @@ def test_each_view_of_an_image_is_answered_for_itself(name, tmp_path):
         return Reply(answer_of(*asked[-1]))
 
     data = toys.rows(docs, answer=gold, choices=lambda i: list(OPTIONS))
-    toys.write_task(tmp_path, "toy", data, metadata={"lmms_patch": {"format": "mc", "choices": "choices", "null": 0, "probe": 0}})
+    toys.write_task(
+        tmp_path, "toy", data, metadata={"lmms_patch": {"format": "mc", "choices": "choices", "null": 0, "probe": 0}}
+    )
     with JudgeServer(says) as server:
         results = run(adapter(name, server.url), ["toy_rci2"], tmp_path)
     fip, mpp = by_hand(range(docs), 2)
@@ -96,7 +98,9 @@ def test_each_segment_of_a_clip_goes_over_the_wire(name, tmp_path, monkeypatch):
     expected = [uniform(frames, most), *(part[uniform(len(part), len(part) // 2 * 2)] for part in parts)]
     assert sorted(shown) == sorted(one.tolist() for one in expected)
     assert results["results"]["toy_trci4"]["patch,none"]["frames_read"]["checked"]
-    assert "read" not in results["results"]["toy_trci4"]["patch,none"]["frames_read"], "the full clip shows the frames of the segments"
+    assert "read" not in results["results"]["toy_trci4"]["patch,none"]["frames_read"], (
+        "the full clip shows the frames of the segments"
+    )
 
 
 def test_a_video_that_is_too_short_fails_as_in_the_base_task(tmp_path):

@@ -66,7 +66,9 @@ def test_an_adapter_that_is_wrong_of_one_request_too_has_no_number(tasks, tmp_pa
     numbers = found[0]["toy_rci3"]["patch,none"]
     assert (numbers["rci3"], numbers["n_failed"]) == (None, DOCS)
     assert found[0]["toy_rci3"]["exact_match,none"] is None
-    assert len(model.asked) <= 10 * DOCS + complete.TRIED * (10 * DOCS // PORTION + 1), "given up where the first ones fail again"
+    assert len(model.asked) <= 10 * DOCS + complete.TRIED * (10 * DOCS // PORTION + 1), (
+        "given up where the first ones fail again"
+    )
 
 
 class OutOfMemory:
@@ -84,7 +86,9 @@ class OutOfMemory:
 
 def mosaic(fails, batch=4):
     """The host's own adapter, as it is, with the embedded weights."""
-    model = LFM2_5_VL(pretrained=str(resource("tasks") / "mosaic" / "model"), device="cpu", dtype="float32", batch_size=batch)
+    model = LFM2_5_VL(
+        pretrained=str(resource("tasks") / "mosaic" / "model"), device="cpu", dtype="float32", batch_size=batch
+    )
     model._model.generate = OutOfMemory(model._model, fails)
     return model
 
@@ -97,7 +101,9 @@ def test_a_batch_that_is_out_of_memory_is_asked_again_alone(told):
     """``lfm2_5_vl`` catches the exception and answers "" for the whole batch; one by one the same inputs fit."""
     docs = size(4, 20)
     whole, found = numbers_of(mosaic(lambda call: False), docs), numbers_of(mosaic(lambda call: call == 2), docs)
-    assert {name: value for name, value in found.items() if name != "patch"} == {name: value for name, value in whole.items() if name != "patch"}
+    assert {name: value for name, value in found.items() if name != "patch"} == {
+        name: value for name, value in whole.items() if name != "patch"
+    }
     assert [line.strip() for line in told if "empty answer" in line] == [
         "LFM2_5_VL: Error generating batch: CUDA out of memory. Tried to allocate 20.00 MiB: the adapter went on with an empty answer; "
         "they are asked again one by one"

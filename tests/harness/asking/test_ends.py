@@ -90,7 +90,9 @@ def test_what_a_full_disk_cut_keeps_the_journal(tmp_path, ended, which, cut):
 
 def test_an_output_folder_that_cannot_be_written_is_refused_before_the_first_call(tasks, tmp_path):
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(OptionError, match=r"^--output_path \S*/out: nothing can be written there \(File exists\); type another folder$"):
+    with pytest.raises(
+        OptionError, match=r"^--output_path \S*/out: nothing can be written there \(File exists\); type another folder$"
+    ):
         asked_in(tmp_path / "out", model := PerRequest(), tasks, TASK)
     assert model.asked == []
 

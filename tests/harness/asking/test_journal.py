@@ -145,7 +145,10 @@ def test_answers_of_another_folder_are_believed_only_when_that_is_typed(tmp_path
     shutil.copy(first._own, next(third.rglob("*.sqlite")).parent)
     for folder in (other, third):
         assert wished(folder, monkeypatch, "") == {}
-        assert f"they were given to a run in {first.folder}; if you moved or copied them yourself, put LMMS_PATCH_JOURNAL=moved before" in lines.pop()
+        assert (
+            f"they were given to a run in {first.folder}; if you moved or copied them yourself, put LMMS_PATCH_JOURNAL=moved before"
+            in lines.pop()
+        )
         with Journal(next(folder.rglob("*.sqlite")).parent, Ranks(1, 2)) as another:
             assert not another.find([b"a"])
         assert lines == [], "the first rank says it for all"

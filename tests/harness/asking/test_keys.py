@@ -15,7 +15,12 @@ from lmms_patch.harness.asking import keys
 from lmms_patch.harness.names.effects import code_of
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.binary(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
@@ -36,7 +41,13 @@ def test_only_equal_values_have_equal_digests(one, other):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(["ab", "c"], ["a", "bc"]), ([["a"], "b"], ["a", ["b"]]), ({"a": "1", "b": "2"}, {"a": "12", "b": ""}), ([1], ["1"])]
+    ("one", "other"),
+    [
+        (["ab", "c"], ["a", "bc"]),
+        ([["a"], "b"], ["a", ["b"]]),
+        ({"a": "1", "b": "2"}, {"a": "12", "b": ""}),
+        ([1], ["1"]),
+    ],
 )
 def test_lengths_count(one, other):
     assert keys._digest(one) != keys._digest(other)
@@ -53,7 +64,17 @@ def test_an_address_in_a_prompt_counts():
 
 
 def cli(**more):
-    return Namespace(**{"model": "m", "model_args": "pretrained=x", "gen_kwargs": None, "seed": [0, 1, 2, 3], "batch_size": 1, "limit": None, **more})
+    return Namespace(
+        **{
+            "model": "m",
+            "model_args": "pretrained=x",
+            "gen_kwargs": None,
+            "seed": [0, 1, 2, 3],
+            "batch_size": 1,
+            "limit": None,
+            **more,
+        }
+    )
 
 
 def test_a_checkpoint_that_was_trained_on_is_another_model(tmp_path):
@@ -83,7 +104,9 @@ def test_images_count_as_the_dataset_stores_them(tmp_path):
     paths = [tmp_path / f"{i}.png" for i in range(2)]
     for i, path in enumerate(paths):
         Image.new("RGB", (4, 4), (i, 0, 0)).save(path)
-    by_path = datasets.Dataset.from_dict({"q": ["a", "a"], "image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
+    by_path = datasets.Dataset.from_dict({"q": ["a", "a"], "image": [str(path) for path in paths]}).cast_column(
+        "image", datasets.Image()
+    )
     inside = datasets.Dataset.from_dict(
         {"q": ["a", "a"], "image": [{"bytes": path.read_bytes(), "path": None} for path in paths]},
         features=datasets.Features({"q": datasets.Value("string"), "image": datasets.Image()}),

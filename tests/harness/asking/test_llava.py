@@ -6,7 +6,15 @@ import torch
 from lmms_eval.models.chat.llava_hf import LlavaHf as Chat
 from lmms_eval.models.simple.llava_hf import LlavaHf as Simple
 from PIL import Image
-from transformers import AutoTokenizer, CLIPImageProcessor, CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
+from transformers import (
+    AutoTokenizer,
+    CLIPImageProcessor,
+    CLIPVisionConfig,
+    LlamaConfig,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+)
 
 from lmms_patch.resources import folder as resource
 from tests.harness import toys
@@ -24,15 +32,32 @@ def weights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("llava")
     tokenizer = AutoTokenizer.from_pretrained(resource("tasks") / "mosaic" / "model")
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
-    tokenizer.eos_token, tokenizer.pad_token = (tokenizer.eos_token or "<image>"), (tokenizer.pad_token or tokenizer.eos_token)
-    vision = CLIPVisionConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=28, patch_size=14)
-    text = LlamaConfig(vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2)
+    tokenizer.eos_token, tokenizer.pad_token = (
+        (tokenizer.eos_token or "<image>"),
+        (tokenizer.pad_token or tokenizer.eos_token),
+    )
+    vision = CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, image_size=28, patch_size=14
+    )
+    text = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2
+    )
     torch.manual_seed(0)
-    config = LlavaConfig(vision_config=vision, text_config=text, image_token_index=tokenizer.convert_tokens_to_ids("<image>"), image_seq_length=4)
+    config = LlavaConfig(
+        vision_config=vision,
+        text_config=text,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=4,
+    )
     LlavaForConditionalGeneration(config).save_pretrained(folder)
     images = CLIPImageProcessor(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28})
     LlavaProcessor(
-        images, tokenizer, patch_size=14, vision_feature_select_strategy="default", num_additional_image_tokens=1, chat_template=TEMPLATE
+        images,
+        tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=TEMPLATE,
     ).save_pretrained(folder)
     return folder
 
@@ -84,7 +109,9 @@ def test_calls_that_ran_out_of_memory_are_asked_again(weights, tasks, adapter):
     assert len({answer for answer, _, _ in whole.values()}) > DOCS, "answers differ, so a shift would be seen"
     lost = {place for place, (_, _, failed) in views.items() if failed}
     assert 0 < len(lost) < len(raised) // 2, "most were answered when they were asked again"
-    assert {place: view for place, view in views.items() if place not in lost} == {place: view for place, view in whole.items() if place not in lost}
+    assert {place: view for place, view in views.items() if place not in lost} == {
+        place: view for place, view in whole.items() if place not in lost
+    }
     assert all(views[place][1] == {} for place in lost)
     failed = found["patch"]["analysis"]["failed"]
     assert (failed["calls"], failed["asked"]) == (len(lost), len(whole))

@@ -37,6 +37,9 @@ def test_a_portion_takes_half_a_minute_to_two(per_request):
     assert all(30 <= size * per_request <= 2 * SECONDS for size in found)
 
 
-@pytest.mark.parametrize(("told", "first"), [((None, None), FIRST), (("auto", None), FIRST), (("16", 4), 128), ((0, "x"), FIRST), ((-3, 2.5), FIRST)])
+@pytest.mark.parametrize(
+    ("told", "first"),
+    [((None, None), FIRST), (("auto", None), FIRST), (("16", 4), 128), ((0, "x"), FIRST), ((-3, 2.5), FIRST)],
+)
 def test_batch_sizes_of_every_form(told, first):
     assert Portions(*told).size(10**6) == first

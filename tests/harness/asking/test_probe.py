@@ -17,7 +17,12 @@ RUNS = size(60, 400)
 
 
 def request(number, temperature):
-    return Instance("generate_until", (f"q{number}", {"temperature": temperature}), 0, {"task": "toy", "doc_id": number, "repeats": 1})
+    return Instance(
+        "generate_until",
+        (f"q{number}", {"temperature": temperature}),
+        0,
+        {"task": "toy", "doc_id": number, "repeats": 1},
+    )
 
 
 def spoken(answer, temperature, batched=lambda stream, text: text, runs=RUNS):
@@ -88,7 +93,10 @@ class Padding(Model):
         for start in range(0, len(requests), 4):
             answers = super().generate_until(requests[start : start + 4])
             widths = [images[0].width for _, _, images, _ in self.seen[-len(answers) :]]
-            out += ["?" if self.garbles and width < max(widths) else answer for width, answer in zip(widths, answers, strict=True)]
+            out += [
+                "?" if self.garbles and width < max(widths) else answer
+                for width, answer in zip(widths, answers, strict=True)
+            ]
         return out
 
 
@@ -100,10 +108,14 @@ def test_a_run_says_it(tmp_path, garbles, options, batch, asked, said):
     lines = []
     sink = logger.add(lines.append, level="WARNING", format="{message}")
     write_task(tmp_path, "toy", rows(12), metadata={"lmms_patch": {"null": 0, **options}})
-    cli = Namespace(output_path="", process_with_media=False, reasoning_tags=None, model="Padding", model_args="", batch_size=batch)
+    cli = Namespace(
+        output_path="", process_with_media=False, reasoning_tags=None, model="Padding", model_args="", batch_size=batch
+    )
     model = Padding(garbles)
     toys.run(model, "toy_rci2", tmp_path, cli_args=cli)
     logger.remove(sink)
     assert model.calls == 12 * 5 + asked
-    assert [line for line in lines if "run it with --batch_size 1" in line] == [line for line in lines if "answers differ" in line]
+    assert [line for line in lines if "run it with --batch_size 1" in line] == [
+        line for line in lines if "answers differ" in line
+    ]
     assert any("answers differ when their requests are asked alone" in line for line in lines) == said

@@ -16,7 +16,19 @@ from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.present.report.figures import canvas
 from tests.harness import toys
-from tests.harness.askers import BatchedK, ChatK, CountingK, Gathering, Killed, PerRequestK, SortedK, ThreadedK, clue, without_kept, written
+from tests.harness.askers import (
+    BatchedK,
+    ChatK,
+    CountingK,
+    Gathering,
+    Killed,
+    PerRequestK,
+    SortedK,
+    ThreadedK,
+    clue,
+    without_kept,
+    written,
+)
 from tests.harness.toys import metrics, rows, write_task
 from tests.making.reports import undrawn
 from tests.sizes import size
@@ -33,15 +45,30 @@ PORTION = 32
 def tasks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tasks")
     write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": OPTIONS})
-    write_task(folder, "grouped", rows(DOCS, sheet=lambda i: i // 4), metadata={"lmms_patch": {**OPTIONS, "cluster": "sheet"}})
-    for name, more in (("some", {"exit": True}), ("scaled", {"exit": True, "scale": 2}), ("both", {"quick": True, "grids": [2, 3]})):
-        text = "\n".join(f"{key}: {value}" for key, value in {"task": f"toy_{name}", "base": "toy", "grids": [3], **more}.items())
+    write_task(
+        folder, "grouped", rows(DOCS, sheet=lambda i: i // 4), metadata={"lmms_patch": {**OPTIONS, "cluster": "sheet"}}
+    )
+    for name, more in (
+        ("some", {"exit": True}),
+        ("scaled", {"exit": True, "scale": 2}),
+        ("both", {"quick": True, "grids": [2, 3]}),
+    ):
+        text = "\n".join(
+            f"{key}: {value}" for key, value in {"task": f"toy_{name}", "base": "toy", "grids": [3], **more}.items()
+        )
         (folder / f"toy_{name}.yaml").write_text(f"{text}\nclass: !function lmms_patch.Wrap\n")
     return folder
 
 
 def asked_in(folder, model, tasks, names="toy_rci3_quick", /, **options):
-    cli = Namespace(output_path=str(folder), process_with_media=False, reasoning_tags=None, model=type(model).__name__, model_args="", batch_size=1)
+    cli = Namespace(
+        output_path=str(folder),
+        process_with_media=False,
+        reasoning_tags=None,
+        model=type(model).__name__,
+        model_args="",
+        batch_size=1,
+    )
     vars(cli).update(options)
     return without_kept(toys.run(model, names, tasks, cli_args=cli))
 
@@ -113,14 +140,25 @@ def test_a_quick_run_asks_less_and_says_how(tasks):
     assert len(patches) == DOCS, "every doc has a line, also one of which nothing was asked"
     for doc_id, patch in patches.items():
         how = patch["asked"]
-        assert len(patch["views"]) * (how["steps"] > 0) + how["unasked" if "unasked" in how else "block"] * ("unasked" in how) == 10
-        assert sorted(view for doc, view in own if doc == doc_id) == [0, *range(1, 10)][: len(patch["views"])] or how["steps"] != 1
+        assert (
+            len(patch["views"]) * (how["steps"] > 0)
+            + how["unasked" if "unasked" in how else "block"] * ("unasked" in how)
+            == 10
+        )
+        assert (
+            sorted(view for doc, view in own if doc == doc_id) == [0, *range(1, 10)][: len(patch["views"])]
+            or how["steps"] != 1
+        )
     none = next(one for one in patches.values() if one["asked"]["steps"] == 0)
     assert none["views"] == [{"kind": "full", "scores": {}, "items": {}}]
     assert "best" not in none or none["best"] == {}
 
 
-@pytest.mark.parametrize("kind", size([SortedK, ThreadedK, ChatK], [BatchedK, SortedK, ThreadedK, CountingK, ChatK]), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind",
+    size([SortedK, ThreadedK, ChatK], [BatchedK, SortedK, ThreadedK, CountingK, ChatK]),
+    ids=lambda kind: kind.__name__,
+)
 def test_all_adapters_are_asked_the_same(kind, tasks, tmp_path):
     one, first = undisturbed(tasks)
     two = asked_in(tmp_path, second := kind(), tasks, batch_size=16)
@@ -150,7 +188,9 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
     for world in (2, 3):
         gathering, asked, found = Gathering(world), {}, {}
         monkeypatch.setattr(ranks, "_distributed", lambda gathering=gathering: gathering)
-        monkeypatch.setattr(Ranks, "here", classmethod(lambda cls, gathering=gathering, world=world: cls(gathering.local.number, world)))
+        monkeypatch.setattr(
+            Ranks, "here", classmethod(lambda cls, gathering=gathering, world=world: cls(gathering.local.number, world))
+        )
 
         def work(number, gathering=gathering, world=world, asked=asked, found=found):
             from lmms_patch.harness.asking import seam
@@ -171,7 +211,10 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
             for request in task.instances:
                 by_doc.setdefault(request.doc_id, []).append(request.filtered_resps["none"])
             asked[number] = model.asked
-            found[number] = {doc_id: dict(task.process_results(task.eval_docs_no_media[doc_id], got)["patch"]) for doc_id, got in by_doc.items()}
+            found[number] = {
+                doc_id: dict(task.process_results(task.eval_docs_no_media[doc_id], got)["patch"])
+                for doc_id, got in by_doc.items()
+            }
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(world)]
         [thread.start() for thread in threads]
@@ -180,7 +223,9 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
         assert {one for part in asked.values() for one in part} == set(first.asked)
         assert len({len(part) for part in asked.values()}) == 1, "each rank calls its model equally often"
         together = {doc_id: patch for part in found.values() for doc_id, patch in part.items()}
-        assert json.loads(json.dumps(together, sort_keys=True)) == {str(doc_id): patch for doc_id, patch in sorted(wanted.items())}
+        assert json.loads(json.dumps(together, sort_keys=True)) == {
+            str(doc_id): patch for doc_id, patch in sorted(wanted.items())
+        }
 
 
 def test_clusters_grids_and_kinds(tasks, tmp_path):
@@ -211,16 +256,36 @@ def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, capl
 @pytest.mark.parametrize(
     ("config", "options", "told"),
     [
-        ({}, {"budget": 100}, "a budget of 100 calls is too small: 20 docs asked whole are 200 calls, and those on wrong images 100"),
-        ({"filter_list": [{"name": n, "filter": [{"function": "take_first"}]} for n in ("a", "b")]}, {}, "2 ways (filters)"),
-        ({"metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}]}, {}, "lower exact_match is better"),
         (
-            {"metric_list": [{"metric": "exact_match", "aggregation": "!function utils.middle", "higher_is_better": True}]},
+            {},
+            {"budget": 100},
+            "a budget of 100 calls is too small: 20 docs asked whole are 200 calls, and those on wrong images 100",
+        ),
+        (
+            {"filter_list": [{"name": n, "filter": [{"function": "take_first"}]} for n in ("a", "b")]},
+            {},
+            "2 ways (filters)",
+        ),
+        (
+            {"metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}]},
+            {},
+            "lower exact_match is better",
+        ),
+        (
+            {
+                "metric_list": [
+                    {"metric": "exact_match", "aggregation": "!function utils.middle", "higher_is_better": True}
+                ]
+            },
             {},
             "no mean of docs' scores",
         ),
         (
-            {"metric_list": [{"metric": "exact_match", "aggregation": "!function utils.saved", "higher_is_better": True}]},
+            {
+                "metric_list": [
+                    {"metric": "exact_match", "aggregation": "!function utils.saved", "higher_is_better": True}
+                ]
+            },
             {},
             "no mean of docs' scores",
         ),
@@ -239,7 +304,9 @@ def test_what_cannot_be_asked_in_part_is_refused_before_any_call(tmp_path, confi
     assert not model.asked
 
 
-@pytest.mark.parametrize("code", ["return sum(items) / len(items)", "return 100 * sum(items) / len(items)", "return float(sum(items))"])
+@pytest.mark.parametrize(
+    "code", ["return sum(items) / len(items)", "return 100 * sum(items) / len(items)", "return float(sum(items))"]
+)
 def test_aggregations_that_are_means_are_known_by_trial(tmp_path, code):
     (tmp_path / "utils.py").write_text(f"def own(items):\n    {code}\n")
     write_task(tmp_path, "toy", rows(FEWER), metadata={"lmms_patch": OPTIONS},
@@ -252,18 +319,27 @@ def test_aggregations_that_are_means_are_known_by_trial(tmp_path, code):
 
 def test_the_environment_sets_what_the_command_line_cannot():
     quick = Options(quick=True, pilot=7)
-    env = {"LMMS_PATCH_PRECISION": "0.05", "LMMS_PATCH_BUDGET": "2000", "LMMS_PATCH_TARGET": "population", "LMMS_PATCH_PILOT": " "}
+    env = {
+        "LMMS_PATCH_PRECISION": "0.05",
+        "LMMS_PATCH_BUDGET": "2000",
+        "LMMS_PATCH_TARGET": "population",
+        "LMMS_PATCH_PILOT": " ",
+    }
     made = with_environment(quick, env)
     assert (made.precision, made.budget, made.target, made.pilot) == (0.05, 2000, "population", 7)
     assert with_environment(Options(), env) == Options(), "of runs that ask everything it says nothing"
-    with pytest.raises(OptionError, match=r"LMMS_PATCH_PRECISION.*precision must be a number above 0 and below 1, not 'wide'"):
+    with pytest.raises(
+        OptionError, match=r"LMMS_PATCH_PRECISION.*precision must be a number above 0 and below 1, not 'wide'"
+    ):
         with_environment(quick, {"LMMS_PATCH_PRECISION": "wide"})
 
 
 def test_failed_calls_cost_their_docs_and_are_asked_again(tasks, tmp_path):
     """A server that dies in the middle of the run, and is there again for the same command."""
     first = PerRequestK()
-    first.answer = lambda prompt, images: clue(prompt, images) if len(first.asked) <= 200 else "[LMMS_EVAL_REQUEST_FAILED after 5 retries] gone"
+    first.answer = lambda prompt, images: (
+        clue(prompt, images) if len(first.asked) <= 200 else "[LMMS_EVAL_REQUEST_FAILED after 5 retries] gone"
+    )
     broken = asked_in(tmp_path, first, tasks)
     assert broken["results"]["toy_rci3_quick"]["patch,none"]["analysis"]["failed"]["calls"] > 0
     again = asked_in(tmp_path, survivor := PerRequestK(), tasks)
@@ -292,7 +368,14 @@ TWO = [{"metric": name, "aggregation": "mean", "higher_is_better": True} for nam
 def two_metrics(folder, raises=()):
     (folder / "utils.py").write_text(SCORER.format(raises=set(raises) or "()"))
     options = {**OPTIONS, "metric": "acc"}
-    write_task(folder, "toy", rows(FEWER), metadata={"lmms_patch": options}, metric_list=TWO, process_results="!function utils.process_results")
+    write_task(
+        folder,
+        "toy",
+        rows(FEWER),
+        metadata={"lmms_patch": options},
+        metric_list=TWO,
+        process_results="!function utils.process_results",
+    )
     text = "task: toy_exit\nbase: toy\ngrids: [3]\nexit: true\nclass: !function lmms_patch.Wrap\n"
     (folder / "toy_exit.yaml").write_text(text)
 
@@ -333,7 +416,9 @@ def test_a_scorer_that_raises_leaves_no_index_and_runs_that_open(tmp_path, capsy
 def test_many_failed_calls_leave_no_index_of_a_part(tasks, tmp_path):
     """1 % of failed calls: in a full run the docs are left out, in a part of the cells unsolved docs would go missing."""
     first = PerRequestK()
-    first.answer = lambda prompt, images: "[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy" if len(first.asked) % 40 == 7 else clue(prompt, images)
+    first.answer = lambda prompt, images: (
+        "[LMMS_EVAL_REQUEST_FAILED after 5 retries] busy" if len(first.asked) % 40 == 7 else clue(prompt, images)
+    )
     found = asked_in(tmp_path, first, tasks)
     grid = found["results"]["toy_rci3_quick"]["patch,none"]["analysis"]["grids"]["3"]
     assert grid["index"]["value"] is None
@@ -351,7 +436,9 @@ def test_a_population_of_few_images_is_refused_and_the_benchmark_is_not(target, 
         return
     with pytest.raises((OptionError, SystemExit)) as error:
         asked_in(tmp_path / "out", model, tmp_path)
-    assert "10 clusters of docs, by their sizes worth 1.6, are too few" in str(getattr(error.value, "__context__", "")) + str(error.value)
+    assert "10 clusters of docs, by their sizes worth 1.6, are too few" in str(
+        getattr(error.value, "__context__", "")
+    ) + str(error.value)
     assert not model.asked
 
 

@@ -32,7 +32,10 @@ def test_all_ranks_ask_alike(loads, monkeypatch):
     def work(number):
         gathering.local.number = number
         asker = seam.Asker({}, set(), cache := Cache(), None, SimpleNamespace(batch_size=4, model=None))
-        requests = [SimpleNamespace(task_name="t", doc_id=number + len(loads) * (i // 5), idx=i % 5, args=()) for i in range(loads[number])]
+        requests = [
+            SimpleNamespace(task_name="t", doc_id=number + len(loads) * (i // 5), idx=i % 5, args=())
+            for i in range(loads[number])
+        ]
         padded = requests + requests[-1:] * (max(loads) - len(requests)) if requests else []  # as the host pads
         found[number] = cache.calls, asker._in_portions(None, "generate_until", padded), padded
 

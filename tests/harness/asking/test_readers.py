@@ -34,10 +34,14 @@ def runs(tmp_path_factory):
     folder, out = tmp_path_factory.mktemp("tasks"), tmp_path_factory.mktemp("runs")
     options = {"null": 20, "pilot": 30, "precision": 0.12, "category": "part", "seed": 1}
     write_task(folder, "toy", rows(DOCS, part=lambda i: "even" if i % 2 else "odd"), metadata={"lmms_patch": options})
-    (folder / "toy_exit.yaml").write_text("task: toy_exit\nbase: toy\ngrids: [3]\nexit: true\nclass: !function lmms_patch.Wrap\n")
+    (folder / "toy_exit.yaml").write_text(
+        "task: toy_exit\nbase: toy\ngrids: [3]\nexit: true\nclass: !function lmms_patch.Wrap\n"
+    )
     patch = pytest.MonkeyPatch()
     patch.setattr(portions, "SECONDS", 1e9)
-    cli = Namespace(output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1)
+    cli = Namespace(
+        output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1
+    )
     for name in ("toy_rci3", "toy_rci3_quick", "toy_exit"):
         written(toys.run(PerRequestK(), name, folder, cli_args=cli), out / name, name)
     patch.undo()
@@ -104,13 +108,18 @@ def test_analyze_gives_the_run_s_own_numbers_again(runs, name, capsys, tmp_path)
     parts = task["categories"]
     assert set(parts) == {"even", "odd"}
     own = [(parts[part]["fip"]["value"], parts[part]["n_docs"]) for part in parts]
-    assert sum(value * docs for value, docs in own) / DOCS == pytest.approx(stored["analysis"]["fip"]["value"], abs=0.02)
+    assert sum(value * docs for value, docs in own) / DOCS == pytest.approx(
+        stored["analysis"]["fip"]["value"], abs=0.02
+    )
 
 
 def test_early_exit_is_analyzed_as_the_full_run(runs, capsys, tmp_path):
     for name in ("toy_rci3", "toy_exit"):
         said(capsys, "analyze", runs / name, "--json", tmp_path / f"{name}.json")
-    full, part = (json.loads((tmp_path / f"{name}.json").read_text())["runs"][0]["tasks"][0]["metrics"] for name in ("toy_rci3", "toy_exit"))
+    full, part = (
+        json.loads((tmp_path / f"{name}.json").read_text())["runs"][0]["tasks"][0]["metrics"]
+        for name in ("toy_rci3", "toy_exit")
+    )
     assert full == part
 
 
@@ -129,7 +138,11 @@ def test_a_gate_judges_by_the_interval_of_the_population(runs, capsys, tmp_path)
     (tmp_path / "rules.yaml").write_text(RULES)
     told = said(capsys, "gate", runs / "toy_rci3_quick", "--config", tmp_path / "rules.yaml", "--all", status=1)
     lines = dict(re.findall(r"^(?:pass|fail): (\w+)\n  (.*)", told, re.M))
-    assert sorted(re.findall(r"^(pass|fail): (\w+)$", told, re.M)) == [("fail", "fails"), ("fail", "fip"), ("pass", "holds")]
+    assert sorted(re.findall(r"^(pass|fail): (\w+)$", told, re.M)) == [
+        ("fail", "fails"),
+        ("fail", "fip"),
+        ("pass", "holds"),
+    ]
     index = details(runs, "toy_rci3_quick")["analysis"]["grids"]["3"]["index"]
     assert f", sampled (95 % {index['low']:.3f} to {index['high']:.3f}; at least 0)" in lines["holds"].replace("−", "-")
 
@@ -170,7 +183,13 @@ def test_a_log_that_was_changed_is_found(runs, capsys, tmp_path, change, told):
     folder = shutil.copytree(runs / "toy_rci3_quick", tmp_path / "run")
     log = next(folder.glob("*_samples_*.jsonl"))
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    change(next(line["patch"] for line in lines if line["patch"]["asked"].get("unasked", 0) > 3 and line["patch"]["asked"]["steps"] == 2))
+    change(
+        next(
+            line["patch"]
+            for line in lines
+            if line["patch"]["asked"].get("unasked", 0) > 3 and line["patch"]["asked"]["steps"] == 2
+        )
+    )
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "rules.yaml").write_text(RULES)
     assert main(["gate", str(folder), "--config", str(tmp_path / "rules.yaml")]) == 2
@@ -196,7 +215,12 @@ def test_no_interval_is_sharper_than_that_of_the_docs_asked(runs):
 
 def test_a_quick_run_without_an_interval_of_the_full_pass_says_why_and_what_to_type():
     asked = {"calls": 500, "of": 1000, "docs": 80, "whole": 30, "estimated": True}
-    lines = asked_in_words(analysis({"asked": asked, "grids": {3: {"n": 3, "full_pass": {"level": 0.95, "reason": NO_ENDS}}}}))
-    assert "no interval of what a full pass over these docs would print (grid 3): the few docs that are right decide" in lines
+    lines = asked_in_words(
+        analysis({"asked": asked, "grids": {3: {"n": 3, "full_pass": {"level": 0.95, "reason": NO_ENDS}}}})
+    )
+    assert (
+        "no interval of what a full pass over these docs would print (grid 3): the few docs that are right decide"
+        in lines
+    )
     assert "without _quick" in lines
     assert "between" not in lines

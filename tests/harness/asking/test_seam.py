@@ -37,7 +37,14 @@ def dumped(found):
 
 def found_in(folder, model, tasks, names, /, **options):
     """All that comes out of a run as the command line does it, into a folder."""
-    cli = Namespace(output_path=str(folder), process_with_media=False, reasoning_tags=None, model=type(model).__name__, model_args="", batch_size=1)
+    cli = Namespace(
+        output_path=str(folder),
+        process_with_media=False,
+        reasoning_tags=None,
+        model=type(model).__name__,
+        model_args="",
+        batch_size=1,
+    )
     vars(cli).update(options)
     return toys.run(model, names, tasks, cli_args=cli)
 
@@ -213,7 +220,9 @@ def test_the_response_cache_keeps_each_portion(tasks, tmp_path, monkeypatch):
     """With --use_cache and no journal, a killed run loses one portion; without portions it lost everything."""
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
     monkeypatch.setenv("LMMS_CACHE_RUN_ID", "same")
-    cli = Namespace(output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1)
+    cli = Namespace(
+        output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1
+    )
     with pytest.raises(Killed):
         toys.run(PerRequest(100), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))
     toys.run(survivor := PerRequest(), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))

@@ -36,9 +36,22 @@ class Dying:
 
 def lmms_eval(folder, url, out):
     arguments = f"model_version=scripted,base_url={url},api_key=k,max_retries=1,retry_backoff_s=0,num_concurrent=4"
-    command = ["lmms-eval", "--model", "openai", "--model_args", arguments, "--tasks", TASK, "--include_path", folder, "--log_samples"]
+    command = [
+        "lmms-eval",
+        "--model",
+        "openai",
+        "--model_args",
+        arguments,
+        "--tasks",
+        TASK,
+        "--include_path",
+        folder,
+        "--log_samples",
+    ]
     environment = {**os.environ, "NO_PROXY": "127.0.0.1", "PYTHONUNBUFFERED": "1", "LMMS_PATCH_JOURNAL": ""}
-    status, *printed = warm.run([*map(str, command), "--output_path", str(folder / out), "--verbosity", "INFO"], environment)
+    status, *printed = warm.run(
+        [*map(str, command), "--output_path", str(folder / out), "--verbosity", "INFO"], environment
+    )
     assert status == 0, "".join(printed)[-4000:]
     return "".join(printed)
 
@@ -51,7 +64,13 @@ def records(folder):
 def test_the_same_command_goes_on_where_the_server_died(tmp_path):
     options = {"format": "mc", "choices": "choices", "null": 0, "pilot": 30, "precision": 0.1}
     data = rows(DOCS, answer=gold, choices=lambda i: list(OPTIONS))
-    write_task(tmp_path, "toy", data, metadata={"lmms_patch": options}, generation_kwargs={"max_new_tokens": 4, "temperature": 0})
+    write_task(
+        tmp_path,
+        "toy",
+        data,
+        metadata={"lmms_patch": options},
+        generation_kwargs={"max_new_tokens": 4, "temperature": 0},
+    )
     warm.run(["lmms-patch", "schema"], os.environ)  # its process is forked before this one has threads
     server = JudgeServer(Dying(10**9))
     with server:

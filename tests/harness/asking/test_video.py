@@ -43,7 +43,9 @@ def tasks(tmp_path):
 
 def asked_in(out, model, tasks, **options):
     """Run as the command line does, into a folder; what comes out."""
-    cli = Namespace(output_path=str(out), process_with_media=False, reasoning_tags=None, model="Dying", model_args="", batch_size=1)
+    cli = Namespace(
+        output_path=str(out), process_with_media=False, reasoning_tags=None, model="Dying", model_args="", batch_size=1
+    )
     found = without_kept(toys.run(model, "toy_trci4", tasks, cli_args=cli, **options))
     return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
 
@@ -83,7 +85,12 @@ def test_the_response_cache_keeps_answers_by_view(tasks, tmp_path, monkeypatch):
     unread = whole.replace('"frames_read": {"checked": true}, ', "")  # a run that asks nothing sees nothing read
     assert asked_in(tmp_path / "second", second := Dying(), tasks, use_cache=cache) == unread != whole
     assert not second.asked
-    write(tasks, "toy", [tmp_path / "videos" / f"{i}.mp4" for i in range(len(SHAPES))], metadata={"lmms_patch": {"null": 0, "frames": 6}})
+    write(
+        tasks,
+        "toy",
+        [tmp_path / "videos" / f"{i}.mp4" for i in range(len(SHAPES))],
+        metadata={"lmms_patch": {"null": 0, "frames": 6}},
+    )
     asked_in(tmp_path / "third", third := Dying(), tasks, use_cache=cache)
     assert len(third.asked) == PLANNED
 

@@ -25,7 +25,9 @@ def row(number, **changes):
         "question_type": "query",
         "answer": "red",
         "full_answer": "It is red.",
-        "boxes": [{"box": box, "relevant": place % 2 == 0, "label": f"thing {place + 1}"} for place, box in enumerate(boxes)],
+        "boxes": [
+            {"box": box, "relevant": place % 2 == 0, "label": f"thing {place + 1}"} for place, box in enumerate(boxes)
+        ],
         "steps": [
             {"text": "I look at the whole image.", "correct": True},
             {"text": "R1 shows a thing.", "correct": True},

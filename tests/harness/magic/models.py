@@ -80,20 +80,29 @@ def _ranges(boxes: Sequence[int]) -> list[str]:
             runs[-1].append(box)
         else:
             runs.append([box])
-    return [name for run in runs for name in ([f"R{run[0]}–R{run[-1]}"] if len(run) > 2 else [f"R{box}" for box in run])]
+    return [
+        name for run in runs for name in ([f"R{run[0]}–R{run[-1]}"] if len(run) > 2 else [f"R{box}" for box in run])
+    ]
 
 
 def respond(script: str, doc: Mapping[str, Any]) -> str:
     """What a script answers to a doc."""
     needed = sorted(shown for shown, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if shown and relevant)
-    others = sorted(shown for shown, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if shown and not relevant)
+    others = sorted(
+        shown for shown, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if shown and not relevant
+    )
     item = number(doc)
     lost = script == "wrong" or (script == "distracted" and bool(others) and not resisted(item))
     if doc["prefix"]:
         return _go_on(script, doc, lost)
     if script == "none":
         return f"I count {len(needed) + len(others)} boxes on a light sheet. I look at none of them. I cannot tell."
-    used = {"right": needed, "wrong": others, "all": sorted(needed + others), "distracted": needed + others[:1] if lost else needed}[script]
+    used = {
+        "right": needed,
+        "wrong": others,
+        "all": sorted(needed + others),
+        "distracted": needed + others[:1] if lost else needed,
+    }[script]
     thoughts = names(sorted(used), item % 7)
     if script == "wrong" and doc["type"] == "query":
         thoughts += f" I also find something in R{INVENTED}."

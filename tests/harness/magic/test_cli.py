@@ -63,8 +63,12 @@ def test_every_number_is_the_derived_one(runs, script, variant):
             assert estimate["reason"]
         else:
             assert estimate["low"] <= value <= estimate["high"]
-        assert (result.metrics[f"{name}_low"], result.metrics[f"{name}_high"]) == (estimate["low"], estimate["high"]), "columns of the results file"
-    Draft202012Validator(schemas.load("objects")).validate(json.loads(objects_file(result.run.path).read_text(encoding="utf-8")))
+        assert (result.metrics[f"{name}_low"], result.metrics[f"{name}_high"]) == (estimate["low"], estimate["high"]), (
+            "columns of the results file"
+        )
+    Draft202012Validator(schemas.load("objects")).validate(
+        json.loads(objects_file(result.run.path).read_text(encoding="utf-8"))
+    )
 
 
 @pytest.mark.parametrize("script", RUN)
@@ -76,7 +80,13 @@ def test_each_line_of_the_log_says_what_the_script_did(runs, script):
         assert len(every) == len(item["boxes"])
         assert len(relevant) == sum(box["relevant"] for box in item["boxes"])
         extra = set() if resisted(number(item)) else {min(every - relevant)}
-        looked = {"right": relevant, "wrong": every - relevant, "all": every, "none": set(), "distracted": relevant | extra}
+        looked = {
+            "right": relevant,
+            "wrong": every - relevant,
+            "all": every,
+            "none": set(),
+            "distracted": relevant | extra,
+        }
         assert set(record["used"]) == looked[script]
         assert record["invented"] == ([INVENTED] if script == "wrong" and record["type"] == "query" else [])
         assert record["group"] == item["group"]

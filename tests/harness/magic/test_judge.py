@@ -28,7 +28,9 @@ WRONG = Reply("Reasoning: another thing.\nCorrectness: Incorrect")
 def told():
     """The lines that are logged."""
     lines: list[str] = []
-    handle = logger.add(lambda line: lines.append(str(line).strip()), format="{level} {name} {message}", level="WARNING")
+    handle = logger.add(
+        lambda line: lines.append(str(line).strip()), format="{level} {name} {message}", level="WARNING"
+    )
     yield lines
     logger.remove(handle)
 
@@ -85,7 +87,13 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
     server = serve(says)
     judge = judge_from(settings(tmp_path))
     short = judge.short("What is it?", "a sofa", "couch")
-    assert (short.value, short.reason, short.error, short.cached, short.model) == (True, "the same.", "", False, "judge-7b-2024-01-01")
+    assert (short.value, short.reason, short.error, short.cached, short.model) == (
+        True,
+        "the same.",
+        "",
+        False,
+        "judge-7b-2024-01-01",
+    )
     assert short.raw == RIGHT.content
     assert judge.full("What is it?", "R1 shows a chair.\nAnswer: a chair", "It is a couch.").value is False
     assert judge.heal(["The cup is blue."], ["The cup is green."], "No, it is green.").value is True
@@ -96,11 +104,21 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
     first = server.asked[0]
     assert first.path == "/v1/chat/completions"
     assert first.headers["authorization"] == "Bearer sk-loopback"
-    assert {key: value for key, value in first.payload.items() if key != "messages"} == {"model": "judge-7b", "max_tokens": 2048, "temperature": 0.0}
+    assert {key: value for key, value in first.payload.items() if key != "messages"} == {
+        "model": "judge-7b",
+        "max_tokens": 2048,
+        "temperature": 0.0,
+    }
     assert [message["role"] for message in first.payload["messages"]] == ["user"]
     again = judge_from(settings(tmp_path))
     kept = again.short("What is it?", "a sofa", "couch")
-    assert (kept.value, kept.reason, kept.raw, kept.cached, kept.model) == (True, short.reason, short.raw, True, short.model)
+    assert (kept.value, kept.reason, kept.raw, kept.cached, kept.model) == (
+        True,
+        short.reason,
+        short.raw,
+        True,
+        short.model,
+    )
     assert [one.value for one in again.steps("What?", "x", ["a", "b"])] == [True, False]
     assert len(server.asked) == 4
     assert again.counts == {"cached": 2}
@@ -161,7 +179,9 @@ def test_spent_quota_is_not_tried_again(serve):
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("broken", [Reply(status=500), Reply(status=503), Reply(body=b"<html>hello</html>"), Reply(body=b'{"choices": []}')])
+@pytest.mark.parametrize(
+    "broken", [Reply(status=500), Reply(status=503), Reply(body=b"<html>hello</html>"), Reply(body=b'{"choices": []}')]
+)
 def test_a_server_that_recovers(serve, broken):
     server = serve(lambda _, number: broken if number == 1 else RIGHT)
     assert Judge(settings()).short("What?", "sofa", "couch").value is True
@@ -170,7 +190,10 @@ def test_a_server_that_recovers(serve, broken):
 
 def test_a_page_in_place_of_an_answer(serve):
     serve(Reply(body=b"<html>hello</html>"))
-    assert Judge(settings(retries=0)).short("What?", "sofa", "couch").error == "the server's reply is not a chat completion"
+    assert (
+        Judge(settings(retries=0)).short("What?", "sofa", "couch").error
+        == "the server's reply is not a chat completion"
+    )
 
 
 def test_connection_refused_ends_soon(monkeypatch, told, tmp_path):
@@ -192,7 +215,10 @@ def test_connection_refused_ends_soon(monkeypatch, told, tmp_path):
 @pytest.mark.parametrize(
     ("reply", "hint"),
     [
-        (Reply(status=401, message="Incorrect API key provided: sk-loopback"), "status 401: Incorrect API key provided: ***; check OPENAI_API_KEY"),
+        (
+            Reply(status=401, message="Incorrect API key provided: sk-loopback"),
+            "status 401: Incorrect API key provided: ***; check OPENAI_API_KEY",
+        ),
         (Reply(status=404, message="no such model"), "status 404: no such model; check MAGIC_JUDGE"),
     ],
 )
@@ -227,14 +253,34 @@ def test_failures_now_and_then_do_not_end_it(serve, told):
 
 
 REFUSALS = {
-    "too long": (Reply(status=400, message="This model's maximum context length is 512 tokens"), "status 400: This model's maximum", 1),
+    "too long": (
+        Reply(status=400, message="This model's maximum context length is 512 tokens"),
+        "status 400: This model's maximum",
+        1,
+    ),
     "too large": (Reply(status=413), "status 413: ", 1),
     "not processable": (Reply(status=422), "status 422: ", 1),
     "filter as an error": (Reply(status=403, code="content_filter", message="filtered"), "status 403: filtered", 1),
-    "length as a server error": (Reply(status=500, code="context_length_exceeded", message="long"), "status 500: long", 1),
-    "filter as a reply": (Reply("", finish="content_filter"), "the judge's server filtered the question (finish_reason content_filter)", 1),
-    "filter in the middle": (Reply("Correctness: Correct", finish="content_filter"), "the judge's server filtered the question", 1),
-    "refusal beside a text": (Reply("Sorry.", refusal="I cannot help with that."), "the judge refused the question: I cannot help with that.", 1),
+    "length as a server error": (
+        Reply(status=500, code="context_length_exceeded", message="long"),
+        "status 500: long",
+        1,
+    ),
+    "filter as a reply": (
+        Reply("", finish="content_filter"),
+        "the judge's server filtered the question (finish_reason content_filter)",
+        1,
+    ),
+    "filter in the middle": (
+        Reply("Correctness: Correct", finish="content_filter"),
+        "the judge's server filtered the question",
+        1,
+    ),
+    "refusal beside a text": (
+        Reply("Sorry.", refusal="I cannot help with that."),
+        "the judge refused the question: I cannot help with that.",
+        1,
+    ),
     "nothing": (Reply(None, finish="content_filter"), "malformed: the reply is empty", 3),
     "refusal in words": (Reply("I'm sorry, but I can't assist with that."), "malformed: no line", 3),
 }
@@ -246,7 +292,9 @@ def test_a_refusal_is_of_one_question_alone(serve, refusal, said, sent):
     """Twelve in a row are refused; a judge whose server were out would be given up after five."""
     server = serve(lambda prompt, _: refusal if "bad" in prompt else RIGHT)
     judge = Judge(settings(retries=5))
-    verdicts = [judge.short("What?", answer, "couch") for answer in [*(f"bad {number}" for number in range(12)), "good"]]
+    verdicts = [
+        judge.short("What?", answer, "couch") for answer in [*(f"bad {number}" for number in range(12)), "good"]
+    ]
     assert [verdict.value for verdict in verdicts] == [None] * 12 + [True]
     assert {verdict.error[: len(said)] for verdict in verdicts[:12]} == {said}
     assert (judge.stopped, len(server.asked)) == ("", 12 * sent + 1)
@@ -267,12 +315,16 @@ def test_refusals_do_not_hide_an_outage(serve):
     """Servers refuse long texts by their length alone, while the model behind them is dead: five failures are in a row across refusals."""
     server = serve(lambda prompt, _: Reply(status=400) if "long" in prompt else Reply(status=500))
     judge = Judge(settings(retries=0))
-    errors = [judge.short("What?", f"{'long' if number % 2 else 'short'} {number}", "couch").error for number in range(20)]
+    errors = [
+        judge.short("What?", f"{'long' if number % 2 else 'short'} {number}", "couch").error for number in range(20)
+    ]
     assert len(server.asked) == 9
     assert all(error.startswith("not asked: the judge was given up (status 500") for error in errors[9:])
 
 
-@pytest.mark.parametrize("outage", [Reply(status=500), Reply(status=429), Reply(after=30.0)], ids=["500", "429", "stalled"])
+@pytest.mark.parametrize(
+    "outage", [Reply(status=500), Reply(status=429), Reply(after=30.0)], ids=["500", "429", "stalled"]
+)
 def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
     server = serve(outage)
     judge = Judge(settings(tmp_path, retries=1, timeout=0.2))
@@ -283,14 +335,25 @@ def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
     judge.many([short_inquiry("What?", f"second {number}", "couch") for number in range(10)], concurrency=1)
     assert judge.stopped
     assert len(server.asked) == 5 * 2 + 2
-    assert [line.partition(": no more is asked")[2].partition(":")[0] for line in told] == [" after 5 questions in a row", ", as before"]
+    assert [line.partition(": no more is asked")[2].partition(":")[0] for line in told] == [
+        " after 5 questions in a row",
+        ", as before",
+    ]
     server.says = lambda *_: RIGHT
     judge.resume()
-    assert [one.value for (one,) in judge.many([short_inquiry("What?", f"third {number}", "couch") for number in range(10)], concurrency=2)] == [
-        True
-    ] * 10
+    assert [
+        one.value
+        for (one,) in judge.many(
+            [short_inquiry("What?", f"third {number}", "couch") for number in range(10)], concurrency=2
+        )
+    ] == [True] * 10
     server.says = lambda _, number: outage if number % 2 else RIGHT  # and then it takes five in a row again
-    assert all(one.value for (one,) in judge.many([short_inquiry("What?", f"fourth {number}", "couch") for number in range(3)], concurrency=1))
+    assert all(
+        one.value
+        for (one,) in judge.many(
+            [short_inquiry("What?", f"fourth {number}", "couch") for number in range(3)], concurrency=1
+        )
+    )
 
 
 def test_what_is_kept_is_served_after_the_end(serve, tmp_path):
@@ -305,7 +368,9 @@ def test_what_is_kept_is_served_after_the_end(serve, tmp_path):
 
 def test_many_at_once_in_order_and_equal_ones_once(serve):
     server = serve(lambda prompt, _: Reply((RIGHT if "> even" in prompt else WRONG).content, after=0.05))
-    inquiries = [short_inquiry("What?", f"{'odd' if number % 2 else 'even'} {number % 12}", "couch") for number in range(24)]
+    inquiries = [
+        short_inquiry("What?", f"{'odd' if number % 2 else 'even'} {number % 12}", "couch") for number in range(24)
+    ]
     ticks: list[int] = []
     verdicts = Judge(settings()).many(inquiries, concurrency=4, progress=lambda: ticks.append(1))
     assert [verdict.value for (verdict,) in verdicts] == [number % 2 == 0 for number in range(24)]
@@ -377,7 +442,10 @@ def test_other_servers(serve, monkeypatch, api):
     server.says = lambda *_: Reply(status=400, message="no")
     assert judge.short("What?", "chair", "couch").error.startswith("status 400: ")
     server.says = lambda *_: Reply(after=30.0)
-    assert Judge(settings(api=api, timeout=0.2, retries=0)).short("What?", "stool", "couch").error == "no answer within 0.2 s"
+    assert (
+        Judge(settings(api=api, timeout=0.2, retries=0)).short("What?", "stool", "couch").error
+        == "no answer within 0.2 s"
+    )
 
 
 def test_what_is_told_of_the_judge_has_no_credentials(monkeypatch):
@@ -393,7 +461,14 @@ def test_what_is_told_of_the_judge_has_no_credentials(monkeypatch):
 
 @pytest.mark.parametrize(
     ("said", "low", "high"),
-    [("0.5", 0.5, 0.5), ("7", 7, 7), ("soon", None, None), ("", None, None), ("date", 25, 30), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0)],
+    [
+        ("0.5", 0.5, 0.5),
+        ("7", 7, 7),
+        ("soon", None, None),
+        ("", None, None),
+        ("date", 25, 30),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0),
+    ],
 )
 def test_how_long_a_server_asks_to_wait(said, low, high):
     if said == "date":

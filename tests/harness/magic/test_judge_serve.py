@@ -21,7 +21,8 @@ from lmms_patch.harness.magic.judge import Judge
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 
 pytestmark = pytest.mark.skipif(
-    not (find_spec("fastapi") and find_spec("uvicorn")), reason="transformers serve needs more; type: pip install fastapi uvicorn"
+    not (find_spec("fastapi") and find_spec("uvicorn")),
+    reason="transformers serve needs more; type: pip install fastapi uvicorn",
 )
 
 REPLIES = {
@@ -46,14 +47,28 @@ def _make_model(folder: Path) -> None:
     raw.pre_tokenizer, raw.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     raw.train_from_iterator(
-        REPLIES.values(), trainers.BpeTrainer(vocab_size=400, special_tokens=["</s>"], initial_alphabet=alphabet, show_progress=False)
+        REPLIES.values(),
+        trainers.BpeTrainer(vocab_size=400, special_tokens=["</s>"], initial_alphabet=alphabet, show_progress=False),
     )
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>", pad_token="</s>")
     tokenizer.chat_template = TEMPLATE
-    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4}
+    sizes = {
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+    }
     torch.manual_seed(0)
     model = LlamaForCausalLM(
-        LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=512, bos_token_id=None, eos_token_id=0, pad_token_id=0, **sizes)
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            max_position_embeddings=512,
+            bos_token_id=None,
+            eos_token_id=0,
+            pad_token_id=0,
+            **sizes,
+        )
     )
     rows = [tokenizer(letter + reply)["input_ids"] + [0] for letter, reply in REPLIES.items()]
     longest = max(map(len, rows))
@@ -79,7 +94,9 @@ def served(tmp_path_factory):
     code = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
     arguments = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     log = (tmp_path_factory.mktemp("log") / "serve.log").open("w")
-    server = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    server = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=log, stderr=log, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
     try:
         for _ in range(600):
             assert server.poll() is None, Path(log.name).read_text()
@@ -108,7 +125,9 @@ def test_verdicts_of_a_real_server(served, tmp_path, monkeypatch):
     assert judge.full("What is it?", "In R1, a chair.", "It is a couch.").value is False
     assert judge.heal(["It is red."], ["It is blue."], "It is blue.").value is True
     assert judge.counts == {"requests": 3, "asked": 3}
-    again = judge.short("What is it?", "a stool", "couch")  # the first reply has no verdict; the second, to the note, has
+    again = judge.short(
+        "What is it?", "a stool", "couch"
+    )  # the first reply has no verdict; the second, to the note, has
     assert (again.value, judge.counts["requests"], judge.counts["malformed"]) == (False, 5, 1)
     assert judge.short("What is it?", "a sofa", "couch").cached
     assert Judge(settings).heal(["It is red."], ["It is blue."], "It is blue.").cached

@@ -58,7 +58,9 @@ def test_accuracies_and_self_heal_are_the_judges(magic_data, judged):
         assert len(server.asked) == sent  # every verdict is kept
     for result in (found, again):
         for task in ("magic", "magic_selfheal"):
-            Draft202012Validator(schemas.load("magic-details")).validate(json.loads(json.dumps(result["results"][task]["magic,none"])))
+            Draft202012Validator(schemas.load("magic-details")).validate(
+                json.loads(json.dumps(result["results"][task]["magic,none"]))
+            )
         numbers = result["results"]["magic"]["magic,none"]["magic"]["numbers"]
         assert numbers["acc_short"]["value"] == pytest.approx(1 / 3)
         assert numbers["acc_full"]["value"] == pytest.approx(1 / 3)
@@ -74,7 +76,9 @@ def test_a_malformed_verdict_is_no_verdict_and_is_asked_again_next_time(magic_da
     broken = True
 
     def judge(prompt, number):
-        return Reply("I would rather not say.") if broken and "picture 2" in material(prompt) else verdicts(prompt, number)
+        return (
+            Reply("I would rather not say.") if broken and "picture 2" in material(prompt) else verdicts(prompt, number)
+        )
 
     with JudgeServer(judge) as server:
         judged(server)
@@ -151,7 +155,11 @@ def test_a_judge_that_refuses_long_answers_stalls_and_recovers(magic_data, judge
         for name in ("acc_short", "acc_full"):
             assert details["numbers"][name]["value"] == pytest.approx(3 / 5)
             bounds = details["bounds"][name]
-            assert (bounds["low"]["value"], bounds["high"]["value"], bounds["unjudged"]) == (pytest.approx(3 / 12), pytest.approx(10 / 12), 7)
+            assert (bounds["low"]["value"], bounds["high"]["value"], bounds["unjudged"]) == (
+                pytest.approx(3 / 12),
+                pytest.approx(10 / 12),
+                7,
+            )
             assert bounds["low"]["n"] == 12
             assert any(
                 f"{name} is computed over the 5 docs with a verdict; 7 of 12 have none" in line
@@ -159,7 +167,9 @@ def test_a_judge_that_refuses_long_answers_stalls_and_recovers(magic_data, judge
                 for line in details["warnings"]
             )
         well = True
-        next_model = run(Model(lambda prompt, images: "It is so. Answer: red"), "magic")["results"]["magic"]["magic,none"]["magic"]
+        next_model = run(Model(lambda prompt, images: "It is so. Answer: red"), "magic")["results"]["magic"][
+            "magic,none"
+        ]["magic"]
         assert (next_model["numbers"]["acc_full"]["value"], next_model["numbers"]["acc_full"]["n"]) == (1.0, 12)
         assert next_model["bounds"] == {}
 
@@ -178,5 +188,7 @@ def test_an_outage_ends_the_judging_and_the_next_model_is_judged_again(magic_dat
         assert [details["bounds"]["acc_full"][end]["value"] for end in ("low", "high")] == [0.0, 1.0]
         assert 5 <= len(server.asked) <= 8  # of 40 questions; four are under way at once
         out = False
-        again = run(Model(says), "magic")["results"]["magic"]["magic,none"]["magic"]  # the same process, and the same judge
+        again = run(Model(says), "magic")["results"]["magic"]["magic,none"][
+            "magic"
+        ]  # the same process, and the same judge
         assert (again["numbers"]["acc_full"]["n"], again["counts"]["unjudged_acc_full"]) == (20, 0)

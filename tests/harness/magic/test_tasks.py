@@ -36,7 +36,9 @@ def test_docs_of_each_variant(magic_data):
     assert [bool(number) for number in shown["_relevant"]["drawn"]] == shown["_relevant"]["relevant"]
     for doc in shown.values():
         assert sorted(map(file_place, doc["boxes"])) == [1, 2, 3, 4]
-        assert all(relevant == (file_place(box) in (1, 3)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True))
+        assert all(
+            relevant == (file_place(box) in (1, 3)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True)
+        )
     assert shown["_selfheal"]["id"] == "q0/3-3"
     assert (shown["_selfheal"]["first"], shown["_selfheal"]["last"]) == (3, 3)
 
@@ -79,7 +81,10 @@ def test_regions_are_shown_as_they_are_and_outlined(magic_data):
 
 def test_the_prompt_speaks_of_the_boxes_that_are_drawn(magic_data):
     magic_data([row(0)])
-    texts = {name: (task := load(name)).doc_to_text(task.eval_docs[0]) for name in ("magic", "magic_relevant", "magic_nobox", "magic_selfheal")}
+    texts = {
+        name: (task := load(name)).doc_to_text(task.eval_docs[0])
+        for name in ("magic", "magic_relevant", "magic_nobox", "magic_selfheal")
+    }
     assert "`R1` to `R4`" in texts["magic"]
     assert "`R1` to `R2`" in texts["magic_relevant"]
     assert "R1" not in texts["magic_nobox"]
@@ -193,8 +198,17 @@ def test_a_response_is_read_as_boxes_and_answer(monkeypatch):
     said = "I look around. R2 shows a cup, and box 9 a plate. Region 1 is empty.\n**Answer**: It is red, as in R4."
     items = tasks.process_results(doc_of(), [said])
     record = items["magic"]
-    assert (record["relevant"], record["used"], record["invented"]) == ([2, 4], [1, 2], [9])  # R4 is named in the answer, not in a step
-    assert (record["answer"], record["answer_found"], record["exact"], record["synonym"]) == ("It is red, as in R4.", True, False, True)
+    assert (record["relevant"], record["used"], record["invented"]) == (
+        [2, 4],
+        [1, 2],
+        [9],
+    )  # R4 is named in the answer, not in a step
+    assert (record["answer"], record["answer_found"], record["exact"], record["synonym"]) == (
+        "It is red, as in R4.",
+        True,
+        False,
+        True,
+    )
     assert items["magiscore_precision_macro"] == 0.5
     assert items["magiscore_recall_macro"] == 0.5
     assert items["magiscore_f1_micro"] == {"tp": 1, "fp": 1, "fn": 1}
@@ -227,14 +241,22 @@ def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
     ],
 )
 def test_a_sentence_of_the_prompt_uses_no_box(repeated):
-    record = tasks.process_results(doc_of(), [f"{repeated} R2 shows a cup. R3 is irrelevant.\n**Answer**: red"])["magic"]
+    record = tasks.process_results(doc_of(), [f"{repeated} R2 shows a cup. R3 is irrelevant.\n**Answer**: red"])[
+        "magic"
+    ]
     assert (record["used"], record["dismissed"], record["steps"]) == ([2, 3], [3], 3)
 
 
 @pytest.mark.parametrize("said", ["", " "])
 def test_an_empty_response_is_a_wrong_one(said):
     items = tasks.process_results(doc_of(), [said])
-    assert (items["acc_exact"], items["acc_synonym"], items["answer_found"], items["magiscore_f1_macro"], items["regions_unused"]) == (0, 0, 0, 0, 1)
+    assert (
+        items["acc_exact"],
+        items["acc_synonym"],
+        items["answer_found"],
+        items["magiscore_f1_macro"],
+        items["regions_unused"],
+    ) == (0, 0, 0, 0, 1)
 
 
 @pytest.mark.parametrize("said", [None, "[LMMS_EVAL_BUDGET_EXCEEDED]"])
@@ -279,7 +301,11 @@ def test_a_log_is_read_back_and_a_changed_one_refused(magic_data, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(sample, default=str) + "\n")
     assert [line.record.id for line in logs.lines(path)] == ["q0"]
-    for change, said in [({"used": [9]}, "names box 9"), ({"boxes": "4"}, "magic.boxes must be a whole number"), ({"schema": 9}, "schema 9")]:
+    for change, said in [
+        ({"used": [9]}, "names box 9"),
+        ({"boxes": "4"}, "magic.boxes must be a whole number"),
+        ({"schema": 9}, "schema 9"),
+    ]:
         path.write_text(json.dumps({**sample, "magic": {**sample["magic"], **change}}, default=str) + "\n")
         with pytest.raises(PatchError, match=said):
             list(logs.lines(path))
@@ -290,7 +316,12 @@ def test_a_log_is_read_back_and_a_changed_one_refused(magic_data, tmp_path):
 
 def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(magic_data, monkeypatch):
     magic_data([row(0)])
-    for model, setting, turns in [("toy", "", 1), ("mosaic_vlm", "", 2), ("toy", "assistant", 2), ("mosaic_vlm", "prompt", 1)]:
+    for model, setting, turns in [
+        ("toy", "", 1),
+        ("mosaic_vlm", "", 2),
+        ("toy", "assistant", 2),
+        ("mosaic_vlm", "prompt", 1),
+    ]:
         monkeypatch.setenv("MAGIC_PREFILL", setting)
         task = load("magic_selfheal", model, chat=True)
         doc = task.eval_docs[0]
@@ -312,7 +343,10 @@ def test_a_reordered_file_is_another_config(magic_data):
 def test_examples_are_told_apart_by_image_and_boxes_and_name_no_box_that_is_not_drawn(magic_data, monkeypatch):
     from lmms_patch.harness.magic.docs import examples
 
-    steps = [{"text": text, "correct": True} for text in ("I look around.", "R2 shows a dog, which is not what I need.", "R1 is red.")]
+    steps = [
+        {"text": text, "correct": True}
+        for text in ("I look around.", "R2 shows a dog, which is not what I need.", "R1 is red.")
+    ]
     shots = magic_data([row(0, steps=steps), row(1)], "shots")
     magic_data([row(0)])
     monkeypatch.setenv("MAGIC_EXAMPLES", str(shots))
@@ -362,7 +396,9 @@ def test_any_wrapped_name_works(magic_data, monkeypatch):
     assert (got["acc_synonym"], got["acc_synonym_mpp2"]) == (1.0, 0.0)
     assert metrics(found, "magic_nobox_blind")["acc_synonym"] == 0.0
     about = found["configs"]["magic_nobox_rci2"]["metadata"]["magic"]
-    assert about["docs"] == load("magic_nobox").dump_config()["metadata"]["magic"]["docs"]  # the response cache goes by it
+    assert (
+        about["docs"] == load("magic_nobox").dump_config()["metadata"]["magic"]["docs"]
+    )  # the response cache goes by it
 
 
 def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(magic_data, monkeypatch):

@@ -13,14 +13,22 @@ from typing import Any
 from lmms_patch.resources import folder
 from tests.harness.magic.models import resisted
 
-VARIANTS = {"all": "magic_mosaic", "relevant": "magic_mosaic_relevant", "none": "magic_mosaic_nobox", "selfheal": "magic_mosaic_selfheal"}
+VARIANTS = {
+    "all": "magic_mosaic",
+    "relevant": "magic_mosaic_relevant",
+    "none": "magic_mosaic_nobox",
+    "selfheal": "magic_mosaic_selfheal",
+}
 """The task of each variant."""
 
 
 @functools.cache
 def items() -> list[dict[str, Any]]:
     """The lines of the file."""
-    return [json.loads(line) for line in (folder("tasks") / "magic" / "mosaic" / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder("tasks") / "magic" / "mosaic" / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def number(item: dict[str, Any]) -> int:
@@ -44,19 +52,26 @@ def used(script: str, variant: str, item: dict[str, Any]) -> tuple[int, int]:
 
 def lost(script: str, variant: str, item: dict[str, Any]) -> bool:
     """Whether the answer is wrong, of the scripts that give one. Every item has adversarial boxes, drawn in ``all`` and ``selfheal``."""
-    return script == "wrong" or (script == "distracted" and variant in ("all", "selfheal") and not resisted(number(item)))
+    return script == "wrong" or (
+        script == "distracted" and variant in ("all", "selfheal") and not resisted(number(item))
+    )
 
 
 def chains() -> dict[str, str]:
     """Each item's chain as letters: c correct, w wrong with a correction, u wrong without."""
-    return {item["id"]: "".join("c" if s["correct"] else "w" if s["correction"] else "u" for s in item["steps"]) for item in items()}
+    return {
+        item["id"]: "".join("c" if s["correct"] else "w" if s["correction"] else "u" for s in item["steps"])
+        for item in items()
+    }
 
 
 def heals() -> dict[str, list[tuple[int, int]]]:
     """First and last step, from 1, of each run that Self-Heal tests: it begins after step 1 and leaves two steps behind it (paper, 4.3)."""
     return {
         name: [
-            (run.start() + 1, run.end()) for run in re.finditer("[wu]+", chain) if run.start() >= 1 and run.end() <= len(chain) - 2 and "w" in run[0]
+            (run.start() + 1, run.end())
+            for run in re.finditer("[wu]+", chain)
+            if run.start() >= 1 and run.end() <= len(chain) - 2 and "w" in run[0]
         ]
         for name, chain in chains().items()
     }
@@ -67,7 +82,15 @@ def left_out() -> dict[str, int]:
     out = {"at_start": 0, "near_end": 0, "uncorrected": 0}
     for chain in chains().values():
         for run in re.finditer("[wu]+", chain):
-            why = "at_start" if run.start() == 0 else "near_end" if run.end() > len(chain) - 2 else "" if "w" in run[0] else "uncorrected"
+            why = (
+                "at_start"
+                if run.start() == 0
+                else "near_end"
+                if run.end() > len(chain) - 2
+                else ""
+                if "w" in run[0]
+                else "uncorrected"
+            )
             if why:
                 out[why] += 1
     return out
@@ -105,7 +128,9 @@ def answer_truth(script: str, variant: str) -> dict[str, float]:
     """Answers by their words. ``exact`` takes a sentence only for yes and no, which stand first in it."""
     docs = [item for item in items() for _ in (heals()[item["id"]] if variant == "selfheal" else [0])]
     answers = script != "none"
-    right = [answers and not lost(script, variant, item) and not (script == "all" and variant == "selfheal") for item in docs]
+    right = [
+        answers and not lost(script, variant, item) and not (script == "all" and variant == "selfheal") for item in docs
+    ]
     short = [number(item) % 2 == 1 or item["answer"] in ("yes", "no") for item in docs]
     return {
         "acc_exact": _mean([float(a and b) for a, b in zip(right, short, strict=True)]),

@@ -27,10 +27,33 @@ def test_coverage_of_the_installed_host(covered):
     assert sum(counts.values()) == len(found) >= 1711
     assert not any("cannot be read" in e.reason for e in found.values())
     # the visual tasks of the papers wrap; their neighbours that do not have a reason that a user accepts
-    for name in ("gqa", "pope", "mme", "mmstar", "ai2d", "scienceqa_img", "realworldqa", "textvqa_val", "chartqa", "mmmu_val", "blink_counting"):
+    for name in (
+        "gqa",
+        "pope",
+        "mme",
+        "mmstar",
+        "ai2d",
+        "scienceqa_img",
+        "realworldqa",
+        "textvqa_val",
+        "chartqa",
+        "mmmu_val",
+        "blink_counting",
+    ):
         assert found[name].verdict == "wraps", name
-    for name in ("vbench", "vbench2_thermotics", "WISE", "browsecomp", "ueval", "safety_jailbreakbench_harmful", "videomme_no_visual"):
-        assert (found[name].verdict, found[name].reason) == ("no", "it shows no image: its doc_to_visual always returns nothing"), name
+    for name in (
+        "vbench",
+        "vbench2_thermotics",
+        "WISE",
+        "browsecomp",
+        "ueval",
+        "safety_jailbreakbench_harmful",
+        "videomme_no_visual",
+    ):
+        assert (found[name].verdict, found[name].reason) == (
+            "no",
+            "it shows no image: its doc_to_visual always returns nothing",
+        ), name
     assert sum("always returns nothing" in e.reason for e in found.values() if "no_visual" not in e.name) == 36 + 5
     for name, reason in {
         "mmlu_flan_n_shot_generative_astronomy": "text-only",
@@ -50,8 +73,14 @@ def test_what_the_tasks_of_the_installed_host_show(covered):
     """Read by hand from their code: paths of videos, single images, sound, frames that come as images, and what only the docs tell."""
     verdicts = {e.name: (e.verdict, e.in_time[0]) for e in covered}
     by_hand = {
-        ("wraps", "wraps"): "videomme mlvu_dev nextqa_mc_test tvbench_action_count neptune_full_v site_bench_video av_speakerbench_visual",
-        ("wraps", "no"): "gqa pope mmmu_val osi_bench_frames vsibench_multiimage neptune_full_i longvideobench_val_i mix_evals_image2text_mc",
+        (
+            "wraps",
+            "wraps",
+        ): "videomme mlvu_dev nextqa_mc_test tvbench_action_count neptune_full_v site_bench_video av_speakerbench_visual",
+        (
+            "wraps",
+            "no",
+        ): "gqa pope mmmu_val osi_bench_frames vsibench_multiimage neptune_full_i longvideobench_val_i mix_evals_image2text_mc",
         ("wraps", "data"): "cgav_counting_clue mmsi_video",
         ("no", "no"): "librispeech_test_other omni_bench moviechat_breakpoint videomme_no_visual lvbench_random_choice",
         ("data", "data"): "megabench_core xmod_bench_audio_video egotempo av_asr av_odyssey",
@@ -66,7 +95,9 @@ def test_what_the_tasks_of_the_installed_host_show(covered):
         for way in ("gt_none_option", "number_option", "random_choice")
     }
     lost = {e.name for e in covered if "itself cannot load it" in e.reason}
-    assert lost == {"longvideobench_random_choice", "lvbench_random_choice"} | mmmu, "their config names functions of another folder"
+    assert lost == {"longvideobench_random_choice", "lvbench_random_choice"} | mmmu, (
+        "their config names functions of another folder"
+    )
 
 
 def test_coverage_page_lists_every_task_once(covered):
@@ -90,7 +121,10 @@ def test_from_python_tasks_and_coverage_are_data(covered, capsys):
 def test_prices(manager, capsys):
     """120 docs per family, in its parquet, 60 of them also on a wrong image; 14 requests per doc for both grids."""
     assert main(["tasks", "mosaic_rci"]) == 0
-    assert "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image)" in capsys.readouterr().out
+    assert (
+        "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image)"
+        in capsys.readouterr().out
+    )
     assert main(["tasks", "mosaic_sum", "--as", "blind"]) == 0
     assert "mosaic_sum_blind  [task] wraps, 120 docs, 120 requests" in capsys.readouterr().out
 
@@ -113,10 +147,23 @@ def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
 
 def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
     write_task(tmp_path, "toy", rows(7))
-    local = {"dataset_path": "parquet", "test_split": "test", "dataset_kwargs": {"data_files": {"test": str(tmp_path / "toy.parquet")}}}
+    local = {
+        "dataset_path": "parquet",
+        "test_split": "test",
+        "dataset_kwargs": {"data_files": {"test": str(tmp_path / "toy.parquet")}},
+    }
     assert sizes.docs_of(local) == 7
     (tmp_path / "lines.jsonl").write_text("{}\n{}\n\n")
-    assert sizes.docs_of({**local, "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": [str(tmp_path / "lines.jsonl")]}}}) == 2
+    assert (
+        sizes.docs_of(
+            {
+                **local,
+                "dataset_path": "json",
+                "dataset_kwargs": {"data_files": {"test": [str(tmp_path / "lines.jsonl")]}},
+            }
+        )
+        == 2
+    )
     prepared = tmp_path / "cache" / "lmms-lab___gqa" / "default" / "0.0.0" / "abc"
     prepared.mkdir(parents=True)
     (prepared / "dataset_info.json").write_text(json.dumps({"splits": {"testdev": {"num_examples": 12578}}}))
@@ -230,7 +277,9 @@ def clean(doc, results):
 )
 def test_judges_are_found_in_what_a_scorer_can_reach(tmp_path, name, client):
     (tmp_path / "utils.py").write_text(JUDGED)
-    (tmp_path / "other.py").write_text("from anthropic import Client\ndef helper(x):\n    return Client(x)\ndef innocent(x):\n    return x\n")
+    (tmp_path / "other.py").write_text(
+        "from anthropic import Client\ndef helper(x):\n    return Client(x)\ndef innocent(x):\n    return x\n"
+    )
     found = judge_in(str(tmp_path / "utils.py"), name)
     assert found is None if client is None else client in found
 

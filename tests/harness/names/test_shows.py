@@ -114,7 +114,11 @@ def each(doc):
 def nothing(doc):
     return []
 """
-LONG = "def shows(doc):\n    a0 = doc['x']\n" + "".join(f"    a{i + 1} = a{i} + a{i}\n" for i in range(40)) + "    return [a40]\n"
+LONG = (
+    "def shows(doc):\n    a0 = doc['x']\n"
+    + "".join(f"    a{i + 1} = a{i} + a{i}\n" for i in range(40))
+    + "    return [a40]\n"
+)
 OTHER = """
 from PIL import Image as Pictures
 
@@ -133,7 +137,10 @@ def where(key):
 @pytest.mark.parametrize(
     ("name", "media", "certain"),
     [
-        *((name, "clip", False) for name in ("path", "reassigned", "bare", "first_that_exists", "by_type", "followed", "audiovisual")),
+        *(
+            (name, "clip", False)
+            for name in ("path", "reassigned", "bare", "first_that_exists", "by_type", "followed", "audiovisual")
+        ),
         *((name, "image", True) for name in ("images", "opened", "inner_import", "decoded")),
         *((name, "image", False) for name in ("as_it_is", "filled_elsewhere", "decorated", "each")),
         *((name, "sound", False) for name in ("doc_to_audio", "with_sound")),
@@ -141,7 +148,10 @@ def where(key):
         ("stretch", "stretch", True),
         ("reader", "frames", False),
         ("either", "clip image", False),
-        *((name, "unknown", False) for name in ("video_as_it_is", "unknown_call", "round_and_round", "nothing", "elsewhere")),
+        *(
+            (name, "unknown", False)
+            for name in ("video_as_it_is", "unknown_call", "round_and_round", "nothing", "elsewhere")
+        ),
         ("not_there", "missing", False),
         ("twice", "clip", False),
     ],
@@ -179,7 +189,17 @@ def spec(kind):
 @pytest.mark.parametrize("kind", [*TIME, *CELLS])
 def test_only_what_is_certain_is_refused_before_the_data(kind):
     """A guess may be wrong, so it refuses nothing; videos take every kind, images all but those in time, sound none."""
-    for media in ("clip", "image", "sound", "stretch", "frames", "unknown", "clip image", "image unknown", "sound unknown"):
+    for media in (
+        "clip",
+        "image",
+        "sound",
+        "stretch",
+        "frames",
+        "unknown",
+        "clip image",
+        "image unknown",
+        "sound unknown",
+    ):
         assert configs.why_not(facts(media), spec(kind)) is None
     assert configs.why_not(facts("clip", True), spec(kind)) is None
     assert bool(configs.why_not(facts("image", True), spec(kind))) is (kind in TIME)

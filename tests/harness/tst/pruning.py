@@ -15,7 +15,19 @@ from tests.harness import toys
 
 KINDS = ("planted", "plain", "size")
 OBJECTS = ("lamp", "chair", "table", "sofa")
-FAST = ("--folds", "3", "--fold-seeds", "1", "--shuffles", "0", "--controls", "1", "--key", "name", "--no-near-chance-stop")
+FAST = (
+    "--folds",
+    "3",
+    "--fold-seeds",
+    "1",
+    "--shuffles",
+    "0",
+    "--controls",
+    "1",
+    "--key",
+    "name",
+    "--no-near-chance-stop",
+)
 
 
 def docs():
@@ -24,8 +36,15 @@ def docs():
     for i in range(120):
         kind, thing = KINDS[i % 3], OBJECTS[i // 3 % 4]
         there = thing in ("lamp", "chair") if kind == "planted" else i // 12 % 2 == 0
-        question = {"planted": f"Is there a {thing}", "plain": f"Is the {thing} red", "size": f"Is the {thing} large"}[kind]
-        row = {"image": toys.coded_image(i), "question": f"{question} in picture {i}?", "answer": "yes" if there else "no", "kind": kind}
+        question = {"planted": f"Is there a {thing}", "plain": f"Is the {thing} red", "size": f"Is the {thing} large"}[
+            kind
+        ]
+        row = {
+            "image": toys.coded_image(i),
+            "question": f"{question} in picture {i}?",
+            "answer": "yes" if there else "no",
+            "kind": kind,
+        }
         out.append({**row, "known": kind == "planted", "name": f"doc-{i:03}", "same": i // 2})
     return out
 
@@ -95,7 +114,12 @@ def runs(tasks, tmp_path_factory):
     ``mixed`` (blind and rci)."""
     out = tmp_path_factory.mktemp("runs")
     save(out / "tst", toys.run(TstRf(trees=20, groupings="headline", workers=1), "toy_tst3", tasks))
-    for name, asked in (("both", "toy,toy_blind"), ("rci", "toy_rci2"), ("other", "other_rci2,other_blind"), ("mixed", "toy_blind,toy_rci2")):
+    for name, asked in (
+        ("both", "toy,toy_blind"),
+        ("rci", "toy_rci2"),
+        ("other", "other_rci2,other_blind"),
+        ("mixed", "toy_blind,toy_rci2"),
+    ):
         save(out / name, toys.run(toys.Model(see), asked, tasks))
     return out
 
@@ -132,7 +156,9 @@ def knows(monkeypatch):
             right = np.where(known, 1.0, luck < 0.5)
             dealt = np.where(known, 0.1, 0.4) + luck[::-1] / 100, np.ones(len(places))
             s, half = np.where(known, 0.9, 0.4) + luck / 100, np.full(len(places), 0.5)
-            return Diagnosis(s, half, right[None], half[None], dealt=tuple(one[None] for one in dealt) if deals else None)
+            return Diagnosis(
+                s, half, right[None], half[None], dealt=tuple(one[None] for one in dealt) if deals else None
+            )
 
         return found
 

@@ -58,7 +58,10 @@ def write_vsi(folder):
         "process_results": "FUNCTION utils.score",
         "generation_kwargs": {"max_new_tokens": 8},
         "metric_list": [{"metric": "marks", "aggregation": "mean", "higher_is_better": True}],
-        "metadata": {"version": 1.0, "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices", "fold_seeds": SEEDS}},
+        "metadata": {
+            "version": 1.0,
+            "lmms_patch": {"group": "meta.video", "category": "category", "choices": "choices", "fold_seeds": SEEDS},
+        },
     }
     (folder / "vsi.yaml").write_text(yaml.safe_dump(task).replace("FUNCTION", "!function"))
     return rows
@@ -86,9 +89,15 @@ def test_vsi_bench(tmp_path):
     assert np.mean([record["scores"]["none"] for record in records]) == pytest.approx(found["tst_none"])
     assert [len(record["scores"]["source"]) for record in records] == [SEEDS] * len(rows)
     assert [record["source"] for record in records] == [row["meta"]["video"] for row in rows]
-    assert len({(record["source"], record["fold"]) for record in records}) == len({record["source"] for record in records}) == 72
+    assert (
+        len({(record["source"], record["fold"]) for record in records})
+        == len({record["source"] for record in records})
+        == 72
+    )
     assert np.mean([lines[doc_id]["marks"] for doc_id in range(len(rows))]) == pytest.approx(
         np.mean([record["scores"]["source"][0] for record in records])
     )
     right = [record["answers"][0] == row["answer"] for record, row in zip(records, rows, strict=True) if row["choices"]]
-    assert right == [record["scores"]["source"][0] == 1 for record, row in zip(records, rows, strict=True) if row["choices"]]
+    assert right == [
+        record["scores"]["source"][0] == 1 for record, row in zip(records, rows, strict=True) if row["choices"]
+    ]

@@ -22,7 +22,12 @@ def balanced(tmp_path_factory):
             scene, right = f"scene {(j + side) % CAPTIONS}", side == j * 7 % 3 % 2
             order = ["true", "false"] if (j + side) % 2 else ["false", "true"]
             rows.append(
-                {"question": f"Thing {j} is left of it.", "choices": order, "answer": "AB"[order.index("true" if right else "false")], "scene": scene}
+                {
+                    "question": f"Thing {j} is left of it.",
+                    "choices": order,
+                    "answer": "AB"[order.index("true" if right else "false")],
+                    "scene": scene,
+                }
             )
     write(folder, rows=rows, profile={"group": "scene", "choices": "choices", "fold_seeds": 2})
     results = harness_toys.run(Rf(trees=20, groupings="all"), "toy_tst5", folder)
@@ -35,18 +40,30 @@ def test_the_number_is_there_and_its_verdict_is_withheld(balanced, capsys):
     found = details(results)["tst_details"]
     assert found["headline"] == "source"
     assert "a chain of shared sources and texts connects 120 of 120 docs" in found["unusable"]["joined"]
-    assert found["texts"] == {"different": 60, "repeated": 120, "conflicting": 120, "near": 0}, "options in any order, golds by their texts"
+    assert found["texts"] == {"different": 60, "repeated": 120, "conflicting": 120, "near": 0}, (
+        "options in any order, golds by their texts"
+    )
     head = found["by_grouping"]["source"]
     assert head["accuracy"]["value"] > 0.7
     assert head["withheld"] == "conflicting"
-    assert {name: one["docs"] for name, one in head["copies"].items()} == {"agreeing": 0, "conflicting": 120, "single": 0}
+    assert {name: one["docs"] for name, one in head["copies"].items()} == {
+        "agreeing": 0,
+        "conflicting": 120,
+        "single": 0,
+    }
     assert {record["copies"] for record in tst_of(results)} == {"conflicting"}
     assert found["by_grouping"]["text"]["withheld"] is None
     assert main(["show", str(folder / "out"), "--wide"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "A text-only model answers copies of a question in reverse, which is no shortcut of the language, in toy" in printed
+    assert (
+        "A text-only model answers copies of a question in reverse, which is no shortcut of the language, in toy"
+        in printed
+    )
     assert "toy_tst5: the verdict is withheld" in printed
-    assert "100 % of the questions stand more than once (60 different texts), 100 % with different answers; without copies" in printed
+    assert (
+        "100 % of the questions stand more than once (60 different texts), 100 % with different answers; without copies"
+        in printed
+    )
 
 
 def test_the_log_gives_the_same_numbers(balanced):
@@ -58,6 +75,23 @@ def test_the_log_gives_the_same_numbers(balanced):
 def test_pruning_is_refused(balanced, tmp_path, capsys, by_run):
     folder, _ = balanced
     source = ("--from", str(folder / "out")) if by_run else ()
-    assert main(["prune", "toy", "--include-path", str(folder), "--output", str(tmp_path / "pruned"), "--fold-seeds", "1", *source]) == 2
-    assert "nothing is pruned: only docs whose copies have another answer rise above the constant answer" in refused(capsys)
+    assert (
+        main(
+            [
+                "prune",
+                "toy",
+                "--include-path",
+                str(folder),
+                "--output",
+                str(tmp_path / "pruned"),
+                "--fold-seeds",
+                "1",
+                *source,
+            ]
+        )
+        == 2
+    )
+    assert "nothing is pruned: only docs whose copies have another answer rise above the constant answer" in refused(
+        capsys
+    )
     assert not (tmp_path / "pruned" / "task").exists()

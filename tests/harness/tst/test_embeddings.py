@@ -111,9 +111,13 @@ def test_long_texts_are_cut(copied, limit, most):
     """At the tokenizer's limit, or where it has none at the positions of the model, two of them kept free."""
     told = json.loads((copied / "tokenizer_config.json").read_text())
     told.pop("model_max_length")
-    (copied / "tokenizer_config.json").write_text(json.dumps(told if limit is None else {**told, "model_max_length": limit}))
+    (copied / "tokenizer_config.json").write_text(
+        json.dumps(told if limit is None else {**told, "model_max_length": limit})
+    )
     words = ["dog", "room"] * 100
-    whole, cut = Embedder(str(copied))([" ".join(words), " ".join(words[: most - 2])])  # the first and the last token count
+    whole, cut = Embedder(str(copied))(
+        [" ".join(words), " ".join(words[: most - 2])]
+    )  # the first and the last token count
     np.testing.assert_allclose(whole, cut, atol=1e-6)
 
 
@@ -160,12 +164,18 @@ def without(name):
         (without("config.json"), "the folder holds no model that can be loaded"),
         (without("token*"), "there is no tokenizer; give a folder with config, weights and tokenizer"),
         (without("*.safetensors"), "the folder holds no model that can be loaded"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "the folder holds no model that can be loaded"),
+        (
+            lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"),
+            "the folder holds no model that can be loaded",
+        ),
         (
             lambda folder: damage(folder, lambda weights: weights.pop("embeddings.word_embeddings.weight")),
             "1 weights are missing, such as embeddings.word_embeddings.weight; give a folder with all weights",
         ),
-        (lambda folder: with_pooling(folder, {"pooling_mode": "weightedmean"}), "config.json is weightedmean; allowed: mean, cls, max"),
+        (
+            lambda folder: with_pooling(folder, {"pooling_mode": "weightedmean"}),
+            "config.json is weightedmean; allowed: mean, cls, max",
+        ),
         (
             lambda folder: with_pooling(folder, {"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}),
             "config.json is cls_token and max_tokens; allowed",
@@ -173,7 +183,19 @@ def without(name):
         (lambda folder: with_pooling(folder, {}), "config.json is none; allowed"),
         (lambda folder: with_pooling(folder, [1]), "the folder holds no model that can be loaded"),
     ],
-    ids=["no folder", "empty", "no config", "no tokenizer", "no weights", "no such weights", "a weight", "pooling", "poolings", "none", "a list"],
+    ids=[
+        "no folder",
+        "empty",
+        "no config",
+        "no tokenizer",
+        "no weights",
+        "no such weights",
+        "a weight",
+        "pooling",
+        "poolings",
+        "none",
+        "a list",
+    ],
 )
 def test_a_folder_that_cannot_be_used(copied, change, says):
     change(copied)
@@ -200,13 +222,18 @@ def test_vectors_that_are_not_finite(copied):
     damage(copied, lambda weights: weights["embeddings.word_embeddings.weight"][dog].fill_(torch.nan))
     found = Embedder(str(copied))
     assert np.isfinite(found(["the room"])).all()
-    assert "numbers that are not finite, for 'is there a dog ?'" in line_of(lambda: found(["the room", "is there a dog ?"]), OptionError)
+    assert "numbers that are not finite, for 'is there a dog ?'" in line_of(
+        lambda: found(["the room", "is there a dog ?"]), OptionError
+    )
 
 
 @pytest.mark.parametrize("given", [3, "", True])
 def test_no_name_at_all(given):
     said = line_of(lambda: Rf(embeddings=given), OptionError)
-    assert said == f"--model_args of tst_rf: embeddings must be the folder of a text-embedding model, or a hub id, not {given!r}"
+    assert (
+        said
+        == f"--model_args of tst_rf: embeddings must be the folder of a text-embedding model, or a hub id, not {given!r}"
+    )
 
 
 # --- whole runs ---------------------------------------------------------------------------------------
@@ -217,7 +244,9 @@ def synonyms(tmp_path_factory):
     """Return a task of 96 docs, no two of which share a word that says anything, and a model that knows which mean the same."""
     folder = tmp_path_factory.mktemp("synonyms")
     stream = np.random.default_rng(0)
-    words = stream.permutation([f"{a}{b}{c}" for a in "bdfg" for b in "aeiouy" for c in "klmn"]).tolist()  # the i-th means what i modulo 2 says
+    words = stream.permutation(
+        [f"{a}{b}{c}" for a in "bdfg" for b in "aeiouy" for c in "klmn"]
+    ).tolist()  # the i-th means what i modulo 2 says
     rows = []
     for i, word in enumerate(stream.permutation(len(words)).tolist()):
         first, right = int(stream.integers(2)), word % 2
@@ -237,7 +266,9 @@ def synonyms(tmp_path_factory):
 def test_a_run_with_embeddings(synonyms):
     """With the leak checks. Without embeddings nobody knows what a new word means."""
     tasks, model = synonyms
-    plain, found = (run(Rf(trees=40, check=True, **given), "toy_tst5", tasks) for given in ({}, {"embeddings": str(model)}))
+    plain, found = (
+        run(Rf(trees=40, check=True, **given), "toy_tst5", tasks) for given in ({}, {"embeddings": str(model)})
+    )
     assert abs(metrics(plain, "toy_tst5")["exact_match"] - 0.5) < 0.2  # 4 standard errors of 96 coins
     assert metrics(found, "toy_tst5")["exact_match"] > 0.9
     told = details(found)["tst_details"]["settings"]["embeddings"]
@@ -247,9 +278,23 @@ def test_a_run_with_embeddings(synonyms):
 
 def test_a_pruning_with_embeddings(synonyms, tmp_path):
     tasks, model = synonyms
-    done = prune(PruneArguments(task="toy", include_path=tasks, output=tmp_path / "out", embeddings=str(model), fold_seeds=1, controls=1, shuffles=0))
+    done = prune(
+        PruneArguments(
+            task="toy",
+            include_path=tasks,
+            output=tmp_path / "out",
+            embeddings=str(model),
+            fold_seeds=1,
+            controls=1,
+            shuffles=0,
+        )
+    )
     told = json.loads((done.folder / "pruned.json").read_text())["settings"]
     assert told["embeddings"] == Embedder(str(model)).described
     assert len(done.found.removed) > 0
-    again = PruneArguments(task="toy", include_path=tasks, output=tmp_path / "out", fold_seeds=1, controls=1, shuffles=0)
-    assert "--fresh" in line_of(lambda: prune(again))  # what was found with embeddings is no history of a pruning without
+    again = PruneArguments(
+        task="toy", include_path=tasks, output=tmp_path / "out", fold_seeds=1, controls=1, shuffles=0
+    )
+    assert "--fresh" in line_of(
+        lambda: prune(again)
+    )  # what was found with embeddings is no history of a pruning without

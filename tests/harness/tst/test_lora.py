@@ -14,7 +14,17 @@ from tests.harness.tst.toys import Lora, choices, details, samples_of, tst_of, w
 from tests.tst.lora.test_lora import SIZES, save, tokenizer_of
 
 DOCS = 24
-SMALL = {"r": 8, "alpha": 16, "dropout": 0.0, "lr": 5e-3, "epochs": 1, "batch": 8, "device": "cpu", "max_length": 192, "max_new_tokens": 8}
+SMALL = {
+    "r": 8,
+    "alpha": 16,
+    "dropout": 0.0,
+    "lr": 5e-3,
+    "epochs": 1,
+    "batch": 8,
+    "device": "cpu",
+    "max_length": 192,
+    "max_new_tokens": 8,
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +74,20 @@ def test_records_have_delta_and_zero_shot(world):
 def test_zero_shot_is_the_untrained_model(world, language_model):
     """By plain forward passes: the probability of each letter and of the end of the turn, normalised over the letters."""
     _, _, results = world
-    tokenizer, net = AutoTokenizer.from_pretrained(language_model), AutoModelForCausalLM.from_pretrained(language_model).eval()
-    for row, record, line in list(zip(choices(DOCS), tst_of(results, "toy_tst2"), samples_of(results, "toy_tst2"), strict=True))[:6]:
+    tokenizer, net = (
+        AutoTokenizer.from_pretrained(language_model),
+        AutoModelForCausalLM.from_pretrained(language_model).eval(),
+    )
+    for row, record, line in list(
+        zip(choices(DOCS), tst_of(results, "toy_tst2"), samples_of(results, "toy_tst2"), strict=True)
+    )[:6]:
         messages = [{"role": "user", "content": line["arguments"][0]}]
         prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         logs = []
         for letter in "AB":
             start, whole = (
-                tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids for text in (prompt, f"{prompt}{letter}<|im_end|>")
+                tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+                for text in (prompt, f"{prompt}{letter}<|im_end|>")
             )
             with torch.no_grad():
                 given = net(whole).logits[0].log_softmax(-1)
@@ -114,15 +130,29 @@ def test_folds_are_kept_in_the_users_cache_unless_that_is_refused(world, languag
     assert not list(tmp_path.rglob("*.json"))
     assert tst_of(found, "toy_tst2") == tst_of(results, "toy_tst2")
     run(Lora(model=language_model, **SMALL), "toy_tst2", folder)
-    assert len(list((tmp_path / "lmms-patch" / "tst_lora").glob("*.json"))) == 4  # two folds, and the untrained model on each
+    assert (
+        len(list((tmp_path / "lmms-patch" / "tst_lora").glob("*.json"))) == 4
+    )  # two folds, and the untrained model on each
 
 
 def test_log_likelihood_tasks_are_answered_by_place(tmp_path, language_model):
     rows = [{**row, "place": "AB".index(row["answer"])} for row in choices(DOCS)]
-    of_places = {"output_type": "multiple_choice", "doc_to_choice": "choices", "doc_to_target": "place", "generation_kwargs": None}
-    write(tmp_path, rows=rows, **of_places, metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}])
+    of_places = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": "choices",
+        "doc_to_target": "place",
+        "generation_kwargs": None,
+    }
+    write(
+        tmp_path,
+        rows=rows,
+        **of_places,
+        metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    )
     results = asked(tmp_path, language_model, "none")
-    right = [record["answers"][0] == str(row["place"]) for record, row in zip(tst_of(results, "toy_tst2"), rows, strict=True)]
+    right = [
+        record["answers"][0] == str(row["place"]) for record, row in zip(tst_of(results, "toy_tst2"), rows, strict=True)
+    ]
     assert [line["acc"] for line in samples_of(results, "toy_tst2")] == right
 
 

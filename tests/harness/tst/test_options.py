@@ -17,7 +17,15 @@ BY_SCENE = {"group": "scene", "category": "kind", "choices": "choices", "fold_se
 
 def nested(rows):
     """Everything but the question in a struct; what stands in its place is wrong."""
-    return [{"question": row["question"], "choices": row["choices"], "answer": "A", "meta": {**row, "options": row["choices"]}} for row in rows]
+    return [
+        {
+            "question": row["question"],
+            "choices": row["choices"],
+            "answer": "A",
+            "meta": {**row, "options": row["choices"]},
+        }
+        for row in rows
+    ]
 
 
 # --- fields -------------------------------------------------------------------------------------------
@@ -25,14 +33,24 @@ def nested(rows):
 
 def test_fields_may_be_inside_others(tmp_path):
     rows = choices(48, purity=0.8)
-    profile = {"group": "meta.scene", "category": "meta.kind", "choices": "meta.options", "gold": "meta.answer", "fold_seeds": 1}
+    profile = {
+        "group": "meta.scene",
+        "category": "meta.kind",
+        "choices": "meta.options",
+        "gold": "meta.answer",
+        "fold_seeds": 1,
+    }
     scored = {"process_results": "!function utils.by_meta", "metric_list": ODD["metric_list"]}
     write(tmp_path, rows=nested(rows), profile=profile, **scored)
     with (tmp_path / "utils.py").open("a") as file:
         file.write('\ndef by_meta(doc, results):\n    return {"marks": float(results[0] == doc["meta"]["answer"])}\n')
     inside = rf(tmp_path)
-    assert [line["patch"]["fields"]["group"] for line in samples_of(inside, "toy_tst5")] == [row["scene"] for row in rows]
-    assert [line["patch"]["answer"]["gold"] for line in samples_of(inside, "toy_tst5")] == [row["answer"] for row in rows]
+    assert [line["patch"]["fields"]["group"] for line in samples_of(inside, "toy_tst5")] == [
+        row["scene"] for row in rows
+    ]
+    assert [line["patch"]["answer"]["gold"] for line in samples_of(inside, "toy_tst5")] == [
+        row["answer"] for row in rows
+    ]
     assert details(inside)["tst_details"]["categories"].keys() == {"far", "near"}
 
     write(tmp_path / "flat", rows=rows)
@@ -113,7 +131,9 @@ def test_fold_seeds_count_from_the_first(tmp_path):
         assert record["fold"] == ones[0]["fold"]
     assert [record["fold"] for record in single[0]] != [record["fold"] for record in single[1]]
     assert details(found[4, 1])["tst_sd"] is None
-    assert details(found[4, 3])["tst_sd"] == pytest.approx(np.std([details(found[seed, 1])["tst"] for seed in (4, 5, 6)], ddof=1))
+    assert details(found[4, 3])["tst_sd"] == pytest.approx(
+        np.std([details(found[seed, 1])["tst"] for seed in (4, 5, 6)], ddof=1)
+    )
 
 
 @pytest.mark.parametrize("wanted", ["auto", "source", "none", "text"])
@@ -122,7 +142,9 @@ def test_the_headline_grouping_may_be_chosen(tmp_path, wanted):
     results = rf(tmp_path)
     headline = {"auto": "source"}.get(wanted, wanted)
     assert details(results)["tst_details"]["headline"] == headline
-    together = {"source": lambda row: row["scene"], "none": id, "text": lambda row: (row["question"], *row["choices"])}[headline]
+    together = {"source": lambda row: row["scene"], "none": id, "text": lambda row: (row["question"], *row["choices"])}[
+        headline
+    ]
     folds = {}
     for row, record in zip(choices(48), tst_of(results), strict=True):
         assert record["grouping"] == headline
@@ -135,7 +157,11 @@ def test_source_leakage_is_random_folds_less_grouped_ones(tmp_path):
     """Each scene has its own word and, by a coin, its own answer: random folds give it away, folds grouped by scene cannot."""
     coins = np.random.default_rng(0).integers(0, 2, 24)
     rows = [
-        {"question": f"Is the thing of place {'abcdefghijklmnopqrstuvwx'[i // 5] * 3} there?", "choices": [], "answer": ["no", "yes"][coins[i // 5]]}
+        {
+            "question": f"Is the thing of place {'abcdefghijklmnopqrstuvwx'[i // 5] * 3} there?",
+            "choices": [],
+            "answer": ["no", "yes"][coins[i // 5]],
+        }
         | {"scene": f"scene {i // 5}", "kind": "is"}
         for i in range(120)
     ]
@@ -232,7 +258,9 @@ def test_members_of_a_group_are_tested_apart(tmp_path):
     write(tmp_path)
     write(tmp_path, "other", choices(40, seed=5, purity=0.5))
     metric = "{metric: exact_match, aggregation: mean, weight_by_size: true}"
-    (tmp_path / "pair.yaml").write_text(f"group: pair\ntask: [toy, other]\naggregate_metric_list: [{metric}]\nmetadata: {{version: 1}}\n")
+    (tmp_path / "pair.yaml").write_text(
+        f"group: pair\ntask: [toy, other]\naggregate_metric_list: [{metric}]\nmetadata: {{version: 1}}\n"
+    )
     results = rf(tmp_path, "pair_tst3")
     assert set(results["results"]) == {"pair_tst3", "toy_tst3", "other_tst3"}
     right = 0.0
@@ -257,13 +285,21 @@ def videos(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "snapshot_download", fetch)
     for name in ("toy", "other"):
         files = {"data_files": {"test": f"{name}.parquet"}}
-        write(tmp_path, name, dataset_kwargs={**files, "video": True, "cache_dir": f"{tmp_path}/{name}_videos", "create_link": True})
+        write(
+            tmp_path,
+            name,
+            dataset_kwargs={**files, "video": True, "cache_dir": f"{tmp_path}/{name}_videos", "create_link": True},
+        )
     (tmp_path / "pair.yaml").write_text("group: pair\ntask: [toy, other]\n")
     return fetched
 
 
 def test_videos_are_not_fetched_for_what_shows_none(tmp_path, videos):
-    for model, tasks in ((Rf(), "pair_tst3,toy_tst5"), (Model(), "pair_blind,toy_blind"), (ChatModel(), "pair_blind,toy_blind")):
+    for model, tasks in (
+        (Rf(), "pair_tst3,toy_tst5"),
+        (Model(), "pair_blind,toy_blind"),
+        (ChatModel(), "pair_blind,toy_blind"),
+    ):
         results = run(model, tasks, tmp_path)
         assert {"toy", "other"} == {name.rpartition("_")[0] for name in results["samples"]}
         assert {len(lines) for lines in results["samples"].values()} == {48}

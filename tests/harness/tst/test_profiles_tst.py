@@ -28,7 +28,11 @@ def lines(name):
 
 
 def lettered(row):
-    return None if row["choices"] is None else [f"{letter}. {text}" for letter, text in zip("ABCDEFGH", row["choices"], strict=False)]
+    return (
+        None
+        if row["choices"] is None
+        else [f"{letter}. {text}" for letter, text in zip("ABCDEFGH", row["choices"], strict=False)]
+    )
 
 
 def vsibench(every=1):
@@ -45,7 +49,9 @@ def vsibench(every=1):
         for row in lines("vsi_bench")[::every]
     ]
     columns = dict.fromkeys(rows[0], TEXT) | {"options": List(TEXT)}
-    return StandIn("vsibench", {("nyu-visionx/VSI-Bench", "full"): {"test": rows}}, {("nyu-visionx/VSI-Bench", "full"): columns})
+    return StandIn(
+        "vsibench", {("nyu-visionx/VSI-Bench", "full"): {"test": rows}}, {("nyu-visionx/VSI-Bench", "full"): columns}
+    )
 
 
 def videomme(every=1):
@@ -93,9 +99,13 @@ def test_vsibench_scores_are_those_of_its_definition(monkeypatch):
     for place, row in enumerate(rows):
         if row["options"] is None:
             answer = f"{float(row['ground_truth']) * stream.uniform(0.4, 1.6):.2f}"
-            assert task.score(place, answer) == pytest.approx(mra(answer, row["ground_truth"]), abs=0.11)  # thresholds on the edge
+            assert task.score(place, answer) == pytest.approx(
+                mra(answer, row["ground_truth"]), abs=0.11
+            )  # thresholds on the edge
         else:
-            assert [task.score(place, letter) for letter in "ABCD"] == [float(letter == row["ground_truth"]) for letter in "ABCD"]
+            assert [task.score(place, letter) for letter in "ABCD"] == [
+                float(letter == row["ground_truth"]) for letter in "ABCD"
+            ]
 
 
 def test_videomme_is_read_as_it_is(monkeypatch):
@@ -110,7 +120,12 @@ def test_vsibench_by_its_own_task(monkeypatch):
     """A sixth of the scenes: numbers about those of the whole benchmark (docs/tst.md), from the host's prompts and scorer."""
     standin = vsibench()
     scenes = {
-        key: i for i, key in enumerate(dict.fromkeys((r["dataset"], r["scene_name"]) for r in standin.data["nyu-visionx/VSI-Bench", "full"]["test"]))
+        key: i
+        for i, key in enumerate(
+            dict.fromkeys(
+                (r["dataset"], r["scene_name"]) for r in standin.data["nyu-visionx/VSI-Bench", "full"]["test"]
+            )
+        )
     }
     ((_, splits),) = standin.data.items()
     splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % 6 == 0]

@@ -62,7 +62,10 @@ def test_the_category_table_adds_up(real):
     assert list(csv.reader((out / "categories.csv").open()))[1:] == want
     start = next(i for i, line in enumerate(printed) if line.startswith("question category"))
     assert [line.replace("%", "").split() for line in printed[start + 2 : start + 6]] == want
-    assert [[cell.strip(" %") for cell in line.strip("|").split("|")] for line in (out / "categories.md").read_text().splitlines()[2:]] == want
+    assert [
+        [cell.strip(" %") for cell in line.strip("|").split("|")]
+        for line in (out / "categories.md").read_text().splitlines()[2:]
+    ] == want
 
 
 def test_two_shuffles_are_too_few_to_claim_a_reduction(real):
@@ -101,7 +104,9 @@ def test_the_written_task_asks_the_kept_docs(real):
 def test_docs_without_a_gold_never_go(tmp_path):
     """Four of the first ten docs are planted; without golds they have no score. 30 of the 36 others go, and none of them."""
     rows = [{**row, "answer": row["answer"] if i >= 10 else ""} for i, row in enumerate(DOCS)]
-    toys.write_task(tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
+    toys.write_task(
+        tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
+    )
     assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--batch", "30", task="holes") == 0
     removed = ids(tmp_path / "out", "removed")
     assert {kind_of(key) for key in removed} == {"planted"}
@@ -152,14 +157,19 @@ def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
     """First without shuffles, which say how much is noise; then with them: only these, and the last round, are still to do."""
     assert command(tasks, tmp_path, *BATCHES) == 0
     before = pruned(tmp_path)
-    assert (before["judged"]["verdict"], [one["p"] for one in before["judged"]["compared"]]) == ("unknown", [None, None])
+    assert (before["judged"]["verdict"], [one["p"] for one in before["judged"]["compared"]]) == (
+        "unknown",
+        [None, None],
+    )
     knows.docs.clear()
     assert command(tasks, tmp_path, *BATCHES, "--shuffles", "2") == 0
     assert knows.docs[:2] == [90, 120], "no round, and neither original, kept nor control"
     after = pruned(tmp_path)
     assert [len(one["shuffled"]) for one in after["judged"]["compared"]] == [2, 2]
     assert after["kept"] == before["kept"]
-    assert [one["controls"] for one in after["judged"]["compared"]] == [one["controls"] for one in before["judged"]["compared"]]
+    assert [one["controls"] for one in after["judged"]["compared"]] == [
+        one["controls"] for one in before["judged"]["compared"]
+    ]
 
 
 def test_other_settings_in_the_same_folder_need_fresh(tasks, tmp_path, knows, capsys):
@@ -167,7 +177,9 @@ def test_other_settings_in_the_same_folder_need_fresh(tasks, tmp_path, knows, ca
     before = pruned(tmp_path)
     capsys.readouterr()
     assert command(tasks, tmp_path, *BATCHES, "--seed", "1") == 2
-    assert "history.json is of other docs or settings; give another --output, or type --fresh to begin anew" in refused(capsys)
+    assert "history.json is of other docs or settings; give another --output, or type --fresh to begin anew" in refused(
+        capsys
+    )
     assert pruned(tmp_path) == before
     assert command(tasks, tmp_path, *BATCHES, "--seed", "1", "--fresh") == 0
     assert pruned(tmp_path)["settings"]["seed"] == 1
@@ -209,7 +221,24 @@ def test_budgets_and_floors_by_category(tasks, tmp_path, knows, arguments, gone)
 def test_it_stops_where_text_no_longer_helps(tasks, tmp_path, knows):
     """Rounds of ten: when the 40 planted docs are gone, what is left is answered by luck."""
     arguments = [word for word in FAST if word != "--no-near-chance-stop"]
-    assert main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "90", "--batch", "10"]) == 0
+    assert (
+        main(
+            [
+                "prune",
+                "toy",
+                "--include-path",
+                str(tasks),
+                "--output",
+                str(tmp_path),
+                *arguments,
+                "--budget",
+                "90",
+                "--batch",
+                "10",
+            ]
+        )
+        == 0
+    )
     assert Counter(map(kind_of, ids(tmp_path, "removed"))) == {"planted": 40}
     assert pruned(tmp_path)["stopped"] == "text-only scores are not significantly above those under golds dealt anew"
 
@@ -232,9 +261,15 @@ def test_random_removals_are_matched_as_asked(tasks, tmp_path, knows, match, exp
         (("--budget", "0.001"), "a budget of 0.001 is less than one of 120 docs"),
         (("--batch", "2.5"), "batch must be"),
         (("--floor", "-1"), "floor must be"),
-        (("--allocate", "golds"), "allocation must be global, format, category or budgets by category (a=0.3,b=20), not 'golds'"),
+        (
+            ("--allocate", "golds"),
+            "allocation must be global, format, category or budgets by category (a=0.3,b=20), not 'golds'",
+        ),
         (("--allocate", "planted=many"), "--allocate: 'planted=many' is no budget; write category=share"),
-        (("--allocate", "planted=0.3,colour=0.3"), "there is no category 'colour' to give a budget to; categories: plain, planted, size"),
+        (
+            ("--allocate", "planted=0.3,colour=0.3"),
+            "there is no category 'colour' to give a budget to; categories: plain, planted, size",
+        ),
         (("--folds", "1"), "1 folds are not possible; allowed: 2 to 50"),
         (("--folds", "51"), "51 folds are not possible; allowed: 2 to 50"),
         (("--fold-seeds", "0"), "fold_seeds must be at least 1, not 0"),
@@ -275,13 +310,18 @@ def test_what_cannot_end_well_is_refused_before_anything_is_computed(tasks, tmp_
 def test_ids_are_made_of_the_content_where_no_field_is_named(tasks, tmp_path, knows):
     """The same ids as of the rows themselves; the folder's task finds the docs by them."""
     arguments = [word for word in FAST if word not in ("--key", "name")]
-    assert main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "10"]) == 0
+    assert (
+        main(["prune", "toy", "--include-path", str(tasks), "--output", str(tmp_path), *arguments, "--budget", "10"])
+        == 0
+    )
     keys = keys_of([{name: value for name, value in row.items() if name != "image"} for row in DOCS])
     removed = [keys.index(key) for key in ids(tmp_path, "removed")]
     assert len(removed) == 10
     assert {KINDS[i % 3] for i in removed} == {"planted"}
     found = toys.run(toys.Model(see), "toy_pruned", tmp_path / "task")
-    assert [sample["doc"]["name"] for sample in found["samples"]["toy_pruned"]] == [row["name"] for i, row in enumerate(DOCS) if i not in removed]
+    assert [sample["doc"]["name"] for sample in found["samples"]["toy_pruned"]] == [
+        row["name"] for i, row in enumerate(DOCS) if i not in removed
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "fingerprint": "x", "rounds": []}'])
@@ -350,7 +390,11 @@ def write_mosaic(out):
     files = [str(out / f"{family}.parquet") for family in FAMILIES]
     for family, file in zip(FAMILIES, files, strict=True):
         pq.write_table(pq.read_table(mosaic / "data" / f"mosaic_{family}.parquet").slice(0, EACH), file)
-    task = {"include": str(mosaic / "_default_template_yaml"), "task": "mosaic_all", "dataset_kwargs": {"data_files": {"test": files}}}
+    task = {
+        "include": str(mosaic / "_default_template_yaml"),
+        "task": "mosaic_all",
+        "dataset_kwargs": {"data_files": {"test": files}},
+    }
     (out / "mosaic_all.yaml").write_text(yaml.safe_dump(task))
     return out
 
@@ -366,7 +410,19 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
     """Some docs of each family, of which only those of the text family go, and the embedded model without its images loses there alone."""
     tasks, out, run = write_mosaic(tmp_path / "tasks"), tmp_path / "out", tmp_path / "run"
     fast = ("--folds", 3, "--batch", EACH * 3 // 20, "--shuffles", 0, "--controls", 1)
-    lmms_patch("prune", "mosaic_all", "--include-path", tasks, "--output", out, "--budget", EACH * 3 // 10, "--key", "id", *fast)
+    lmms_patch(
+        "prune",
+        "mosaic_all",
+        "--include-path",
+        tasks,
+        "--output",
+        out,
+        "--budget",
+        EACH * 3 // 10,
+        "--key",
+        "id",
+        *fast,
+    )
     removed, kept = ids(out, "removed"), ids(out, "kept")
     assert len(removed) == EACH * 3 // 10
     assert len(kept) == EACH * len(FAMILIES) - len(removed)
@@ -374,7 +430,9 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
 
     common = {"model": "mosaic_vlm", "batch_size": 32, "log_samples": True, "output_path": str(run)}
     asked = (("mosaic_all,mosaic_all_blind", tasks), ("mosaic_all_pruned", out / "task"))
-    (tmp_path / "runs.yaml").write_text(yaml.safe_dump([{**common, "tasks": names, "include_path": str(place)} for names, place in asked]))
+    (tmp_path / "runs.yaml").write_text(
+        yaml.safe_dump([{**common, "tasks": names, "include_path": str(place)} for names, place in asked])
+    )
     lmms_eval("--config", tmp_path / "runs.yaml")
     full, blind, left = (samples(run, task) for task in ("mosaic_all", "mosaic_all_blind", "mosaic_all_pruned"))
     places = [one["doc_id"] for one in pruned(out)["kept"]]
@@ -384,7 +442,9 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
 
     both = next(run.rglob("*_samples_mosaic_all_blind.jsonl"))
     results = both.with_name(both.name.replace("_samples_mosaic_all_blind.jsonl", "_results.json"))
-    _, _, original, after, _, verdict, *_ = lmms_patch("gap", results, results, "--subset", out, "--match", "format").splitlines()
+    _, _, original, after, _, verdict, *_ = lmms_patch(
+        "gap", results, results, "--subset", out, "--match", "format"
+    ).splitlines()
     for line, name, docs in ((original, "original", range(EACH * len(FAMILIES))), (after, "pruned", places)):
         means = [sum(score(log[i]) for i in docs) / len(docs) for log in (full, blind)]
         assert line.split()[:5] == [name, str(len(docs)), *(f"{value:.3f}" for value in (*means, means[0] - means[1]))]

@@ -47,7 +47,20 @@ def models(tasks, tmp_path_factory):
 
 
 def prune(tasks, out, *more):
-    return main(["prune", "toy", "--include-path", str(tasks), "--output", str(out), "--key", "name", "--blind", *map(str, more)])
+    return main(
+        [
+            "prune",
+            "toy",
+            "--include-path",
+            str(tasks),
+            "--output",
+            str(out),
+            "--key",
+            "name",
+            "--blind",
+            *map(str, more),
+        ]
+    )
 
 
 def test_known_docs_go_and_models_are_ranked_again(tasks, models, tmp_path, capsys):
@@ -67,7 +80,9 @@ def test_known_docs_go_and_models_are_ranked_again(tasks, models, tmp_path, caps
     for name, one in models_told.items():
         run = next(path for path in models if path.name == name)
         (log,) = run.rglob("*_samples_toy_blind.jsonl")
-        assert one["right"] == pytest.approx(sum(json.loads(line)["exact_match"] for line in log.read_text().splitlines()) / 120)
+        assert one["right"] == pytest.approx(
+            sum(json.loads(line)["exact_match"] for line in log.read_text().splitlines()) / 120
+        )
     ranks = {NAME.search(one["model"])[1]: one for one in found["blind"]["ranks"]}
     kept = {int(key.removeprefix("doc-")) for key in ids(tmp_path, "kept")}
     for name, one in ranks.items():

@@ -8,7 +8,21 @@ from collections import Counter
 import pytest
 
 from lmms_patch.app.cli import main
-from tests.harness.tst.pruning import DOCS, KINDS, command, guess, ids, kind_of, knows, log_of, pruned, records, refused, runs, tasks
+from tests.harness.tst.pruning import (
+    DOCS,
+    KINDS,
+    command,
+    guess,
+    ids,
+    kind_of,
+    knows,
+    log_of,
+    pruned,
+    records,
+    refused,
+    runs,
+    tasks,
+)
 
 # --- by the scores of a finished run ------------------------------------------------------------
 
@@ -47,7 +61,9 @@ def test_of_several_runs_the_newest_of_the_task_gives_the_scores(runs, tasks, tm
     (own,) = (tmp_path / "all" / "tst").rglob("*_results.json")
     assert f"{own}: taken as the newest with a tst task of toy of 2 runs here (1 left aside)" in capsys.readouterr().err
     scores = {r["doc_id"]: r["tst"]["s_minus_chance"] for r in records(runs / "tst", "toy_tst3")}
-    assert [scores[one["doc_id"]] for one in pruned(tmp_path / "out")["removed"]] == sorted(scores.values(), reverse=True)[:30]
+    assert [scores[one["doc_id"]] for one in pruned(tmp_path / "out")["removed"]] == sorted(
+        scores.values(), reverse=True
+    )[:30]
 
 
 def test_unscored_docs_never_go(runs, tasks, tmp_path, knows):
@@ -93,7 +109,9 @@ def test_by_locality_docs_go_that_one_cell_solves(runs, tasks, tmp_path, knows, 
     scores = {i: best[i] - sum(luck[i]) / len(luck[i]) for i in best}
     assert len(set(scores.values())) > 2
     assert command(tasks, tmp_path, "--from", runs / "rci", "--by", "locality", "--grid", "2", "--budget", "30") == 0
-    assert [scores[one["doc_id"]] for one in pruned(tmp_path)["removed"]] == pytest.approx(sorted(scores.values(), reverse=True)[:30])
+    assert [scores[one["doc_id"]] for one in pruned(tmp_path)["removed"]] == pytest.approx(
+        sorted(scores.values(), reverse=True)[:30]
+    )
     assert knows.docs == [], "locality is no text-only score: nothing is judged"
     assert "judged" not in pruned(tmp_path)
 
@@ -123,7 +141,10 @@ def test_a_run_without_such_scores_is_one_line(runs, tasks, tmp_path, capsys, ru
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda path: path.write_text(path.read_text()[:-20]), "line 120: cut or not JSON; the run did not finish writing this file"),
+        (
+            lambda path: path.write_text(path.read_text()[:-20]),
+            "line 120: cut or not JSON; the run did not finish writing this file",
+        ),
         (lambda path: path.write_text(path.read_text().replace('"schema": 2', '"schema": 9')), "records of schema 9"),
         (lambda path: path.unlink(), "no sample log of toy_tst3 beside it; run with --log_samples"),
         (lambda path: path.write_text(""), "0 docs, but the run scored 120"),
@@ -168,9 +189,13 @@ def test_the_gap_before_and_after(runs, tasks, tmp_path, knows, capsys):
     assert original.split()[:5] == ["original", *row_of(*by_hand(range(120)))]
     assert after.split()[:5] == ["pruned", *row_of(*by_hand(kept))]
     assert random.split()[:3] == ["random", "(200)", "90"]
-    assert [float(cell) for cell in random.split()[3:6]] == pytest.approx([0.9, 2 / 3, 0.9 - 2 / 3], abs=0.01)  # any 90 docs, on average all docs
+    assert [float(cell) for cell in random.split()[3:6]] == pytest.approx(
+        [0.9, 2 / 3, 0.9 - 2 / 3], abs=0.01
+    )  # any 90 docs, on average all docs
     assert verdict.startswith("pruning widened the gap: ")
-    assert more == ["not recorded in both runs, so not compared: docs, prompts, lmms-eval version"]  # the full side is a plain task
+    assert more == [
+        "not recorded in both runs, so not compared: docs, prompts, lmms-eval version"
+    ]  # the full side is a plain task
 
 
 def test_within_categories_only_selection_counts(runs, tasks, tmp_path, knows, capsys):
@@ -186,7 +211,10 @@ def test_within_categories_only_selection_counts(runs, tasks, tmp_path, knows, c
     ("damage", "says"),
     [
         (lambda path: path.write_text(path.read_text()[:-20]), "cut or not JSON"),
-        (lambda path: path.write_text("".join(path.read_text().splitlines(True)[:50])), "50 docs, but the run scored 120"),
+        (
+            lambda path: path.write_text("".join(path.read_text().splitlines(True)[:50])),
+            "50 docs, but the run scored 120",
+        ),
         (lambda path: path.unlink(), "no sample log of toy_blind beside it"),
         pytest.param(lambda path: path.write_bytes(b"\xff" + path.read_bytes()), "cut or not JSON"),
     ],

@@ -68,7 +68,9 @@ def toy(tmp_path):
         [{k: v for k, v in row.items() if k != "image"} | {"number": 101 + 2 * i} for i, row in enumerate(rows[:3])]
     ).to_parquet(str(folder / "shots.parquet"))
     (folder / "utils.py").write_text(UTILS)
-    (folder / "neighbour_of_toy.py").write_text('def right(doc, said):\n    return float(said.endswith(str(doc["number"] % 3)))\n')
+    (folder / "neighbour_of_toy.py").write_text(
+        'def right(doc, said):\n    return float(said.endswith(str(doc["number"] % 3)))\n'
+    )
     (folder / "words").mkdir()
     (folder / "words" / "greeting.txt").write_text("Hello. ")
     (folder.parent / "common").mkdir()
@@ -89,7 +91,11 @@ def toy(tmp_path):
 
 
 def rows_of(folder):
-    return [row for row in datasets.Dataset.from_parquet(str(folder / "toy" / "data.parquet")).remove_columns("image") if row["number"] % 2]
+    return [
+        row
+        for row in datasets.Dataset.from_parquet(str(folder / "toy" / "data.parquet")).remove_columns("image")
+        if row["number"] % 2
+    ]
 
 
 def loaded(folder, name, **kwargs):
@@ -116,7 +122,9 @@ def test_a_pruned_task_asks_and_scores_the_kept_docs_as_the_base_does(toy, tmp_p
     assert [doc["doc"]["number"] for doc in own] == [1, 7, 9]
     assert 0 < toys.metrics(pruned, "toy_pruned")["right"] == pytest.approx(sum(doc["right"] for doc in own) / 3)
     assert [(prompt, [image.tobytes() for image in images]) for _, _, images, prompt in model.seen] == [
-        (prompt, [image.tobytes() for image in images]) for _, doc, images, prompt in base_model.seen if doc in (0, 3, 4)
+        (prompt, [image.tobytes() for image in images])
+        for _, doc, images, prompt in base_model.seen
+        if doc in (0, 3, 4)
     ]
 
 
@@ -133,14 +141,20 @@ def test_the_config_says_the_same(toy, tmp_path):
     path = pruned_task.write("toy", keys_of(rows_of(toy))[:2], tmp_path / "out", include_path=str(toy), name="mine")
     base, new = (load_yaml_config(str(p), mode="simple") for p in (toy / "toy" / "toy.yaml", path))
     functions = {key: new.pop(key).value for key in ("doc_to_text", "process_results", "process_docs")}
-    assert functions == {"doc_to_text": "base/utils.ask", "process_results": "base/utils.score", "process_docs": "pruned_filter.process_docs"}
+    assert functions == {
+        "doc_to_text": "base/utils.ask",
+        "process_results": "base/utils.score",
+        "process_docs": "pruned_filter.process_docs",
+    }
     assert new["metric_list"][0].pop("aggregation").value == "base2/utils.mean"
     del base["metric_list"][0]["aggregation"]
     assert new.pop("metadata") == {"version": 2.5, "pruned": {"base": "toy", "docs": 6, "kept": 2}}
     assert new.pop("task") == "mine"
     gone = ("task", "tag", "task_alias", "metadata", *functions)
     assert new.pop("dataset_kwargs") == {
-        "data_files": {split: str(path.parent / "base" / f) for split, f in (("test", "data.parquet"), ("train", "shots.parquet"))}
+        "data_files": {
+            split: str(path.parent / "base" / f) for split, f in (("test", "data.parquet"), ("train", "shots.parquet"))
+        }
     }
     assert new == {k: v for k, v in base.items() if k not in (*gone, "dataset_kwargs")}
     assert "{{'a'}}: yes" in new["description"]
@@ -150,8 +164,19 @@ def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path)
     keys = keys_of(rows_of(toy))
     folder = tmp_path / "out"
     pruned_task.write("toy", [keys[2], keys[1]], folder, include_path=str(toy))
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    own = ["base/data.parquet", "base/neighbour_of_toy.py", "base/shots.parquet", "base/utils.py", "base/words/greeting.txt", "base2/utils.py"]
+    files = sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    own = [
+        "base/data.parquet",
+        "base/neighbour_of_toy.py",
+        "base/shots.parquet",
+        "base/utils.py",
+        "base/words/greeting.txt",
+        "base2/utils.py",
+    ]
     assert files == [*own, "kept_ids.txt", "pruned_filter.py", "pruned_task.json", "toy_pruned.yaml"]
     assert (folder / "kept_ids.txt").read_text() == f"{keys[1]}\n{keys[2]}\n"
     assert str(tmp_path) not in (folder / "toy_pruned.yaml").read_text() + (folder / "pruned_task.json").read_text()
@@ -201,7 +226,10 @@ def edited(rows):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda rows: [*rows, {**rows[0], "number": 13}], "split 'test' of toy: it has 7 docs, and had 6; get the dataset"),
+        (
+            lambda rows: [*rows, {**rows[0], "number": 13}],
+            "split 'test' of toy: it has 7 docs, and had 6; get the dataset",
+        ),
         (lambda rows: rows[:4], "it has 2 docs, and had 6"),
         (edited, "1 of the 3 kept docs are not in it (the first: "),
     ],
@@ -225,8 +253,16 @@ def test_another_order_of_the_dataset_keeps_the_same_docs(toy, tmp_path):
 @pytest.mark.parametrize(
     ("file", "change", "line"),
     [
-        ("kept_ids.txt", lambda text: text + "more\n", "kept_ids.txt is not the list that was written (3 ids, then 2; or others)"),
-        ("kept_ids.txt", lambda text: text.replace(text[0], "#"), "kept_ids.txt is not the list that was written (2 ids, then 2; or others)"),
+        (
+            "kept_ids.txt",
+            lambda text: text + "more\n",
+            "kept_ids.txt is not the list that was written (3 ids, then 2; or others)",
+        ),
+        (
+            "kept_ids.txt",
+            lambda text: text.replace(text[0], "#"),
+            "kept_ids.txt is not the list that was written (2 ids, then 2; or others)",
+        ),
         ("kept_ids.txt", None, "kept_ids.txt cannot be read"),
         ("pruned_task.json", None, "pruned_task.json cannot be read"),
         ("pruned_task.json", lambda text: text.replace('"schema": 1', '"schema": 9'), "pruned_task.json has schema 9"),
@@ -260,7 +296,9 @@ def test_a_task_of_the_host(tmp_path, monkeypatch):
     assert str(tmp_path) not in text
     assert "site-packages" not in text
     assert not (path.parent / "base").exists()
-    base, pruned = (toys.run(toys.Model(standin.answer), name, tmp_path / "out") for name in ("mmstar", "mmstar_pruned"))
+    base, pruned = (
+        toys.run(toys.Model(standin.answer), name, tmp_path / "out") for name in ("mmstar", "mmstar_pruned")
+    )
     scores = [scored(sample) for sample in pruned["samples"]["mmstar_pruned"]]
     assert scores == [scored(base["samples"]["mmstar"][i]) for i in (1, 4, 8)]
     assert all(len(sample) > 4 for sample in scores)
@@ -278,9 +316,13 @@ def test_own_process_docs_of_a_host_task_run_first(tmp_path, monkeypatch):
     for module in (datasets, gqa):
         monkeypatch.setattr(module, "load_dataset", standin.loader())
     path = pruned_task.write("gqa", ["202", "207"], tmp_path / "out", key="id")
-    assert json.loads((path.parent / "pruned_task.json").read_text())["process_docs"].startswith("lmms_eval.tasks.gqa.utils.")
+    assert json.loads((path.parent / "pruned_task.json").read_text())["process_docs"].startswith(
+        "lmms_eval.tasks.gqa.utils."
+    )
     base, pruned = (toys.run(toys.Model(standin.answer), name, tmp_path / "out") for name in ("gqa", "gqa_pruned"))
-    assert [scored(sample) for sample in pruned["samples"]["gqa_pruned"]] == [scored(base["samples"]["gqa"][i]) for i in (2, 7)]
+    assert [scored(sample) for sample in pruned["samples"]["gqa_pruned"]] == [
+        scored(base["samples"]["gqa"][i]) for i in (2, 7)
+    ]
 
 
 def mosaic_keys():
@@ -322,14 +364,27 @@ def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
     damaged = shutil.copytree(folder, tmp_path / "damaged")
     (damaged / "kept_ids.txt").write_text("\n".join(kept[:2]) + "\n")
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", LIGHTER + WITHOUT, "mosaic_text_pruned", str(folder), str(damaged)]  # one start for both
+    command = [
+        sys.executable,
+        "-c",
+        LIGHTER + WITHOUT,
+        "mosaic_text_pruned",
+        str(folder),
+        str(damaged),
+    ]  # one start for both
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert "OUT" in done.stdout, done.stderr
     found = json.loads(done.stdout.split("OUT")[-1])
     base = datasets.Dataset.from_parquet(str(resources.folder("tasks") / "mosaic" / "data" / "mosaic_text.parquet"))
     questions = list(base["question"])
     assert found["questions"] == [questions[i] for i in (3, 11, 40)]
-    assert (found["n"], found["score"], found["prompt"], found["shown"], found["ours"]) == (3, {"acc": 1.0}, questions[3], 1, [])
+    assert (found["n"], found["score"], found["prompt"], found["shown"], found["ours"]) == (
+        3,
+        {"acc": 1.0},
+        questions[3],
+        1,
+        [],
+    )
     assert done.returncode == 1
     last = done.stderr.rstrip("\n").splitlines()[-1]
     assert last.endswith("(2 ids, then 3; or others); take the whole folder from where it came")
@@ -386,7 +441,13 @@ def test_what_is_no_yaml_task_is_refused(toy, tmp_path, base, error, line):
 def test_wrong_ids_and_names_are_refused(toy, tmp_path, kept, name, line):
     keys = keys_of(rows_of(toy))
     with pytest.raises(OptionError) as error:
-        pruned_task.write("toy", [keys[k] if isinstance(k, int) else k for k in kept], tmp_path / "out", include_path=str(toy), name=name)
+        pruned_task.write(
+            "toy",
+            [keys[k] if isinstance(k, int) else k for k in kept],
+            tmp_path / "out",
+            include_path=str(toy),
+            name=name,
+        )
     assert line in str(error.value)
     assert not (tmp_path / "out").exists()
 
@@ -402,7 +463,14 @@ def test_a_folder_holds_one_task_and_is_not_pruned_again(toy, tmp_path):
 
 def test_splits_without_names_are_refused(toy, tmp_path, monkeypatch):
     """Data from memory: the filter could not tell the evaluated split."""
-    rows = datasets.Dataset.from_list([{k: v for k, v in row.items() if k != "image"} for row in toys.rows(4, number=lambda i: 2 * i + 1)])
-    monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: datasets.DatasetDict(test=rows, train=rows.select([0])))
-    with pytest.raises(CannotWrapError, match="its rows do not carry the name of their split, so the filter cannot tell test from train"):
+    rows = datasets.Dataset.from_list(
+        [{k: v for k, v in row.items() if k != "image"} for row in toys.rows(4, number=lambda i: 2 * i + 1)]
+    )
+    monkeypatch.setattr(
+        datasets, "load_dataset", lambda *a, **k: datasets.DatasetDict(test=rows, train=rows.select([0]))
+    )
+    with pytest.raises(
+        CannotWrapError,
+        match="its rows do not carry the name of their split, so the filter cannot tell test from train",
+    ):
         pruned_task.write("toy", keys_of(rows)[:1], tmp_path / "out", include_path=str(toy))

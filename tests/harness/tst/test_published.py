@@ -25,7 +25,9 @@ TEXTS = [row["question"] for row in DOCS]
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
     """The toy under a name of the hub, split ``val``, at a commit that its files are known by. Gives the folder of the task file, and what was loaded."""
-    folder = toys.write_task(tmp_path / "remote", "toy", DOCS, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
+    folder = toys.write_task(
+        tmp_path / "remote", "toy", DOCS, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
+    )
     data = shutil.move(folder / "toy.parquet", tmp_path / "hidden.parquet")
     config = yaml.safe_load((folder / "toy.yaml").read_text())
     config = {**config, "dataset_path": "someone/toy", "test_split": "val"}
@@ -39,7 +41,9 @@ def remote(tmp_path, monkeypatch):
             return own(path, name, split=split, **more)
         asked.append(revision)
         found = datasets.Dataset.from_parquet(str(data), split="val")
-        found.info.download_checksums = {f"hf://datasets/someone/toy@{COMMIT}/data/val.parquet": {"num_bytes": 1, "checksum": None}}
+        found.info.download_checksums = {
+            f"hf://datasets/someone/toy@{COMMIT}/data/val.parquet": {"num_bytes": 1, "checksum": None}
+        }
         found.info.citation = "@misc{toy, title={A ``` toy}}"
         return found if split else datasets.DatasetDict({"val": found})
 
@@ -75,12 +79,22 @@ def test_a_copy_is_exactly_the_kept_docs_for_datasets_and_for_the_harness(tasks,
     assert [sample["doc"]["name"] for sample in samples] == kept
     assert accuracy == pytest.approx(sum(i % 10 != 0 for i in numbers) / 90)
     about = read_as(json.loads((made / "published.json").read_text()), PublishedJson)
-    assert (about.form, about.docs, about.kept, about.task, about.original.repository) == ("copy", 120, 90, "toy_pruned", "")
+    assert (about.form, about.docs, about.kept, about.task, about.original.repository) == (
+        "copy",
+        120,
+        90,
+        "toy_pruned",
+        "",
+    )
     card = head_of(made)
     assert card.data.license == "cc-by-4.0"
     assert card.data.size_categories == "n<1K"
-    assert card.data.configs == [{"config_name": "default", "data_files": [{"split": "test", "path": "data/test.parquet"}]}]
-    assert yaml.safe_load((made / "eval.yaml").read_text())["tasks"] == [{"id": "toy_pruned", "config": "default", "split": "test"}]
+    assert card.data.configs == [
+        {"config_name": "default", "data_files": [{"split": "test", "path": "data/test.parquet"}]}
+    ]
+    assert yaml.safe_load((made / "eval.yaml").read_text())["tasks"] == [
+        {"id": "toy_pruned", "config": "default", "split": "test"}
+    ]
 
 
 def test_a_filter_holds_no_content_and_selects_the_kept_docs(remote, tmp_path, knows):
@@ -96,7 +110,13 @@ def test_a_filter_holds_no_content_and_selects_the_kept_docs(remote, tmp_path, k
     assert listed["key"] == kept
     assert listed.column_names == ["key", "row"]
     # what the card says to type
-    code = (made / "README.md").read_text().split("```python\n")[1].split("```")[0].replace('"REPOSITORY"', repr(str(made)))
+    code = (
+        (made / "README.md")
+        .read_text()
+        .split("```python\n")[1]
+        .split("```")[0]
+        .replace('"REPOSITORY"', repr(str(made)))
+    )
     world = {}
     exec(code, world)
     assert world["docs"]["name"] == kept
@@ -118,7 +138,11 @@ def test_the_card_tells_rule_numbers_and_limits(tasks, tmp_path, knows):
     judged = found["judged"]
     assert f"verdict: **{judged['verdict']}**" in text
     for one in judged["compared"]:
-        row = next(line for line in text.splitlines() if f"| {one['fall']:+.3f} |".replace("-", r"\-") in line or f"| {one['fall']:+.3f} |" in line)
+        row = next(
+            line
+            for line in text.splitlines()
+            if f"| {one['fall']:+.3f} |".replace("-", r"\-") in line or f"| {one['fall']:+.3f} |" in line
+        )
         assert f"{judged['original']:.3f}" in row
         assert f"{judged['kept']:.3f}" in row
     assert "| planted | 40 | 30 | 75.0 % | 10 |" in text
@@ -146,7 +170,9 @@ def test_a_filter_over_files_of_this_machine_is_refused_before_any_work(tasks, t
         (("--push", "me/toy", *COPY), "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_options_that_do_not_fit_are_one_line_before_any_work(tasks, tmp_path, knows, monkeypatch, capsys, arguments, says):
+def test_options_that_do_not_fit_are_one_line_before_any_work(
+    tasks, tmp_path, knows, monkeypatch, capsys, arguments, says
+):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.tex").write_text("x")
@@ -160,17 +186,24 @@ def test_options_that_do_not_fit_are_one_line_before_any_work(tasks, tmp_path, k
 def test_docs_that_only_name_their_images_are_not_copied(tmp_path, knows, capsys):
     """The pictures lie elsewhere: a copy would be a benchmark without them. So is said before any work, and neither form sends the user to the other."""
     rows = [{k: v for k, v in row.items() if k != "image"} | {"picture": f"{i}.png"} for i, row in enumerate(DOCS)]
-    toys.write_task(tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
+    toys.write_task(
+        tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
+    )
     for form in (COPY, ()):
         assert command(tmp_path / "tasks", tmp_path / "out", "--budget", "30", "--to", tmp_path / "made", *form) == 2
         line = refused(capsys)
-        assert "the docs only name their images or videos, which a copy would lack; nothing can be published of it as it is" in line
+        assert (
+            "the docs only name their images or videos, which a copy would lack; nothing can be published of it as it is"
+            in line
+        )
         assert "--copy" not in line
     assert knows.docs == []
     assert [path.name for path in tmp_path.iterdir()] == ["tasks"]
 
 
-def test_a_copy_of_docs_on_the_hub_that_only_name_their_images_is_a_filter(remote, tmp_path, knows, monkeypatch, capsys):
+def test_a_copy_of_docs_on_the_hub_that_only_name_their_images_is_a_filter(
+    remote, tmp_path, knows, monkeypatch, capsys
+):
     """Others have the original, so the list of ids is of use."""
     folder, _ = remote
     monkeypatch.setattr(published.pruned_filter, "is_media_feature", lambda feature: False)
@@ -211,12 +244,20 @@ def test_process_docs_and_few_shot_docs_of_a_copy(tmp_path):
     (folder / "shots.yaml").unlink()
     files = {"data_files": {"test": "toy.parquet", "train": "shots.parquet"}}
     rows = toys.rows(16, number=lambda i: i)
-    toys.write_task(folder, "toy", rows, process_docs="!function utils.odd", fewshot_split="train", dataset_kwargs=files)
-    written = published.write("toy", ["1", "3", "6"], tmp_path / "made", copy=True, include_path=str(folder), key="number")
+    toys.write_task(
+        folder, "toy", rows, process_docs="!function utils.odd", fewshot_split="train", dataset_kwargs=files
+    )
+    written = published.write(
+        "toy", ["1", "3", "6"], tmp_path / "made", copy=True, include_path=str(folder), key="number"
+    )
     shutil.rmtree(folder)
     assert written.splits == {"test": "data/test.parquet", "train": "data/train.parquet"}
     found = toys.run(toys.Model(), "toy_pruned", tmp_path / "made")
-    assert [(sample["doc"]["number"], sample["doc"]["answer"]) for sample in found["samples"]["toy_pruned"]] == [(1, "3"), (3, "7"), (6, "13")]
+    assert [(sample["doc"]["number"], sample["doc"]["answer"]) for sample in found["samples"]["toy_pruned"]] == [
+        (1, "3"),
+        (3, "7"),
+        (6, "13"),
+    ]
     assert not list((tmp_path / "made").rglob("base*/*.parquet")), "no removed doc is left in the folder"
     shots = datasets.Dataset.from_parquet(str(tmp_path / "made" / "data" / "train.parquet"))
     assert shots["number"] == [0, 1, 2]
@@ -232,7 +273,9 @@ def test_a_second_dataset_takes_the_place_of_the_first(tasks, tmp_path, knows):
 
 def test_where_nothing_was_removed_nothing_is_published(tmp_path, knows, capsys):
     rows = [{**row, "answer": ""} for row in DOCS]
-    toys.write_task(tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}})
+    toys.write_task(
+        tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
+    )
     command(tmp_path / "tasks", tmp_path / "out", "--tau", "5", "--to", tmp_path / "made", *COPY)
     assert not (tmp_path / "made").exists()
     refused(capsys)
@@ -243,7 +286,10 @@ def test_a_pushed_dataset_is_the_folder(tasks, tmp_path, knows, hub, capsys):
     made = tmp_path / "out" / "dataset"
     held = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*") if path.is_file()}
     assert hub.repos == {"me/toy": {"private": True, "files": {".gitattributes": b"", **held}}}
-    assert capsys.readouterr().out.splitlines()[-1] == f"on the hub: me/toy (private), {hub.url}/datasets/me/toy/commit/{1:040x}"
+    assert (
+        capsys.readouterr().out.splitlines()[-1]
+        == f"on the hub: me/toy (private), {hub.url}/datasets/me/toy/commit/{1:040x}"
+    )
 
 
 def test_a_wrong_token_is_told_before_the_work(tasks, tmp_path, knows, hub, monkeypatch, capsys):

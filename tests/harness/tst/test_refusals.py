@@ -62,14 +62,26 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
 @pytest.mark.parametrize(
     ("model", "given", "says"),
     [
-        (TstRf, {"tree": 3}, "'tree' is not known; allowed: check, depth, embeddings, groupings, model, shuffles, trees, workers"),
+        (
+            TstRf,
+            {"tree": 3},
+            "'tree' is not known; allowed: check, depth, embeddings, groupings, model, shuffles, trees, workers",
+        ),
         (TstRf, {"model": "bad"}, "model 'bad' is not known; allowed: boosting, forest"),
         (TstRf, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
         (TstRf, {"trees": "many"}, "trees must be a whole number of at least 1, not 'many'"),
         (TstRf, {"workers": "many"}, "workers"),
-        (TstRf, {"embeddings": "/no/such/folder"}, "embeddings=/no/such/folder: there is no such folder; give the folder of a text-embedding model"),
-        (TstLora, {"epoch": 3, "cache": "none"}, "--model_args of tst_lora: unknown option 'epoch'; did you mean epochs?"),
+        (
+            TstRf,
+            {"embeddings": "/no/such/folder"},
+            "embeddings=/no/such/folder: there is no such folder; give the folder of a text-embedding model",
+        ),
+        (
+            TstLora,
+            {"epoch": 3, "cache": "none"},
+            "--model_args of tst_lora: unknown option 'epoch'; did you mean epochs?",
+        ),
         (TstLora, {"grouping": "all"}, "--model_args of tst_lora: unknown option 'grouping'; did you mean groupings?"),
         (TstLora, {"x": 3}, "unknown option 'x'; allowed: groupings, preset, model, "),
         (TstLora, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
@@ -89,9 +101,18 @@ def test_model_arguments(model, given, says):
         ({"grouping": "scene"}, "grouping must be 'auto', 'source', 'none', 'text' or 'joined', not 'scene'"),
         ({"fold_seeds": 0}, "fold_seeds must be a whole number of at least 1, and at most 1000, not 0"),
         ({"fold_seed": -1}, "fold_seed must be a whole number of at least 0, not -1"),
-        ({"group": "place"}, "option group names the field 'place', which its docs do not have; allowed: question, choices"),
-        ({"category": "meta.kind"}, "option category names the field 'meta.kind', which its docs do not have; allowed: question, choices"),
-        ({"gold": "truth"}, "option gold names the field 'truth', which its docs do not have; allowed: question, choices"),
+        (
+            {"group": "place"},
+            "option group names the field 'place', which its docs do not have; allowed: question, choices",
+        ),
+        (
+            {"category": "meta.kind"},
+            "option category names the field 'meta.kind', which its docs do not have; allowed: question, choices",
+        ),
+        (
+            {"gold": "truth"},
+            "option gold names the field 'truth', which its docs do not have; allowed: question, choices",
+        ),
         ({"fold": 3}, "unknown option 'fold'"),
     ],
 )
@@ -103,7 +124,10 @@ def test_profiles(tmp_path, profile, says):
 @pytest.mark.parametrize("number", ["1", "51", "05", "0"])
 def test_numbers_of_folds(tmp_path, number):
     write(tmp_path)
-    said = line_of(lambda: TaskManager(verbosity="ERROR", include_path=str(tmp_path)).match_tasks([f"toy_tst{number}"]), UnknownNameError)
+    said = line_of(
+        lambda: TaskManager(verbosity="ERROR", include_path=str(tmp_path)).match_tasks([f"toy_tst{number}"]),
+        UnknownNameError,
+    )
     assert "2 to 50" in said
 
 
@@ -129,7 +153,10 @@ def test_a_source_that_groups_nothing(tmp_path, name):
     assert found["leakage"] is None
 
     write(tmp_path, rows=data, profile={**BY_SCENE, "grouping": "source"})
-    assert line_of(lambda: rf(tmp_path), OptionError) == f"toy_tst5: grouping source: no grouping: {reason}; allowed: auto, none"
+    assert (
+        line_of(lambda: rf(tmp_path), OptionError)
+        == f"toy_tst5: grouping source: no grouping: {reason}; allowed: auto, none"
+    )
 
 
 def test_fewer_sources_than_folds(tmp_path):
@@ -144,7 +171,10 @@ def test_fewer_sources_than_folds(tmp_path):
 def test_docs_without_a_source_are_by_themselves(tmp_path):
     """A missing number comes from a data frame as NaN, a missing text as null."""
     for missing, name in ((None, str), (float("nan"), float)):
-        write(tmp_path, rows=[{**row, "scene": missing if i % 3 == 0 else name(i // 4)} for i, row in enumerate(choices(48))])
+        write(
+            tmp_path,
+            rows=[{**row, "scene": missing if i % 3 == 0 else name(i // 4)} for i, row in enumerate(choices(48))],
+        )
         results = rf(tmp_path)
         found = tst_of(results)
         assert details(results)["tst_details"]["headline"] == "source"
@@ -180,7 +210,10 @@ def many_options():
 
 def rare_class():
     """Two golds of a third kind: in fewer folds than there are."""
-    return changed(choices=lambda i, row: ["bed", "rug", "lamp"], answer=lambda i, row: "C" if i in (7, 30) else "AB"[WORDS.index(word(row)) % 2])
+    return changed(
+        choices=lambda i, row: ["bed", "rug", "lamp"],
+        answer=lambda i, row: "C" if i in (7, 30) else "AB"[WORDS.index(word(row)) % 2],
+    )
 
 
 def untrainable():
@@ -189,16 +222,25 @@ def untrainable():
 
 
 BAD_INPUT = {
-    "one distinct answer": (changed(answer=lambda i, row: "A"), lambda found: found["tst"] == found["tst_majority"] == 1),
+    "one distinct answer": (
+        changed(answer=lambda i, row: "A"),
+        lambda found: found["tst"] == found["tst_majority"] == 1,
+    ),
     "a class smaller than the number of folds": (rare_class(), lambda found: found["tst"] > 0.5),
     "empty questions": (changed(question=lambda i, row: ""), lambda found: 0 <= found["tst"] <= 1),
     "blank questions": (changed(question=lambda i, row: " \n\t"), lambda found: 0 <= found["tst"] <= 1),
-    "no text at all": (changed(question=lambda i, row: "", choices=lambda i, row: ["", ""]), lambda found: 0 <= found["tst"] <= 1),
+    "no text at all": (
+        changed(question=lambda i, row: "", choices=lambda i, row: ["", ""]),
+        lambda found: 0 <= found["tst"] <= 1,
+    ),
     "questions in Japanese": (
         changed(question=lambda i, row: f"どちらが{'机椅扉風棚炉'[WORDS.index(word(row))]}に近いですか"),
         lambda found: found["tst"] > 0.9,
     ),
-    "questions in Arabic and emoji": (changed(question=lambda i, row: f"أيهما أقرب 🛏️ {word(row)}؟"), lambda found: found["tst"] > 0.9),
+    "questions in Arabic and emoji": (
+        changed(question=lambda i, row: f"أيهما أقرب 🛏️ {word(row)}؟"),
+        lambda found: found["tst"] > 0.9,
+    ),
     "50 options": (many_options(), lambda found: abs(found["tst_chance"] - 1 / 50) < 1e-9 and found["tst"] > 0.5),
     "duplicate docs": (choices(12) * 4, lambda found: found["tst"] > 0.9),
     "one doc many times": (choices(1) * 48, lambda found: found["tst"] == 1),
@@ -206,9 +248,15 @@ BAD_INPUT = {
         changed(answer=lambda i, row: "" if i % 4 == 0 else row["answer"]),
         lambda found: found["tst_details"]["unscored"] == 12,
     ),
-    "golds that are no option, so open": (changed(answer=lambda i, row: "Z" if i % 4 == 0 else row["answer"]), lambda found: found["tst"] > 0.9),
+    "golds that are no option, so open": (
+        changed(answer=lambda i, row: "Z" if i % 4 == 0 else row["answer"]),
+        lambda found: found["tst"] > 0.9,
+    ),
     "open answers that never recur": (untrainable(), lambda found: found["tst"] == 0),
-    "very long questions": (changed(question=lambda i, row: row["question"] + " really" * size(1000, 5000)), lambda found: found["tst"] > 0.9),
+    "very long questions": (
+        changed(question=lambda i, row: row["question"] + " really" * size(1000, 5000)),
+        lambda found: found["tst"] > 0.9,
+    ),
     "numbers with words among them": (
         changed(choices=lambda i, row: [], answer=lambda i, row: "many" if i % 6 == 0 else str(i % 5)),
         lambda found: 0 <= found["tst"] <= 1,
@@ -221,7 +269,10 @@ BAD_INPUT = {
         changed(kind=lambda i, row: None if i % 2 else "near"),
         lambda found: set(found["tst_details"]["categories"]) == {"", "near"},
     ),
-    "a category for each doc": (changed(kind=lambda i, row: f"kind {i}"), lambda found: len(found["tst_details"]["categories"]) == 48),
+    "a category for each doc": (
+        changed(kind=lambda i, row: f"kind {i}"),
+        lambda found: len(found["tst_details"]["categories"]) == 48,
+    ),
     "no docs with a gold": (
         changed(answer=lambda i, row: ""),
         "no doc of toy has a gold answer, so nothing can be learned from them; name its field with 'gold'",
@@ -245,18 +296,36 @@ def test_bad_input_gives_a_number_or_one_line(tmp_path, name):
     assert all(math.isfinite(found[key]) for key in ("tst", "tst_majority", "tst_chance", "tst_s", "tst_p"))
     assert expected(found)
     for record in tst_of(results):
-        assert all(value is None or math.isfinite(value) for value in (record["s"], *record["scores"]["none"], *record["baseline"]["none"]))
+        assert all(
+            value is None or math.isfinite(value)
+            for value in (record["s"], *record["scores"]["none"], *record["baseline"]["none"])
+        )
 
 
 def test_docs_that_the_scorer_cannot_score_are_left_out_and_counted(tmp_path, capsys):
     """The run ends as it does for any other kind of wrapping: its answers are kept, and a line says what failed."""
-    write(tmp_path, process_results="!function utils.fails", metric_list=ODD["metric_list"], profile={**BY_SCENE, "grouping": "none"})
+    write(
+        tmp_path,
+        process_results="!function utils.fails",
+        metric_list=ODD["metric_list"],
+        profile={**BY_SCENE, "grouping": "none"},
+    )
     with (tmp_path / "utils.py").open("a") as file:
-        file.write('\ndef fails(doc, results):\n    return {"marks": float(results[0] == {"near": doc["answer"]}[doc["kind"]])}\n')
+        file.write(
+            '\ndef fails(doc, results):\n    return {"marks": float(results[0] == {"near": doc["answer"]}[doc["kind"]])}\n'
+        )
     results = rf(tmp_path)
     found = details(results)
     assert found["tst_details"]["unscored"] == 24
-    near = [record["scores"]["none"][0] for record, row in zip(tst_of(results), choices(48), strict=True) if row["kind"] == "near"]
+    near = [
+        record["scores"]["none"][0]
+        for record, row in zip(tst_of(results), choices(48), strict=True)
+        if row["kind"] == "near"
+    ]
     assert found["tst"] == sum(near) / 24
-    assert [record["scores"]["none"] for record, row in zip(tst_of(results), choices(48), strict=True) if row["kind"] == "far"] == [[None]] * 24
+    assert [
+        record["scores"]["none"]
+        for record, row in zip(tst_of(results), choices(48), strict=True)
+        if row["kind"] == "far"
+    ] == [[None]] * 24
     assert "24 of 48 docs could not be scored by toy" in capsys.readouterr().err

@@ -39,7 +39,10 @@ def test_each_doc_is_scored_by_its_own_scorer(tmp_path):
     scored_by(tmp_path, "weighted", rows)
     results = rf(tmp_path)
     first = [record["scores"]["source"][0] for record in tst_of(results)]
-    assert first == [row["points"] * (record["answers"][0] == row["answer"]) for row, record in zip(rows, tst_of(results), strict=True)]
+    assert first == [
+        row["points"] * (record["answers"][0] == row["answer"])
+        for row, record in zip(rows, tst_of(results), strict=True)
+    ]
     assert metrics(results, "toy_tst5")["marks"] == pytest.approx(np.mean(first))
     assert details(results)["tst_chance"] == pytest.approx(np.mean([row["points"] / 2 for row in rows]))
 
@@ -74,7 +77,11 @@ def test_docs_of_a_category_of_their_own_have_a_baseline(tmp_path):
             "no doc of toy has a score of its own; name the key of its items that holds one with 'score'",
         ),
         ("nothing", {}, "the scorer of toy gives golds no more than any other answer (doc 0: gold "),
-        ("weighted", {"higher": False}, "lower marks is better, and a text-only diagnostic chooses what scores highest"),
+        (
+            "weighted",
+            {"higher": False},
+            "lower marks is better, and a text-only diagnostic chooses what scores highest",
+        ),
     ],
 )
 def test_scorers_that_would_give_wrong_numbers_are_refused(tmp_path, scorer, more, says):
@@ -82,7 +89,9 @@ def test_scorers_that_would_give_wrong_numbers_are_refused(tmp_path, scorer, mor
     assert says in line_of(lambda: rf(tmp_path), CannotWrapError)
 
 
-@pytest.mark.parametrize("spell", [json.dumps, repr, lambda texts: {"x": texts[0], "y": texts[1]}], ids=["JSON", "Python", "mapping"])
+@pytest.mark.parametrize(
+    "spell", [json.dumps, repr, lambda texts: {"x": texts[0], "y": texts[1]}], ids=["JSON", "Python", "mapping"]
+)
 def test_options_in_other_forms_are_read(tmp_path, spell):
     rows = choices(48)
     plain = [{**row, "choices": row["choices"], "listed": spell(row["choices"])} for row in rows]

@@ -50,7 +50,8 @@ def test_blind_shows_nothing_and_asks_for_no_image(tmp_path, model):
     assert not (tmp_path / "asked").exists()
     assert [images for _, _, images, _ in blind.seen] == [[]] * 48
     assert [prompt for *_, prompt in blind.seen] == [
-        f"{row['question']}\nA. {row['choices'][0]}\nB. {row['choices'][1]}\nAnswer with the letter." for row in choices(48)
+        f"{row['question']}\nA. {row['choices'][0]}\nB. {row['choices'][1]}\nAnswer with the letter."
+        for row in choices(48)
     ]
     assert metrics(results, "toy_blind")["exact_match"] == np.mean([row["answer"] == "A" for row in choices(48)])
 
@@ -107,8 +108,15 @@ def test_answers_go_through_the_native_scorer(tmp_path):
 
 def write_log_likelihoods(folder, rows):
     rows = [{**row, "place": "ABCD".index(row["answer"])} for row in rows]
-    of_places = {"output_type": "multiple_choice", "doc_to_choice": "choices", "doc_to_target": "place", "generation_kwargs": None}
-    write(folder, rows=rows, **of_places, metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}])
+    of_places = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": "choices",
+        "doc_to_target": "place",
+        "generation_kwargs": None,
+    }
+    write(
+        folder, rows=rows, **of_places, metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
+    )
     return rows
 
 
@@ -218,7 +226,11 @@ def test_the_baseline_is_the_majority_letter_of_the_training_folds(tested):
     rows, results = tested
     found = tst_of(results)
     for row, record in zip(rows, found, strict=True):
-        letters = Counter(r["answer"] for r, t in zip(rows, found, strict=True) if t["fold"] != record["fold"] and r["kind"] == row["kind"])
+        letters = Counter(
+            r["answer"]
+            for r, t in zip(rows, found, strict=True)
+            if t["fold"] != record["fold"] and r["kind"] == row["kind"]
+        )
         most = [letter for letter, count in letters.items() if count == max(letters.values())]
         assert record["baseline"]["source"][0] in [marks(letter, row["answer"]) for letter in most]
 
@@ -239,7 +251,9 @@ def test_numbers_follow_from_the_records(tested):
         assert found[f"tst_{name}"] == grouped["accuracy"]["value"]
     leak = by_seed(records, "scores", "none").mean() - by_seed(records, "scores", "source").mean()
     assert found["tst_leakage"] == found["tst_details"]["leakage"]["value"] == pytest.approx(leak)
-    assert found["tst_chance"] == pytest.approx(np.mean([marks(letter, row["answer"]) for letter in "ABC" for row in rows]))
+    assert found["tst_chance"] == pytest.approx(
+        np.mean([marks(letter, row["answer"]) for letter in "ABC" for row in rows])
+    )
     assert found["tst_s"] == pytest.approx(np.mean([record["s"] for record in records]))
     assert found["tst_details"]["unscored"] == 0
     assert metrics(results, "toy_tst5")["tst"] == found["tst"]
@@ -305,7 +319,11 @@ def test_texts_causes_and_importance(tested):
         "near": 0,
     }
     for cause in found["causes"]:
-        own = [i for i, row in enumerate(rows) if row["kind"] == cause["category"] and f"the {cause['words']}?" in row["question"]]
+        own = [
+            i
+            for i, row in enumerate(rows)
+            if row["kind"] == cause["category"] and f"the {cause['words']}?" in row["question"]
+        ]
         options = Counter(rows[i]["choices"]["ABC".index(rows[i]["answer"])] for i in own)
         assert cause["docs"] == len(own)
         assert cause["s"] == pytest.approx(np.mean([tst_of(results)[i]["s"] for i in own]))

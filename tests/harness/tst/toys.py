@@ -68,7 +68,9 @@ class Lora(TstLora):
         """As above."""
 
 
-def choices(n: int, seed: int = 0, *, purity: float = 1.0, options: Sequence[str] = ("bed", "rug")) -> list[dict[str, Any]]:
+def choices(
+    n: int, seed: int = 0, *, purity: float = 1.0, options: Sequence[str] = ("bed", "rug")
+) -> list[dict[str, Any]]:
     """The word asked for says which option is right in ``purity`` of the docs, else any is; where the options stand is random."""
     stream = np.random.default_rng(seed)
     rows = []
@@ -88,12 +90,20 @@ def choices(n: int, seed: int = 0, *, purity: float = 1.0, options: Sequence[str
     return rows
 
 
-def write(folder: Path, name: str = "toy", rows: Sequence[dict[str, Any]] | None = None, profile: Any = None, **config: Any) -> Path:
+def write(
+    folder: Path, name: str = "toy", rows: Sequence[dict[str, Any]] | None = None, profile: Any = None, **config: Any
+) -> Path:
     """Write a task that shows nothing; by default 48 docs of ``choices``, known by scene and kind."""
     folder.mkdir(exist_ok=True)
     (folder / "utils.py").write_text(UTILS)
-    profile = {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1} if profile is None else profile
-    defaults = {"doc_to_visual": "!function utils.never", "doc_to_text": "!function utils.ask", "metadata": {"lmms_patch": profile}}
+    profile = (
+        {"group": "scene", "category": "kind", "choices": "choices", "fold_seeds": 1} if profile is None else profile
+    )
+    defaults = {
+        "doc_to_visual": "!function utils.never",
+        "doc_to_text": "!function utils.ask",
+        "metadata": {"lmms_patch": profile},
+    }
     return write_task(folder, name, choices(48) if rows is None else rows, **{**defaults, **config})
 
 

@@ -121,7 +121,12 @@ def test_which_adapters_of_the_host_leave_frames_to_qwens_reader(says, expected)
     assert found == expected
 
 
-@given(total=st.integers(2, 3000), seconds=st.integers(1, 200), rate=st.sampled_from([None, 0.5, 1.0, 2.0, 4.0]), most=st.integers(1, 60))
+@given(
+    total=st.integers(2, 3000),
+    seconds=st.integers(1, 200),
+    rate=st.sampled_from([None, 0.5, 1.0, 2.0, 4.0]),
+    most=st.integers(1, 60),
+)
 def test_frames_are_those_of_qwens_reader(total, seconds, rate, most):
     """Against the package's own function: a rate alone, and a number that the adapter has made even and no more than there are."""
     vision = pytest.importorskip("qwen_vl_utils.vision_process", reason="qwen-vl-utils is not installed")

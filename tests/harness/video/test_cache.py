@@ -58,7 +58,8 @@ def test_what_was_not_read_stays(cache):
     fourth = cache.path_of("doc", "d", lambda: bytes(30))
     assert [path.exists() for path in (*paths, fourth)] == [True, False, True, True]
     with pytest.raises(
-        OptionError, match=r"set the environment variable LMMS_PATCH_VIDEO_CACHE to more gigabytes .*, or lower --batch_size"
+        OptionError,
+        match=r"set the environment variable LMMS_PATCH_VIDEO_CACHE to more gigabytes .*, or lower --batch_size",
     ) as caught:
         cache.path_of("doc", "e", lambda: bytes(30))
     assert "\n" not in str(caught.value)
@@ -99,7 +100,10 @@ def test_a_clip_larger_than_the_limit(cache):
     assert cache.path_of(1, "b", lambda: bytes(5)).exists(), "the failure is not kept"
 
 
-@given(asked=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 60), st.booleans()), max_size=40), held=st.integers(0, 3))
+@given(
+    asked=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 60), st.booleans()), max_size=40),
+    held=st.integers(0, 3),
+)
 def test_never_above_the_limit(tmp_path_factory, asked, held):
     """Against a plain list of what was asked for last, and of what was read since it was written."""
     cache = Cache(100, tmp_path_factory.mktemp("cache"), held=held)
@@ -151,7 +155,9 @@ def test_threads_that_want_more_than_there_is_room_for(tmp_path):
 
     def work(number):
         for i in range(60):
-            with contextlib.suppress(OptionError, FileNotFoundError):  # no room: others have not read theirs; or another thread took it
+            with contextlib.suppress(
+                OptionError, FileNotFoundError
+            ):  # no room: others have not read theirs; or another thread took it
                 cache.path_of((number * 7 + i) % 12, "full", lambda: bytes(50)).read_bytes()
             most.append(on_disk(cache))
 
@@ -193,7 +199,13 @@ print(cache.folder, flush=True)
 
 
 @pytest.mark.parametrize(
-    "end", ["", "raise RuntimeError", "sys.exit(3)", "import os\nif os.fork() == 0: sys.exit()\nos.wait(); assert cache.folder.exists()"]
+    "end",
+    [
+        "",
+        "raise RuntimeError",
+        "sys.exit(3)",
+        "import os\nif os.fork() == 0: sys.exit()\nos.wait(); assert cache.folder.exists()",
+    ],
 )
 def test_nothing_is_left_at_the_end(tmp_path, end):
     done = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end), str(tmp_path)], capture_output=True, text=True)
@@ -240,6 +252,7 @@ def test_the_share_of_a_process(env, expected):
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "5 GB", "five"])
 def test_a_limit_that_is_no_number(text):
     with pytest.raises(
-        OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not .*; type, for example,"
+        OptionError,
+        match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not .*; type, for example,",
     ):
         limit({"LMMS_PATCH_VIDEO_CACHE": text})

@@ -28,7 +28,10 @@ COUNT = 8
 
 def by_pyav(path):
     with av.open(path) as container:
-        found = [(np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90)), frame.time) for frame in container.decode(video=0)]
+        found = [
+            (np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90)), frame.time)
+            for frame in container.decode(video=0)
+        ]
     return np.stack([frame for frame, _ in found]), [time for _, time in found]
 
 
@@ -98,7 +101,10 @@ def even(count: int, rate: float) -> list[float]:
 
 
 VARIABLE = [(tick - TICKS[0]) / 1000 for tick in TICKS]
-NOISE = [np.random.default_rng(i).integers(0, 56, (62, 98, 3), np.uint8) + numbered(i, (98, 62)) // 255 * 200 for i in range(20)]
+NOISE = [
+    np.random.default_rng(i).integers(0, 56, (62, 98, 3), np.uint8) + numbered(i, (98, 62)) // 255 * 200
+    for i in range(20)
+]
 """Coloured noise over the squares: what a decoder makes of colours shows in each pixel."""
 SOURCES = {
     "variable rate in mp4": Source(lambda folder: make(folder / "v.mp4", 50, ticks=TICKS), 50, VARIABLE),
@@ -107,10 +113,14 @@ SOURCES = {
     "two frames": Source(lambda folder: make(folder / "v.mp4", 2, rate=1), 2, [0.0, 1.0]),
     "odd sides": Source(lambda folder: make(folder / "v.mp4", 13, (97, 61), codec="libx264rgb"), 13, even(13, 10)),
     "coloured noise": Source(lambda folder: make(folder / "v.mp4", NOISE, crf="4"), 20, even(20, 10)),
-    "frames stored in another order": Source(lambda folder: make(folder / "v.mp4", 40, preset="medium", bf="3", g="12"), 40, even(40, 10)),
+    "frames stored in another order": Source(
+        lambda folder: make(folder / "v.mp4", 40, preset="medium", bf="3", g="12"), 40, even(40, 10)
+    ),
     "vp9": Source(lambda folder: make(folder / "v.webm", 20, codec="libvpx-vp9"), 20, even(20, 10)),
     **{
-        f"turned by {degrees}": Source(lambda folder, degrees=degrees: turned(make(folder / "v.mp4", 12), degrees), 12, even(12, 10), degrees)
+        f"turned by {degrees}": Source(
+            lambda folder, degrees=degrees: turned(make(folder / "v.mp4", 12), degrees), 12, even(12, 10), degrees
+        )
         for degrees in (90, 180, 270)
     },
 }
@@ -134,7 +144,10 @@ def written(source):
         for i in range(k):
             part = numbers[bounds[i] : bounds[i + 1]]
             cuts[View("segment", k, 0, i)] = part if len(part) > 1 else part * 2
-    yield {cache.written("here", repr(view), clip, view, min_cell=0, seed="s")[0]: held for view, held in cuts.items()}, clip
+    yield (
+        {cache.written("here", repr(view), clip, view, min_cell=0, seed="s")[0]: held for view, held in cuts.items()},
+        clip,
+    )
     cache.forget("here")
 
 
@@ -164,7 +177,9 @@ def test_each_view_holds_its_frames_at_the_rate_of_the_clip(source, written):
     duration = one.times[-1] * one.frames / (one.frames - 1) if one.frames > 1 else 0.1
     seconds = duration / min(COUNT, one.frames)
     turn = list(SOURCES.values()).index(one)
-    for decoder, (view, held) in itertools.product((DECODERS * 2)[turn % len(DECODERS) :][: size(2, len(DECODERS))], views.items()):
+    for decoder, (view, held) in itertools.product(
+        (DECODERS * 2)[turn % len(DECODERS) :][: size(2, len(DECODERS))], views.items()
+    ):
         frames, times = decoder(view)
         np.testing.assert_array_equal(frames, every[held], str(held))
         assert times is None or times == pytest.approx([i * seconds for i in range(len(held))], rel=1e-3, abs=2e-3)

@@ -36,7 +36,11 @@ CONTAINERS = {
     "mkv": ("v.mkv", "libx264", {"bf": "3"}),
     "mkv without length": ("v.mkv", "libx264", {"container": {"live": "1"}}),
     "webm vp8": ("v.webm", "libvpx", {"g": "20"}),
-    "webm vp9 with hidden frames": ("v.webm", "libvpx-vp9", {"deadline": "good", "auto-alt-ref": "1", "lag-in-frames": "16", "g": "20"}),
+    "webm vp9 with hidden frames": (
+        "v.webm",
+        "libvpx-vp9",
+        {"deadline": "good", "auto-alt-ref": "1", "lag-in-frames": "16", "g": "20"},
+    ),
     "avi": ("v.avi", "mpeg4", {}),
     "avi with b-frames": ("v.avi", "mpeg4", {"bf": "2"}),
     "avi mjpeg": ("v.avi", "mjpeg", {}),
@@ -102,7 +106,11 @@ def remuxed(source, path, change):
 def test_hidden_frames_are_not_counted(videos, tmp_path):
     """VP8 stores frames that are never shown. Bit 4 of a frame's first byte says that it is shown (RFC 6386, 9.1)."""
     hidden = {7, 30, 31, 59}
-    path = remuxed(videos("webm vp8"), tmp_path / "v.webm", lambda number, _, data: bytes([data[0] & ~(0x10 * (number in hidden))]) + data[1:])
+    path = remuxed(
+        videos("webm vp8"),
+        tmp_path / "v.webm",
+        lambda number, _, data: bytes([data[0] & ~(0x10 * (number in hidden))]) + data[1:],
+    )
     left = [number for number in range(60) if number not in hidden]
     clip = read(path, EVERY)
     assert (numbers_of(clip.frames), clip.total) == (left, 56)
@@ -140,7 +148,9 @@ def test_variable_rate(tmp_path, file):
     np.testing.assert_allclose(clip.times, seconds[uniform(50, 8)], atol=1e-3)
     duration = seconds[-1] * 50 / 49  # the last frame lasts as long as the others on average
     assert clip.duration == pytest.approx(duration, abs=2e-3)
-    borders = [np.interp(i * 50 / 8, range(51), [*seconds, duration]) for i in range(9)]  # each span holds 50 / 8 frames
+    borders = [
+        np.interp(i * 50 / 8, range(51), [*seconds, duration]) for i in range(9)
+    ]  # each span holds 50 / 8 frames
     np.testing.assert_allclose(clip.spans, np.stack([borders[:-1], borders[1:]], 1), atol=2e-3)
 
 
@@ -198,7 +208,9 @@ def test_turned_as_opencv_shows_it(tmp_path, degrees):
     matrix = struct.pack(">9i", cos << 16, sin << 16, 0, -sin << 16, cos << 16, 0, 0, 0, 1 << 30)
     path = patched(make(tmp_path / "v.mp4", 40), [(b"tkhd", 44, matrix)])
     clip = read(path, Sampling(3))
-    assert numbers_of(np.rot90(clip.frames, degrees // 90, axes=(1, 2))) == uniform(40, 3)  # the file turns clockwise, rot90 back
+    assert numbers_of(np.rot90(clip.frames, degrees // 90, axes=(1, 2))) == uniform(
+        40, 3
+    )  # the file turns clockwise, rot90 back
     assert clip.size == ((160, 120) if degrees % 180 == 0 else (120, 160))
     capture, seen = cv2.VideoCapture(str(path)), []
     while (frame := capture.read())[0]:
@@ -369,7 +381,9 @@ def test_a_file_that_is_cut_short(videos, tmp_path, name, part):
 
 
 @pytest.mark.parametrize("name", ["mp4", "mp4 with the index first", "avi", "mkv"])
-@pytest.mark.parametrize("padding", [bytes(1000), b"made by a program that says so at the end" * 3], ids=["zeros", "text"])
+@pytest.mark.parametrize(
+    "padding", [bytes(1000), b"made by a program that says so at the end" * 3], ids=["zeros", "text"]
+)
 def test_padding_behind_the_end(videos, name, padding):
     assert read(videos(name).read_bytes() + padding).total == 60
 

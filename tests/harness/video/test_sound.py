@@ -19,10 +19,16 @@ from tests.making.videos import LOWEST, RATE, STEP, make, numbered, pitch, tone
 SECONDS = 12
 
 
-@pytest.fixture(scope="module", params=[("v.mp4", "aac", 1), ("v.mkv", "libopus", 2), ("v.mkv", "pcm_s16le", 2)], ids=["aac", "opus", "pcm"])
+@pytest.fixture(
+    scope="module",
+    params=[("v.mp4", "aac", 1), ("v.mkv", "libopus", 2), ("v.mkv", "pcm_s16le", 2)],
+    ids=["aac", "opus", "pcm"],
+)
 def clip(request, tmp_path_factory):
     file, sound, channels = request.param
-    return read(make(tmp_path_factory.mktemp("s") / file, 10 * SECONDS, rate=10, sound=sound, channels=channels), Sampling(24))
+    return read(
+        make(tmp_path_factory.mktemp("s") / file, 10 * SECONDS, rate=10, sound=sound, channels=channels), Sampling(24)
+    )
 
 
 def heard(view_of_clip, tmp_path):
@@ -75,7 +81,9 @@ def test_borders_are_exact(clip, tmp_path):
 
 def test_shuffled_as_the_frames_are(clip, tmp_path):
     mixed = shown(clip, View("tshuffle", 4), seed="x")
-    expected = [int(begin) for begin in mixed.times[::2] + 0.3]  # 2 frames per second; frame 2 s is at second s or just before
+    expected = [
+        int(begin) for begin in mixed.times[::2] + 0.3
+    ]  # 2 frames per second; frame 2 s is at second s or just before
     sound, rate = heard(mixed, tmp_path)
     assert seconds_of(sound, rate) == expected
     assert expected != list(range(SECONDS))
@@ -92,7 +100,11 @@ def test_reversed(clip, tmp_path):
 def test_stretches_that_touch_share_nothing(clip):
     """Borders between samples, and more of them than blocks."""
     borders = np.sort(np.random.default_rng(2).uniform(0, SECONDS, 30))
-    parts = [piece for low, high in zip([0, *borders], [*borders, SECONDS], strict=True) for piece in clip.sound.between(low, high)]
+    parts = [
+        piece
+        for low, high in zip([0, *borders], [*borders, SECONDS], strict=True)
+        for piece in clip.sound.between(low, high)
+    ]
     np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(list(clip.sound.between(0, SECONDS))))
 
 
@@ -135,7 +147,9 @@ def test_blocks_of_a_long_sound_join_without_a_seam(clip, monkeypatch):
     done = 0
     for piece in pieces:
         inside = slice(done + 100, done + len(piece) - 100)
-        lags = [np.abs(joined[inside] - expected[inside.start + lag : inside.stop + lag]).max() for lag in range(-50, 51)]
+        lags = [
+            np.abs(joined[inside] - expected[inside.start + lag : inside.stop + lag]).max() for lag in range(-50, 51)
+        ]
         assert min(lags) <= 330
         done += len(piece)
     backwards = list(again.between(SECONDS - 0.5, 0.5))

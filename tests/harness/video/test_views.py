@@ -86,7 +86,9 @@ def test_segments_permuted_none_in_its_place(k):
 
 
 def test_the_seed_decides_the_permutation():
-    assert len({tuple(order(shown(clip_of(20), View("tshuffle", 5), seed=str(i)))) for i in range(40)}) > 20  # there are 44
+    assert (
+        len({tuple(order(shown(clip_of(20), View("tshuffle", 5), seed=str(i)))) for i in range(40)}) > 20
+    )  # there are 44
 
 
 def test_reversed():
@@ -137,7 +139,10 @@ def test_a_view_in_time_holds_no_second_copy():
 
 
 @given(
-    total=st.integers(1, 5000), count=st.integers(1, 64) | st.none(), fps=st.floats(0.01, 60) | st.none(), rate=st.sampled_from([1, 23.976, 25, 60])
+    total=st.integers(1, 5000),
+    count=st.integers(1, 64) | st.none(),
+    fps=st.floats(0.01, 60) | st.none(),
+    rate=st.sampled_from([1, 23.976, 25, 60]),
 )
 def test_indices_are_those_of_the_host(total, count, fps, rate):
     """The host's own rule (load_video_stream), spelled out."""

@@ -132,7 +132,11 @@ def test_other_views_in_time(written, reader):
 
 def test_rate_and_duration_of_full_and_segments(written):
     view, _ = written
-    for which in (View("full"), *(View("segment", k, 0, i) for k in (2, 3, 4, 9) for i in range(k)), View("tshuffle", 4)):
+    for which in (
+        View("full"),
+        *(View("segment", k, 0, i) for k in (2, 3, 4, 9) for i in range(k)),
+        View("tshuffle", 4),
+    ):
         path, clip = view(which)
         with av.open(path) as container:
             stream = container.streams.video[0]
@@ -140,7 +144,9 @@ def test_rate_and_duration_of_full_and_segments(written):
             assert stream.frames == len(clip)
             assert stream.duration * stream.time_base == Fraction(len(clip) * 6, 32)
             assert container.duration == pytest.approx(len(clip) * 6e6 / 32, abs=1)
-            assert [frame.time for frame in container.decode(stream)] == pytest.approx([i * 6 / 32 for i in range(len(clip))])
+            assert [frame.time for frame in container.decode(stream)] == pytest.approx(
+                [i * 6 / 32 for i in range(len(clip))]
+            )
         assert cv2.VideoCapture(path).get(cv2.CAP_PROP_FPS) == pytest.approx(32 / 6, rel=1e-6)
         if importlib.util.find_spec("decord"):
             assert importlib.import_module("decord").VideoReader(path).get_avg_fps() == pytest.approx(32 / 6, rel=1e-6)
@@ -167,7 +173,12 @@ SIZES = [(161, 121), (320, 240), (33, 1), (2, 97), (1, 1)]
 
 @pytest.mark.parametrize(
     ("reader", "size"),
-    [(reader, size) for reader in (by_pyav, by_opencv, by_host, by_decord) for size in SIZES if reader is not by_decord or size[0] > 100],
+    [
+        (reader, size)
+        for reader in (by_pyav, by_opencv, by_host, by_decord)
+        for size in SIZES
+        if reader is not by_decord or size[0] > 100
+    ],
 )  # decord reads no frame that is narrower than about 32 pixels, in any file
 def test_every_colour_comes_back(tmp_path, size, reader):
     frames = np.random.default_rng(7).integers(0, 256, (5, size[1], size[0], 3), dtype=np.uint8)
@@ -193,7 +204,9 @@ def fetch(monkeypatch):
     vision = pytest.importorskip("qwen_vl_utils.vision_process")
     backend = next((name for name in ("decord", "torchcodec") if importlib.util.find_spec(name)), None)
     if backend is None and not hasattr(importlib.import_module("torchvision.io"), "read_video"):
-        pytest.skip("qwen_vl_utils has no backend here: neither decord, torchcodec nor torchvision's video reader is installed")
+        pytest.skip(
+            "qwen_vl_utils has no backend here: neither decord, torchcodec nor torchvision's video reader is installed"
+        )
     monkeypatch.setattr(vision, "FORCE_QWENVL_VIDEO_READER", backend or "torchvision")
     vision.get_video_reader_backend.cache_clear()
     yield vision.fetch_video

@@ -83,7 +83,12 @@ def manager(tmp_path_factory) -> TaskManager:
     """A task manager that knows five small tasks, two of them as a group."""
     folder = tmp_path_factory.mktemp("tasks")
     image = datasets.Image()
-    features = {"image": image, "second": image, "question": datasets.Value("string"), "answer": datasets.Value("string")}
+    features = {
+        "image": image,
+        "second": image,
+        "question": datasets.Value("string"),
+        "answer": datasets.Value("string"),
+    }
     for base, code in CODES.items():
         task = next(name for name in GRIDS if name.startswith(base))
         data = [
@@ -96,7 +101,14 @@ def manager(tmp_path_factory) -> TaskManager:
             for doc in range(DOCS)
         ]
         other = {"doc_to_messages": "!function utils.messages"} if base == "m" else {}
-        toys.write_task(folder, base, data, features, **other, generation_kwargs={"max_new_tokens": 8 if base == "c" else 4, "until": ["\n\n"]})
+        toys.write_task(
+            folder,
+            base,
+            data,
+            features,
+            **other,
+            generation_kwargs={"max_new_tokens": 8 if base == "c" else 4, "until": ["\n\n"]},
+        )
     (folder / "utils.py").write_text(UTILS)
     (folder / "g.yaml").write_text("group: g\ntask: [c, d]\n")
     return TaskManager("ERROR", include_path=str(folder), include_defaults=False)
@@ -106,7 +118,9 @@ def manager(tmp_path_factory) -> TaskManager:
 
 
 def run(model, manager, tasks):
-    return simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0)["samples"]
+    return simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0)[
+        "samples"
+    ]
 
 
 def check(samples, protocol: str, tasks=None) -> None:
@@ -274,7 +288,9 @@ def test_forked_loader_workers(protocol, manager):
         def generate_until(self, requests):
             data = _Requests(requests, self.task_dict, self._place_of_function)
             data[0]  # the parent's tables are in use before the fork
-            loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2, collate_fn=lambda x: x, multiprocessing_context="fork")
+            loader = torch.utils.data.DataLoader(
+                data, batch_size=None, num_workers=2, collate_fn=lambda x: x, multiprocessing_context="fork"
+            )
             return [read(self.images(shown)) for shown in loader]
 
     check(run(Forking(per_request), manager, ASKED[protocol]), protocol)
@@ -293,8 +309,18 @@ def test_choices_are_asked_for_each_view(fetch, tmp_path):
         for doc in range(DOCS)
     ]
     accuracy = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    toys.write_task(tmp_path, "a", data, output_type="multiple_choice", doc_to_choice="choices", generation_kwargs=None, metric_list=accuracy)
-    samples = run(Likelihood(fetch), TaskManager("ERROR", include_path=str(tmp_path), include_defaults=False), ["a_rci3"])
+    toys.write_task(
+        tmp_path,
+        "a",
+        data,
+        output_type="multiple_choice",
+        doc_to_choice="choices",
+        generation_kwargs=None,
+        metric_list=accuracy,
+    )
+    samples = run(
+        Likelihood(fetch), TaskManager("ERROR", include_path=str(tmp_path), include_defaults=False), ["a_rci3"]
+    )
     for sample in samples["a_rci3"]:
         right = right_cell(sample["doc_id"], 3)
         losses = [resps[0][0] for resps in sample["resps"]]

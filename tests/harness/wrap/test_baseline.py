@@ -33,7 +33,9 @@ def answer_of(known):
 def test_the_paired_baseline_is_the_full_image_of_the_other_run(tmp_path, item):
     (tmp_path / "utils.py").write_text(UTILS.replace("ITEM", item))
     listed = [{"metric": "toy_score", "aggregation": "!function utils.mean", "higher_is_better": True}]
-    folder = write_task(tmp_path, "toy", rows(DOCS), process_results="!function utils.process_results", metric_list=listed)
+    folder = write_task(
+        tmp_path, "toy", rows(DOCS), process_results="!function utils.process_results", metric_list=listed
+    )
     before = run(Model(answer_of({0, 1, 2})), "toy_rci2", folder)
     assert metrics(before, "toy_rci2")["toy_score_mpp2"] == 1.0
     log = tmp_path / "before.jsonl"

@@ -63,12 +63,19 @@ def folder(tmp_path):
 
 
 def load(folder, name):
-    return TaskManager(verbosity="ERROR", include_path=str(folder), model_name="toy_model").load_task_or_group([name], "simple")[name]
+    return TaskManager(verbosity="ERROR", include_path=str(folder), model_name="toy_model").load_task_or_group(
+        [name], "simple"
+    )[name]
 
 
 # --- each request gets its own box ----------------------------------------------------------------
 
-BOXES = {0: [(2, 3, 30, 20), (40, 10, 61, 47)], 1: [], 2: [(0, 0, 9, 83), (10, 10, 50, 40), (7, 50, 8, 51)], 3: [(5, 6, 20, 64)]}
+BOXES = {
+    0: [(2, 3, 30, 20), (40, 10, 61, 47)],
+    1: [],
+    2: [(0, 0, 9, 83), (10, 10, 50, 40), (7, 50, 8, 51)],
+    3: [(5, 6, 20, 64)],
+}
 """Boxes of each doc of ``test_adapters.SIZES``: of 4, 1, 3 and 2 views."""
 RELEVANT = {0: [True, False], 1: [], 2: [False, False, True], 3: [False]}
 
@@ -76,7 +83,10 @@ RELEVANT = {0: [True, False], 1: [], 2: [False, False, True], 3: [False]}
 def wanted(code, doc, second=False):
     """What ``test_adapters.read`` must say for each view of a doc: the full image, then each box; a second image is always whole."""
     whole = (0, 0, *SIZES[doc])
-    return [" ".join([say(code, doc, *box), *([say(code + 5, doc, *whole)] if second else [])]) for box in ([whole, *BOXES[doc]])]
+    return [
+        " ".join([say(code, doc, *box), *([say(code + 5, doc, *whole)] if second else [])])
+        for box in ([whole, *BOXES[doc]])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +113,9 @@ def test_every_request_gets_its_own_box(protocol, fetch, manager):
     """Also where a batch holds docs with other numbers of boxes, of two tasks, and another kind of views beside them."""
     model = ADAPTERS[protocol](fetch, False, 3)
     asked = ["a_regions", "b_regions", "a_rci2"]
-    samples = toys.simple_evaluate(model=model, tasks=asked, task_manager=manager, log_samples=True, bootstrap_iters=0)["samples"]
+    samples = toys.simple_evaluate(model=model, tasks=asked, task_manager=manager, log_samples=True, bootstrap_iters=0)[
+        "samples"
+    ]
     for name, code in (("a", 0), ("b", 1)):
         second = name == "b" and protocol == "chat"
         for sample in samples[f"{name}_regions"]:
@@ -121,15 +133,32 @@ def test_every_request_gets_its_own_box(protocol, fetch, manager):
 
 @pytest.mark.parametrize("change", [by_pickle, by_deepcopy], ids=lambda f: f.__name__)
 def test_ids_that_became_plain_numbers_serve_with_one_task(change, manager):
-    model = ADAPTERS["simple"](lambda docs, show, doc_id, task, split: first_of_all(docs, show, change(doc_id), task, split), False)
-    samples = toys.simple_evaluate(model=model, tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0)["samples"]
-    assert {s["doc_id"]: [r[0] for r in s["resps"]] for s in samples["a_regions"]} == {doc: wanted(0, doc) for doc in range(4)}
+    model = ADAPTERS["simple"](
+        lambda docs, show, doc_id, task, split: first_of_all(docs, show, change(doc_id), task, split), False
+    )
+    samples = toys.simple_evaluate(
+        model=model, tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0
+    )["samples"]
+    assert {s["doc_id"]: [r[0] for r in s["resps"]] for s in samples["a_regions"]} == {
+        doc: wanted(0, doc) for doc in range(4)
+    }
 
 
 def test_an_id_between_the_views_of_two_docs_is_of_none(manager):
     table = manager.load_task_or_group(["a_regions"], "simple")["a_regions"].dataset["test"]
     assert len(table) == 4 * 4
-    assert [(doc.doc_id, doc.view) for doc in table] == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (3, 0), (3, 1)]
+    assert [(doc.doc_id, doc.view) for doc in table] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+        (3, 0),
+        (3, 1),
+    ]
     with pytest.raises(IndexError, match="doc 0 has 3 views; there is no view 3"):
         table[3]
 
@@ -152,9 +181,19 @@ def test_choices_are_asked_for_each_box(tmp_path):
         for doc in (0, 2, 3)
     ]  # fmt: skip
     accuracy = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    toys.write_task(tmp_path, "a", data, output_type="multiple_choice", doc_to_choice="choices", generation_kwargs=None, metric_list=accuracy)
+    toys.write_task(
+        tmp_path,
+        "a",
+        data,
+        output_type="multiple_choice",
+        doc_to_choice="choices",
+        generation_kwargs=None,
+        metric_list=accuracy,
+    )
     manager = TaskManager("ERROR", include_path=str(tmp_path), include_defaults=False)
-    found = toys.simple_evaluate(model=Likelihood(first_of_all), tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0)
+    found = toys.simple_evaluate(
+        model=Likelihood(first_of_all), tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0
+    )
     for sample, doc in zip(found["samples"]["a_regions"], (0, 2, 3), strict=True):
         losses = [resps[0][0] for resps in sample["resps"]]
         assert losses == [1.0, 1.0] * len(BOXES[doc]) + [0.0, 1.0]
@@ -196,10 +235,19 @@ def brute(count, full, seen):
     """The numbers from the plan alone: by set, FIP, MPP and the mean; and the three differences."""
     out, sides = {}, {}
     for name, relevant in (("relevant", True), ("adversarial", False)):
-        own = {doc: [float(seen(doc, relevant, place)) for place, flag in enumerate(relevant_of(doc)) if flag is relevant] for doc in range(count)}
+        own = {
+            doc: [float(seen(doc, relevant, place)) for place, flag in enumerate(relevant_of(doc)) if flag is relevant]
+            for doc in range(count)
+        }
         own = sides[name] = {doc: scores for doc, scores in own.items() if scores}
-        out[name] = (mean([float(full(doc)) for doc in own]), mean([max(s) for s in own.values()]), mean([mean(s) for s in own.values()]))
-    pairs = [(sides["relevant"][doc], sides["adversarial"][doc]) for doc in sides["relevant"] if doc in sides["adversarial"]]
+        out[name] = (
+            mean([float(full(doc)) for doc in own]),
+            mean([max(s) for s in own.values()]),
+            mean([mean(s) for s in own.values()]),
+        )
+    pairs = [
+        (sides["relevant"][doc], sides["adversarial"][doc]) for doc in sides["relevant"] if doc in sides["adversarial"]
+    ]
 
     def even(own, other):
         return mean([max(some) for some in itertools.combinations(own, min(len(own), len(other)))])
@@ -245,12 +293,17 @@ def test_planted_scores_come_out_as_planted(folder, seen, warnings):
     without = {key: sum(not any(flag is relevant for flag in relevant_of(doc)) for doc in range(48)) for key, relevant in (("relevant", True), ("adversarial", False))}  # fmt: skip
     assert {key: regions["sets"][key]["excluded"] for key in without} == without
     assert regions["left_out"]["relevant"] == {"no box": 8, "no relevant box": without["relevant"] - 8}
-    assert any(f"{without['relevant']} of 48 docs are left out of MPP and the index of relevant boxes (first: no box)" in line for line in warnings)
+    assert any(
+        f"{without['relevant']} of 48 docs are left out of MPP and the index of relevant boxes (first: no box)" in line
+        for line in warnings
+    )
 
 
 def test_near_chance_no_index_but_the_differences(folder):
     write_task(folder, "toy", rows(48, boxes=boxes_of, relevant=relevant_of))
-    found = metrics(run(looks(lambda doc: False, SCRIPTS["right only on relevant boxes"]), "toy_regions", folder), "toy_regions")
+    found = metrics(
+        run(looks(lambda doc: False, SCRIPTS["right only on relevant boxes"]), "toy_regions", folder), "toy_regions"
+    )
     assert (found["gate"], found["rci_relevant"], found["gap_relevant"]) == (0, None, None)
     assert (found["exact_match_mpp_relevant"], found["regions_best"]) == (1.0, 1.0)
 
@@ -308,7 +361,10 @@ def write(out, result, date=DATE):
         task: [{"doc_id": one["doc_id"], "target": str(one["target"]), "patch": plain(one["patch"])} for one in samples]
         for task, samples in result["samples"].items()
     }
-    tasks = {task: (values, plain(result["configs"].get(task)), logs.get(task)) for task, values in plain(result["results"]).items()}
+    tasks = {
+        task: (values, plain(result["configs"].get(task)), logs.get(task))
+        for task, values in plain(result["results"]).items()
+    }
     write_files(out, tasks, date=date)
 
 
@@ -341,21 +397,36 @@ def test_docs_with_wrong_boxes_are_left_out_and_named(folder, warnings):
     assert [doc_id for _, doc_id, _, _ in model.seen] == [0, 3, *range(6, 36)]
     assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id == 3} == {(60, 60)}
     records = [sample["patch"] for sample in result["samples"]["toy_regions"]]
-    assert records[0]["excluded"] == dict.fromkeys(("relevant", "adversarial"), "a box without area: box 1 is [5, 5, 5, 9]")
-    assert records[1]["excluded"]["relevant"].startswith("a box that leaves the image: box 1 is [0, 0, 61, 20], the image has 60x60")
+    assert records[0]["excluded"] == dict.fromkeys(
+        ("relevant", "adversarial"), "a box without area: box 1 is [5, 5, 5, 9]"
+    )
+    assert records[1]["excluded"]["relevant"].startswith(
+        "a box that leaves the image: box 1 is [0, 0, 61, 20], the image has 60x60"
+    )
     assert records[1]["best"] == {}
     left = metrics(result, "toy_regions")["patch"]["analysis"]["regions"]["left_out"]["relevant"]
     assert left == {"a box without area": 1, "a box that leaves the image": 1}
     assert metrics(result, "toy_regions")["exact_match"] == 1.0
-    assert any("2 of 12 docs are left out of MPP and the index of relevant boxes (first: a box without area" in line for line in warnings)
+    assert any(
+        "2 of 12 docs are left out of MPP and the index of relevant boxes (first: a box without area" in line
+        for line in warnings
+    )
 
 
 def test_a_base_that_shows_another_size_than_the_doc_has(folder):
     """Boxes are in pixels of the doc's image: on the shown one they would lie elsewhere, some of them within it."""
-    write_task(folder, "toy", small(boxes=lambda i: [[0, 0, 20, 20], [10, 10, 30, 30]]), doc_to_visual="!function utils.smaller")
+    write_task(
+        folder,
+        "toy",
+        small(boxes=lambda i: [[0, 0, 20, 20], [10, 10, 30, 30]]),
+        doc_to_visual="!function utils.smaller",
+    )
     result = run(Model(lambda prompt, images: "1"), "toy_regions", folder)
     why = result["samples"]["toy_regions"][0]["patch"]["excluded"]["relevant"]
-    assert why == "an image that is shown in another size than the doc has it, so that its boxes are elsewhere: 30x30 pixels, not 60x60"
+    assert (
+        why
+        == "an image that is shown in another size than the doc has it, so that its boxes are elsewhere: 30x30 pixels, not 60x60"
+    )
     assert metrics(result, "toy_regions")["exact_match_mpp_relevant"] is None
 
 
@@ -372,31 +443,60 @@ def test_boxes_are_of_the_first_image_and_the_others_stay_whole(folder):
         [(20, 20), (33, 22)],
         [(30, 30), (33, 22)],
     ]
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: regions\nbox_image: last\n")
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: regions\nbox_image: last\n"
+    )
     model.seen = []
     why = run(model, "mine", folder)["samples"]["mine"][0]["patch"]["excluded"]["relevant"]
     assert why == "a box that leaves the image: box 2 is [30, 30, 60, 60], the image has 33x22 pixels"
-    write_task(folder, "toy", [{**row, "boxes": [[1, 2, 11, 22], [0, 0, 33, 1]]} for row in data], columns, doc_to_visual="!function utils.both")
+    write_task(
+        folder,
+        "toy",
+        [{**row, "boxes": [[1, 2, 11, 22], [0, 0, 33, 1]]} for row in data],
+        columns,
+        doc_to_visual="!function utils.both",
+    )
     run(model, "mine", folder)
-    assert [[image.size for image in images] for *_, images, _ in model.seen[-2:]] == [[(60, 60), (10, 20)], [(60, 60), (33, 1)]]
+    assert [[image.size for image in images] for *_, images, _ in model.seen[-2:]] == [
+        [(60, 60), (10, 20)],
+        [(60, 60), (33, 1)],
+    ]
     record = result["samples"]["toy_regions"][0]["patch"]
     assert (record["image_sizes"], record["views"][1]["boxes"]) == ([[60, 60], [33, 22]], [[0, 0, 20, 20]])
 
 
 def test_options_say_where_the_boxes_are_and_what_they_are(folder):
-    data = rows(12, objects=lambda i: [{"bbox": [30, 0, 20, 20], "adversarial": False}, {"bbox": [0, 0, 10, 10], "adversarial": True}])
+    data = rows(
+        12,
+        objects=lambda i: [
+            {"bbox": [30, 0, 20, 20], "adversarial": False},
+            {"bbox": [0, 0, 10, 10], "adversarial": True},
+        ],
+    )
     write_task(folder, "toy", data, metadata={"lmms_patch": {"boxes": "objects", "box_form": "ltwh", "null": 0}})
     write_task(folder, "other", small())
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nmin_cell: 25\nmin_side: 20\n")
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nmin_cell: 25\nmin_side: 20\n"
+    )
     model = Model()
     result = run(model, "toy_regions,mine", folder)
-    sizes = {name: [images[0].size for task, _, images, _ in model.seen if task == name][:3] for name in ("toy_regions", "mine")}
+    sizes = {
+        name: [images[0].size for task, _, images, _ in model.seen if task == name][:3]
+        for name in ("toy_regions", "mine")
+    }
     assert sizes == {"toy_regions": [(60, 60), (20, 20), (10, 10)], "mine": [(60, 60), (25, 25), (30, 30)]}
-    assert [view["boxes"] for view in result["samples"]["toy_regions"][0]["patch"]["views"][1:]] == [[[30, 0, 50, 20]], [[0, 0, 10, 10]]]
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nmin_side: 21\n")
+    assert [view["boxes"] for view in result["samples"]["toy_regions"][0]["patch"]["views"][1:]] == [
+        [[30, 0, 50, 20]],
+        [[0, 0, 10, 10]],
+    ]
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nmin_side: 21\n"
+    )
     why = run(Model(), "mine", folder)["samples"]["mine"][0]["patch"]["excluded"]["adversarial"]
     assert why == "a box that is too small: box 1 has 20x20 pixels, min_side is 21"
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nbox_form: coco\n")
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: other\nkind: regions\nbox_form: coco\n"
+    )
     with pytest.raises(OptionError, match="box_form must be 'ltrb' or 'ltwh', not 'coco'"):
         run(Model(), "mine", folder)
 
@@ -409,8 +509,14 @@ def test_options_say_where_the_boxes_are_and_what_they_are(folder):
             {"boxes": lambda i: [[0, 0, 9, 9]]},
             "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant', or set relevant: all .doc 0",
         ),
-        ({"boxes": lambda i: [[9, 0, 9, 9]], "relevant": lambda i: [True]}, "12 of 12 have a box without area: box 1 is .9, 0, 9, 9. .doc 0"),
-        ({"boxes": lambda i: [[0.5, 0.5, 0.9, 1.0]], "relevant": lambda i: [True]}, "12 of 12 have boxes that are not in pixels"),
+        (
+            {"boxes": lambda i: [[9, 0, 9, 9]], "relevant": lambda i: [True]},
+            "12 of 12 have a box without area: box 1 is .9, 0, 9, 9. .doc 0",
+        ),
+        (
+            {"boxes": lambda i: [[0.5, 0.5, 0.9, 1.0]], "relevant": lambda i: [True]},
+            "12 of 12 have boxes that are not in pixels",
+        ),
     ],
 )
 def test_docs_that_carry_no_boxes_are_refused_with_what_to_type(folder, columns, says):
@@ -425,7 +531,9 @@ def test_docs_that_carry_no_boxes_are_refused_with_what_to_type(folder, columns,
 
 def test_a_limit_that_leaves_no_doc_with_boxes(folder):
     write_task(folder, "toy", rows(12, boxes=lambda i: [[0, 0, 9, 9]] * (i > 5), relevant=lambda i: [True] * (i > 5)))
-    with pytest.raises(CannotWrapError, match="none of the 6 docs asked has boxes that can be used, others of toy have; raise --limit"):
+    with pytest.raises(
+        CannotWrapError, match="none of the 6 docs asked has boxes that can be used, others of toy have; raise --limit"
+    ):
         run(Model(), "toy_regions", folder, limit=6)
     task = load(folder, "toy_regions")
     task.build_all_requests(rank=0, world_size=2, limit=7)  # this rank's share decides nothing: doc 6 is another rank's
@@ -452,7 +560,10 @@ def test_wildcards_groups_and_the_catalogue(folder):
         "group: family\ntask: [toy, toil]\naggregate_metric_list:\n  - {metric: exact_match, aggregation: mean, weight_by_size: true}\n"
     )
     manager = TaskManager(verbosity="ERROR", include_path=str(folder))
-    assert [spec.name for spec in lookup.expand(manager, ["to?*_regions"]) if spec.base in ("toy", "toil")] == ["toil_regions", "toy_regions"]
+    assert [spec.name for spec in lookup.expand(manager, ["to?*_regions"]) if spec.base in ("toy", "toil")] == [
+        "toil_regions",
+        "toy_regions",
+    ]
     result = run(Model(lambda *_: "1"), "family_regions", folder)
     assert set(result["results"]) == {"family_regions", "toy_regions", "toil_regions"}
     assert metrics(result, "family_regions") == {"exact_match": pytest.approx(1 / 12)}
@@ -461,7 +572,9 @@ def test_wildcards_groups_and_the_catalogue(folder):
     assert (catalog.entry(manager, "toy", spec).verdict, catalog.entry(manager, "toy", spec).reason) == ("data", "its docs must carry boxes (docs/regions.md)")  # fmt: skip
     said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "regions", None))
     assert said[0].startswith("toy_regions  [task] the data decides")
-    assert said[-1].endswith("As regions, each doc is asked once, and once more per box of its own (times its choices, for multiple_choice).")
+    assert said[-1].endswith(
+        "As regions, each doc is asked once, and once more per box of its own (times its choices, for multiple_choice)."
+    )
     spec = parse("toy_hidden")
     assert catalog.entry(manager, "toy", spec).verdict == "data"
     said = lines(api.Catalogue([catalog.entry(manager, "toy", spec)], "hidden", asked_per_doc(spec)))
@@ -498,9 +611,20 @@ def test_other_boxes_are_asked_again_and_the_same_ones_are_not(folder, tmp_path_
 def test_a_box_that_cannot_be_scored_leaves_no_number_of_boxes(folder, capfd):
     accuracy = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
     write_task(folder, "toy", small(), process_results="!function utils.flaky", metric_list=accuracy)
-    found = metrics(run(Model(lambda prompt, images: "?" if images[0].size == (30, 30) else "1"), "toy_regions", folder), "toy_regions")
+    found = metrics(
+        run(Model(lambda prompt, images: "?" if images[0].size == (30, 30) else "1"), "toy_regions", folder),
+        "toy_regions",
+    )
     assert found["acc"] == pytest.approx(1 / 12)
-    for name in ("acc_mpp_relevant", "acc_mpp_adversarial", "rci_relevant", "mean_relevant", "regions_best", "regions_even", "regions_mean"):
+    for name in (
+        "acc_mpp_relevant",
+        "acc_mpp_adversarial",
+        "rci_relevant",
+        "mean_relevant",
+        "regions_best",
+        "regions_even",
+        "regions_mean",
+    ):
         assert found[name] is None, name
     assert "ValueError: no answer" in capfd.readouterr().err
 
@@ -510,4 +634,6 @@ def test_predict_only_and_the_host_s_arguments(folder):
     result = run(ChatModel(lambda *_: "1"), "toy_regions", folder, predict_only=True)
     assert [view["items"] for view in result["samples"]["toy_regions"][0]["patch"]["views"]] == [{}] * 3
     with_media = Namespace(process_with_media=True, reasoning_tags=None, output_path=None)
-    assert metrics(run(Model(lambda *_: "1"), "toy_regions", folder, cli_args=with_media), "toy_regions")["exact_match"] == pytest.approx(1 / 12)
+    assert metrics(run(Model(lambda *_: "1"), "toy_regions", folder, cli_args=with_media), "toy_regions")[
+        "exact_match"
+    ] == pytest.approx(1 / 12)

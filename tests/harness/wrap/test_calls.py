@@ -6,7 +6,12 @@ import pytest
 
 from lmms_patch.harness.wrap.calls import Again, copied
 
-ITEMS = {"numbers": [3.0, 1.0, 2.0], "answers": ["b", None, "a"], "lists": [[3, 1], [2]], "mappings": [{"hits": [1, 0]}, {"hits": [1]}]}
+ITEMS = {
+    "numbers": [3.0, 1.0, 2.0],
+    "answers": ["b", None, "a"],
+    "lists": [[3, 1], [2]],
+    "mappings": [{"hits": [1, 0]}, {"hits": [1]}],
+}
 
 
 @pytest.mark.parametrize("items", ITEMS.values(), ids=ITEMS)

@@ -60,7 +60,12 @@ def test_each_view_is_asked_once_in_each_order(tmp_path, adapter):
     assert len(asked) == sum(5 * len(options(doc)) for doc in range(COUNT))
     assert all(shown(images[0]) == doc_of(prompt) for _, _, images, prompt in model.seen)
     # every second doc has a cell that is right in every order; a model that takes A elsewhere is right there in one order alone
-    assert (found["exact_match"], found["rotate_every"], found["exact_match_mpp2"], found["patch"]["analysis"]["grids"]["2"]["index"]["value"]) == (
+    assert (
+        found["exact_match"],
+        found["rotate_every"],
+        found["exact_match_mpp2"],
+        found["patch"]["analysis"]["grids"]["2"]["index"]["value"],
+    ) == (
         1,
         1,
         0.5,
@@ -86,7 +91,11 @@ def test_the_best_cell_is_chosen_over_all_orders(tmp_path):
         doc, (image,) = doc_of(prompt), images
         own = prompt.index(options(doc)[0]) < prompt.index(options(doc)[1])  # the first option stands before the second
         first = re.search(r"\(A\) (.*)$", prompt, re.MULTILINE)[1] == options(doc)[0] and own
-        return letter(prompt, options(doc)[gold(doc)]) if part(image) in ("full", 3) or (part(image) == 1 and first) else "(Z)"
+        return (
+            letter(prompt, options(doc)[gold(doc)])
+            if part(image) in ("full", 3) or (part(image) == 1 and first)
+            else "(Z)"
+        )
 
     results = run(Model(answer), "toy_crci2", task(tmp_path))
     for line in results["samples"]["toy_crci2"]:
@@ -115,14 +124,23 @@ def test_docs_whose_options_stay_are_asked_on_their_image_alone_and_do_not_count
     (line,) = (one for one in results["samples"]["toy_crci2"] if one["doc_id"] == 3)
     assert set(line["patch"]["excluded"]) == {"turns", "2"}
     patch = found["patch"]
-    assert (patch["n_docs"], patch["n_rotated"], patch["records"], patch["n_null"]) == (COUNT - 1, COUNT - 1, COUNT, COUNT - 1)
+    assert (patch["n_docs"], patch["n_rotated"], patch["records"], patch["n_null"]) == (
+        COUNT - 1,
+        COUNT - 1,
+        COUNT,
+        COUNT - 1,
+    )
     assert (found["exact_match_mpp2"], found["rotate_every"], patch["analysis"]["fip"]["value"]) == (1, 1, 1)
 
 
 def test_a_failed_call_of_one_order_costs_the_doc_its_cells(tmp_path):
     def fails(prompt, images):
         broken = doc_of(prompt) == 2 and part(images[0]) == 4 and prompt.index("an ox") < prompt.index("a pig")
-        return "[LMMS_EVAL_REQUEST_FAILED after 3 retries] timeout" if broken else sees(lambda doc: {"full", 1})(prompt, images)
+        return (
+            "[LMMS_EVAL_REQUEST_FAILED after 3 retries] timeout"
+            if broken
+            else sees(lambda doc: {"full", 1})(prompt, images)
+        )
 
     found = metrics(run(Model(fails), "toy_crci2", task(tmp_path)), "toy_crci2")["patch"]
     assert (found["n_docs"], found["n_excluded2"]) == (COUNT, 1)
@@ -157,9 +175,12 @@ def test_a_constant_text_is_right_in_every_order(tmp_path):
 @pytest.mark.parametrize("way", ["quick", "exit"])
 def test_no_cell_is_left_out(tmp_path, way):
     here = task(tmp_path)
-    (here / "mine.yaml").write_text(f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: crci, grids: 2, {way}: true}}")
+    (here / "mine.yaml").write_text(
+        f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: crci, grids: 2, {way}: true}}"
+    )
     with pytest.raises(
-        OptionError, match=f"'crci' asks each cell several times, so it cannot be asked with '{way}'; allowed: rci, pcri, rcicurve, trci"
+        OptionError,
+        match=f"'crci' asks each cell several times, so it cannot be asked with '{way}'; allowed: rci, pcri, rcicurve, trci",
     ):
         run(Model(), "mine", here)
 

@@ -48,7 +48,13 @@ class Base:
 class ChatBase(Base):
     def doc_to_messages(self, doc):
         self.shown.append(doc["number"])
-        return [{"role": "user", "content": [{"type": "image", "url": image} for image in doc["images"]] + [{"type": "text", "text": "hi"}]}]
+        return [
+            {
+                "role": "user",
+                "content": [{"type": "image", "url": image} for image in doc["images"]]
+                + [{"type": "text", "text": "hi"}],
+            }
+        ]
 
 
 def flat(doc_id, size=(30, 30)):
@@ -98,7 +104,9 @@ def test_every_id_fetches_its_own_doc_and_view():
 
 
 def test_iteration_gives_every_view_of_every_doc_once():
-    assert [(doc.doc_id, doc.view) for doc in table("gqa_rci2", count=2)] == [(d, v) for d in range(2) for v in range(5)]
+    assert [(doc.doc_id, doc.view) for doc in table("gqa_rci2", count=2)] == [
+        (d, v) for d in range(2) for v in range(5)
+    ]
 
 
 def test_an_id_is_answered_by_its_own_table_whichever_is_asked():
@@ -114,7 +122,9 @@ def test_a_plain_number_is_read_by_the_table_that_is_asked():
         assert (doc.doc_id, doc.view) == (3, 4)
 
 
-@pytest.mark.parametrize("copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, lambda x: copy.deepcopy([x])[0]])
+@pytest.mark.parametrize(
+    "copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, lambda x: copy.deepcopy([x])[0]]
+)
 def test_a_copied_id_is_a_plain_int(copied):
     rci3 = table()
     plain = copied(rci3.id(3, 4))
@@ -298,7 +308,9 @@ def test_sizes_stay_known_when_a_doc_is_no_longer_kept():
     for doc_id in range(2 * CACHED_DOCS):
         shown(every, doc_id, 0)
     fetched = len(every.rows.fetched)
-    assert [every.sizes(doc_id) for doc_id in range(2 * CACHED_DOCS)] == [((30 + i, 40),) for i in range(2 * CACHED_DOCS)]
+    assert [every.sizes(doc_id) for doc_id in range(2 * CACHED_DOCS)] == [
+        ((30 + i, 40),) for i in range(2 * CACHED_DOCS)
+    ]
     assert len(every.rows.fetched) == fetched
 
 
@@ -398,7 +410,9 @@ def test_a_doc_without_images_gets_its_views_all_the_same(name, images):
 def test_a_doc_without_images_keeps_its_messages():
     every = table("gqa_rci2", count=1, make=lambda doc_id: {"number": doc_id, "images": []}, base=ChatBase())
     for view in range(5):
-        assert every.messages(every[every.id(0, view)]) == [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
+        assert every.messages(every[every.id(0, view)]) == [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+        ]
     assert every.why_unusable(0, 2) == "no image"
 
 
@@ -411,7 +425,11 @@ def test_a_blind_doc_has_no_images_and_all_its_text():
 @pytest.mark.parametrize("content", ["hi", [{"type": "text", "text": "hi"}]])
 def test_messages_of_the_bases_own_get_the_line_after_the_users_last_words(content):
     line = "guess"
-    before = [{"role": "system", "content": "s"}, {"role": "user", "content": "first"}, {"role": "user", "content": content}]
+    before = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "first"},
+        {"role": "user", "content": content},
+    ]
     found = media.with_line([*before, {"role": "assistant", "content": "so"}], line)
     want = "hi\nguess" if content == "hi" else [*content, {"type": "text", "text": "guess"}]
     assert found == [*before[:2], {"role": "user", "content": want}, {"role": "assistant", "content": "so"}]
@@ -457,7 +475,9 @@ def test_the_same_cell_of_every_image():
 def test_images_first_cuts_only_the_first(base):
     every = table("gqa_rci3", make=lambda doc_id: row(doc_id, (30, 30), (60, 90), (7, 2)), base=base, first_only=True)
     if isinstance(base, ChatBase):
-        images = [part["url"] for part in every.messages(every[every.id(0, 6)])[0]["content"] if part["type"] == "image"]
+        images = [
+            part["url"] for part in every.messages(every[every.id(0, 6)])[0]["content"] if part["type"] == "image"
+        ]
     else:
         images = shown(every, 0, 6)
     assert boxes(images) == [(20, 10, 30, 20), (0, 0, 60, 90), (0, 0, 7, 2)]

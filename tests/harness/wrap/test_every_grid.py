@@ -30,7 +30,10 @@ def fits(side, square, n):
 
 
 def rows(squares):
-    return [{"image": sheet(side, *square), "question": f"{square[2] ** 2} {i}?", "answer": f"word {i}"} for i, (side, square) in enumerate(squares)]
+    return [
+        {"image": sheet(side, *square), "question": f"{square[2] ** 2} {i}?", "answer": f"word {i}"}
+        for i, (side, square) in enumerate(squares)
+    ]
 
 
 def says(prompt, images):
@@ -86,10 +89,17 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_name_alone_leaves_out_cells_and_no_number_changes(folder):
     some, every = Model(says), Model(says)
-    part, whole = metrics(run(some, "square_rcicurve", folder), "square_rcicurve"), metrics(run(every, "whole", folder), "whole")
+    part, whole = (
+        metrics(run(some, "square_rcicurve", folder), "square_rcicurve"),
+        metrics(run(every, "whole", folder), "whole"),
+    )
     assert len(every.seen) == 30 * 285
     assert len(some.seen) < 0.75 * len(every.seen)
-    names = ["exact_match", "chance", *(f"{name}{n}" for name in ("exact_match_mpp", "rci", "gap") for n in range(2, 10))]
+    names = [
+        "exact_match",
+        "chance",
+        *(f"{name}{n}" for name in ("exact_match_mpp", "rci", "gap") for n in range(2, 10)),
+    ]
     assert {name: part[name] for name in names} == {name: whole[name] for name in names}
     asked = part["patch"]["analysis"]["asked"]
     assert (asked["calls"], asked["of"], asked["whole"], asked["estimated"]) == (len(some.seen), 30 * 285, 10, False)

@@ -65,7 +65,11 @@ def given_on(node):
     """The texts that a statement returns, assigns or appends."""
     if isinstance(node, (ast.Return, ast.Assign, ast.AugAssign)) and node.value is not None:
         return texts(node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend", "put", "add_partial"):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("append", "extend", "put", "add_partial")
+    ):
         return [text for argument in node.args for text in texts(argument)]
     return []
 
@@ -77,9 +81,13 @@ def written():
     for kind in ("simple", "chat"):
         for path in sorted((MODELS / kind).glob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            blocks = [node for block in ast.walk(tree) if isinstance(block, ast.ExceptHandler) for node in ast.walk(block)]
+            blocks = [
+                node for block in ast.walk(tree) if isinstance(block, ast.ExceptHandler) for node in ast.walk(block)
+            ]
             said = [text for node in blocks for text in given_on(node)]
-            said += [text for node in ast.walk(tree) for text in given_on(node) if re.match(r"\[[A-Z_]{4,}[\]: ]", text)]
+            said += [
+                text for node in ast.walk(tree) for text in given_on(node) if re.match(r"\[[A-Z_]{4,}[\]: ]", text)
+            ]
             found |= {f"{kind}/{path.stem} {text!r}" for text in said}
     return frozenset(found)
 
@@ -92,8 +100,12 @@ def adapters(name):
 def test_every_text_that_stands_for_an_answer_is_known():
     known = NO_ANSWERS.keys()
     said = {name: FILLED.get(name) or ast.literal_eval(name.partition(" ")[2]) for name in written() - known}
-    unknown = {name for name, text in said.items() if not all(compat.failure(text, adapter) for adapter in adapters(name))}
-    assert not unknown, f"new texts of the host: recognise them in compat, or say here why they are no answers: {sorted(unknown)}"
+    unknown = {
+        name for name, text in said.items() if not all(compat.failure(text, adapter) for adapter in adapters(name))
+    }
+    assert not unknown, (
+        f"new texts of the host: recognise them in compat, or say here why they are no answers: {sorted(unknown)}"
+    )
     assert known <= written(), f"the host no longer writes {sorted(known - written())}"
 
 
@@ -142,6 +154,9 @@ def test_a_failure_is_told_in_one_short_line():
     assert len(said) == compat.LONGEST_FAILURE
 
 
-@pytest.mark.parametrize(("model", "adapter"), [("async_openai_compatible", "async_openai"), ("claude", "claude"), ("mine", "mine"), (None, "")])
+@pytest.mark.parametrize(
+    ("model", "adapter"),
+    [("async_openai_compatible", "async_openai"), ("claude", "claude"), ("mine", "mine"), (None, "")],
+)
 def test_the_adapter_of_a_name_that_a_user_types(model, adapter):
     assert compat.adapter_of(model) == adapter

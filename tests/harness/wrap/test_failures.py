@@ -61,14 +61,22 @@ def one_in_20(doc, view):
 def folder(tmp_path):
     choices = {"choices": lambda i: list(OPTIONS)}
     profile = {"lmms_patch": {"format": "mc", "choices": "choices", "null": 0}}
-    write_task(tmp_path, "toy", rows(120, answer=gold, **choices), metadata=profile, generation_kwargs={"max_new_tokens": 4, "temperature": 0})
+    write_task(
+        tmp_path,
+        "toy",
+        rows(120, answer=gold, **choices),
+        metadata=profile,
+        generation_kwargs={"max_new_tokens": 4, "temperature": 0},
+    )
     return tmp_path
 
 
 @pytest.fixture
 def told():
     lines = []
-    handle = logger.add(lambda message: lines.append((message.record["level"].name, message.record["message"])), level="INFO")
+    handle = logger.add(
+        lambda message: lines.append((message.record["level"].name, message.record["message"])), level="INFO"
+    )
     yield lines
     logger.remove(handle)
 
@@ -101,7 +109,9 @@ def test_a_failed_cell_costs_its_grid_and_a_failed_full_image_everything(folder,
         assert numbers[f"n_excluded{n}"] == len(answered) - len(used) == grid["excluded"]
         assert (grid["fip"], grid["mpp"]["value"]) == pytest.approx((fip, mpp))
         assert numbers[f"rci{n}"] == pytest.approx(1 - mpp / fip)
-        assert {doc for doc in range(120) if patch[doc]["excluded"].get(str(n)) == failures.REASON} == set(range(120)) - set(used)
+        assert {doc for doc in range(120) if patch[doc]["excluded"].get(str(n)) == failures.REASON} == set(
+            range(120)
+        ) - set(used)
     for doc in any_failed:
         lent = patch[doc].get("lent", {"full": [], "best": {}})
         assert doc not in lost or set(lent["full"]) <= {None}
@@ -130,10 +140,16 @@ def test_the_native_metric_is_what_the_host_prints(folder, told):
     found = run(Server(one_in_20), "toy,toy_rci2", folder)
     plain, wrapped = (metrics(found, task)["exact_match"] for task in ("toy", "toy_rci2"))
     lost = sum(one_in_20(doc, "full") != "" for doc in range(120))
-    assert plain == wrapped == pytest.approx(sum(right(doc, "full") for doc in range(120) if not one_in_20(doc, "full")) / 120)
+    assert (
+        plain
+        == wrapped
+        == pytest.approx(sum(right(doc, "full") for doc in range(120) if not one_in_20(doc, "full")) / 120)
+    )
     assert wrapped < details(found, "toy_rci2")["analysis"]["fip"]["value"]
     lines = [line for _, line in told if "the harness's own" in line]
-    assert lines == [f"toy_rci2: exact_match, the harness's own, counts {lost} failed calls as wrong answers; our numbers leave them out"]
+    assert lines == [
+        f"toy_rci2: exact_match, the harness's own, counts {lost} failed calls as wrong answers; our numbers leave them out"
+    ]
 
 
 def test_few_failures_are_named_without_a_warning(folder, told):
@@ -177,7 +193,9 @@ class Chat(Server, ChatModel):
 
 @pytest.mark.parametrize("adapter", [Server, Results, Chat])
 def test_failures_in_every_form_of_an_answer(folder, adapter):
-    found = run(adapter(lambda doc, view: TEXTS[doc] if doc < len(TEXTS) and view == "full" else ""), "toy_rci2", folder)
+    found = run(
+        adapter(lambda doc, view: TEXTS[doc] if doc < len(TEXTS) and view == "full" else ""), "toy_rci2", folder
+    )
     for doc, text in enumerate(TEXTS):
         record = patches(found, "toy_rci2")[doc]
         assert record["views"][0]["failed"] == (" ".join(text.split()) if text else "no answer came (None)")
@@ -192,9 +210,15 @@ def test_failures_in_every_form_of_an_answer(folder, adapter):
 
 
 def test_answers_that_look_like_failures_are_answers(folder):
-    found = run(Server(lambda doc, view: NOT_FAILED[doc % len(NOT_FAILED)] or "\t"), "toy_rci2", folder, limit=len(NOT_FAILED))
+    found = run(
+        Server(lambda doc, view: NOT_FAILED[doc % len(NOT_FAILED)] or "\t"), "toy_rci2", folder, limit=len(NOT_FAILED)
+    )
     assert details(found, "toy_rci2")["n_failed"] == 0
-    assert all(view["scores"] == {"exact_match": 0.0} for patch in patches(found, "toy_rci2").values() for view in patch["views"])
+    assert all(
+        view["scores"] == {"exact_match": 0.0}
+        for patch in patches(found, "toy_rci2").values()
+        for view in patch["views"]
+    )
 
 
 def test_none_is_no_answer_where_none_is_the_gold(tmp_path):
@@ -215,14 +239,18 @@ def test_answers_that_never_came(folder):
     found = run(Stops(), "toy_rci2", folder, limit=60)
     numbers = details(found, "toy_rci2")
     assert (numbers["n_failed"], numbers["n_docs"], numbers["rci2"]) == (60, 0, None)
-    assert {view["failed"] for view in patches(found, "toy_rci2")[59]["views"]} == {"the adapter gave another number of answers than requests"}
+    assert {view["failed"] for view in patches(found, "toy_rci2")[59]["views"]} == {
+        "the adapter gave another number of answers than requests"
+    }
 
 
 def test_an_empty_text_is_a_failure_where_the_adapter_writes_it_for_one(folder):
     """As ``--model claude`` would; of another model it is an answer (above)."""
     model = Server(lambda doc, view: " " if doc == 3 and view == "full" else "")
     manager = TaskManager(verbosity="ERROR", include_path=str(folder), model_name="claude")
-    found = simple_evaluate(model=model, tasks=["toy_rci2"], task_manager=manager, log_samples=True, bootstrap_iters=0, limit=60)
+    found = simple_evaluate(
+        model=model, tasks=["toy_rci2"], task_manager=manager, log_samples=True, bootstrap_iters=0, limit=60
+    )
     assert patches(found, "toy_rci2")[3]["views"][0]["failed"] == "an empty text, as claude writes where a call fails"
     assert details(found, "toy_rci2")["n_failed"] == 1
 
@@ -236,8 +264,12 @@ def test_a_filter_that_cannot_read_a_failure_takes_no_answer_along(tmp_path, cap
     write_task(tmp_path, "toy", rows(60, answer=gold), filter_list=filters)
     found = run(Server(lambda doc, view: FAILED if doc == 3 and view == "full" else ""), "toy_rci2", tmp_path)
     assert details(found, "toy_rci2", "strict")["n_failed"] == 1
-    assert details(found, "toy_rci2", "strict")["analysis"]["fip"]["value"] == pytest.approx(np.mean([right(d, "full") for d in range(60) if d != 3]))
-    assert found["results"]["toy_rci2"]["exact_match,strict"] is None  # the host has no number either: its filter would have ended the run
+    assert details(found, "toy_rci2", "strict")["analysis"]["fip"]["value"] == pytest.approx(
+        np.mean([right(d, "full") for d in range(60) if d != 3])
+    )
+    assert (
+        found["results"]["toy_rci2"]["exact_match,strict"] is None
+    )  # the host has no number either: its filter would have ended the run
     assert "could not be scored" not in capsys.readouterr().err
 
 
@@ -265,11 +297,21 @@ def test_log_likelihoods(tmp_path, told, capsys):
 
     choices = {"output_type": "multiple_choice", "doc_to_choice": list(OPTIONS), "generation_kwargs": None}
     metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    write_task(tmp_path, "toy", rows(60, answer=lambda i: OPTIONS.index(gold(i))), metric_list=metric, doc_to_target="answer", **choices)
+    write_task(
+        tmp_path,
+        "toy",
+        rows(60, answer=lambda i: OPTIONS.index(gold(i))),
+        metric_list=metric,
+        doc_to_target="answer",
+        **choices,
+    )
     found = run(Likelihoods(), "toy_rci2", tmp_path)
     numbers = details(found, "toy_rci2")
     assert (numbers["n_failed"], numbers["n_docs"]) == (2, 58)
-    assert [patches(found, "toy_rci2")[doc]["views"][0]["failed"] for doc in (0, 1)] == ["no answer came (None)", " ".join(FAILED.split())]
+    assert [patches(found, "toy_rci2")[doc]["views"][0]["failed"] for doc in (0, 1)] == [
+        "no answer came (None)",
+        " ".join(FAILED.split()),
+    ]
     fip, mpp = by_hand(range(2, 60), 2)
     assert numbers["analysis"]["fip"]["value"] == pytest.approx(fip)
     assert numbers["analysis"]["grids"]["2"]["mpp"]["value"] == pytest.approx(mpp)
@@ -289,14 +331,17 @@ def test_when_every_call_fails_nothing_is_said_but_that(folder, capsys):
         assert metrics(found, task)["exact_match"] is None, "0.0 would be read as a score"
     numbers = details(found, "toy_rci2")
     assert numbers["rci2"] is numbers["gap2"] is numbers["gate"] is None
-    assert numbers["analysis"]["grids"]["2"]["reason"].startswith("40 of 40 calls for the full image failed (100%, more than 5%); run again")
+    assert numbers["analysis"]["grids"]["2"]["reason"].startswith(
+        "40 of 40 calls for the full image failed (100%, more than 5%); run again"
+    )
     assert capsys.readouterr().err.count("lmms-patch:") == 0
 
 
 def test_a_grid_whose_calls_fail_leaves_the_other_grid_alone(folder):
     small = set(cells(3))
     found, whole = (
-        details(run(Server(fails), "toy_rci", folder), "toy_rci") for fails in (lambda doc, view: FAILED if view in small else "", lambda *_: "")
+        details(run(Server(fails), "toy_rci", folder), "toy_rci")
+        for fails in (lambda doc, view: FAILED if view in small else "", lambda *_: "")
     )
     assert found["rci2"] == whole["rci2"]
     assert found["n_excluded2"] == 0
@@ -309,12 +354,16 @@ def test_a_grid_whose_calls_fail_leaves_the_other_grid_alone(folder):
 @pytest.mark.parametrize(("few", "index"), [(6, True), (12, False)])
 def test_above_5_percent_there_is_no_index(folder, few, index):
     """Of 120 full images: 6 are 5 %; 12 are 10 %, which is more than chance makes of 5 %."""
-    found = details(run(Server(lambda doc, view: FAILED if doc < few and view == "full" else ""), "toy_rci2", folder), "toy_rci2")
+    found = details(
+        run(Server(lambda doc, view: FAILED if doc < few and view == "full" else ""), "toy_rci2", folder), "toy_rci2"
+    )
     assert found["n_failed"] == few
     assert (found["rci2"] is not None) is (found["gap2"] is not None) is index
     assert found["gate"] == 1
     if not index:
-        assert found["analysis"]["grids"]["2"]["reason"].startswith("12 of 120 calls for the full image failed (10%, more than 5%)")
+        assert found["analysis"]["grids"]["2"]["reason"].startswith(
+            "12 of 120 calls for the full image failed (10%, more than 5%)"
+        )
 
 
 class Numbered(Model):
@@ -343,14 +392,23 @@ def test_a_doc_with_one_view_leaves_with_it(folder, kind):
     assert (numbers["n_failed"], numbers["n_docs"]) == (2, 7)
     assert numbers["analysis"]["fip"]["value"] == pytest.approx(3 / 7)  # 3, 5, 7 of 0, 3, 4, 5, 6, 7, 8
     assert metrics(found, f"toy_{kind}")["exact_match"] == pytest.approx(3 / 9)
-    assert {patch["doc_id"] for patch in patches(found, f"toy_{kind}").values() if "failed" in patch["views"][0]} == {1, 2}
+    assert {patch["doc_id"] for patch in patches(found, f"toy_{kind}").values() if "failed" in patch["views"][0]} == {
+        1,
+        2,
+    }
 
 
 def test_a_hidden_cell_whose_call_fails_leaves_the_drop(folder):
     """Of nine docs all full images are right; hiding cell 2 makes every answer wrong. Doc 4's call for cell 1 fails, doc 5's for the full image."""
-    model = Numbered(5, lambda doc, view: (doc, view) in {(4, 1), (5, 0)}, lambda doc, view: gold(doc) if view != 2 or doc == 0 else "x")
+    model = Numbered(
+        5,
+        lambda doc, view: (doc, view) in {(4, 1), (5, 0)},
+        lambda doc, view: gold(doc) if view != 2 or doc == 0 else "x",
+    )
     found = run(model, "toy_occlude2", folder, limit=9)
-    assert metrics(found, "toy_occlude2")["exact_match_drop2"] == pytest.approx(1 - 1 / 7)  # of the seven docs without a failure, doc 0 stays right
+    assert metrics(found, "toy_occlude2")["exact_match_drop2"] == pytest.approx(
+        1 - 1 / 7
+    )  # of the seven docs without a failure, doc 0 stays right
     assert metrics(found, "toy_occlude2")["exact_match"] == pytest.approx(8 / 9)
     assert details(found, "toy_occlude2")["n_failed"] == 2
 
@@ -362,7 +420,9 @@ def test_a_failed_box_leaves_its_set_alone(tmp_path):
     data = rows(20, answer=gold, boxes=lambda i: [[0, 0, 30, 30], [30, 30, 60, 60]], relevant=lambda i: [True, False])
     columns = {"image": datasets.Image(), "question": text, "answer": text, "boxes": box, "relevant": flags}
     write_task(tmp_path, "toy", data, columns)
-    model = Numbered(3, lambda doc, view: (doc, view) in {(4, 1), (5, 2), (6, 0)}, lambda doc, view: gold(doc) if view < 2 else "x")
+    model = Numbered(
+        3, lambda doc, view: (doc, view) in {(4, 1), (5, 2), (6, 0)}, lambda doc, view: gold(doc) if view < 2 else "x"
+    )
     found = details(run(model, "toy_regions", tmp_path), "toy_regions")
     assert (found["n_failed"], found["n_docs"]) == (3, 19)
     assert (found["n_excluded_relevant"], found["n_excluded_adversarial"], found["n_both"]) == (1, 1, 17)
@@ -377,9 +437,16 @@ def test_a_failed_magic_response_is_in_no_number(magic_data, told, monkeypatch):
     monkeypatch.setattr("lmms_patch.harness.magic.tasks.read_response", read_response := Noting(tasks.read_response))
     model = Numbered(1, lambda doc, view: doc == 2, lambda doc, view: f"R1 shows it.\n**Answer**: {row(doc)['answer']}")
     found = run(model, "magic")
-    numbers, records = metrics(found, "magic"), {sample["doc_id"]: sample["magic"] for sample in found["samples"]["magic"]}
+    numbers, records = (
+        metrics(found, "magic"),
+        {sample["doc_id"]: sample["magic"] for sample in found["samples"]["magic"]},
+    )
     assert numbers["acc_exact"] == numbers["magic"]["acc_exact"] == 1.0
-    assert (numbers["magic"]["records"], numbers["magic"]["n_failed"], numbers["magic"]["magic"]["counts"]["failed"]) == (4, 1, 1)
+    assert (
+        numbers["magic"]["records"],
+        numbers["magic"]["n_failed"],
+        numbers["magic"]["magic"]["counts"]["failed"],
+    ) == (4, 1, 1)
     assert numbers["magic"]["magic"]["numbers"]["answer_found"]["n"] == 3
     assert [doc for doc, record in records.items() if record.get("failed")] == [2]
     assert len(read_response.calls) == 3
@@ -401,7 +468,15 @@ def test_pairs_leave_together(tmp_path):
     """MME's kind of metric: right where both docs of a cluster are. A doc that failed takes its partner along."""
     (tmp_path / "utils.py").write_text(PAIRS)
     metric = [{"metric": "both", "aggregation": "!function utils.both", "higher_is_better": True}]
-    profile = {"lmms_patch": {"cluster": "pair", "category": "kind", "aggregation": {"both": "mme"}, "score": "score", "null": 0}}
+    profile = {
+        "lmms_patch": {
+            "cluster": "pair",
+            "category": "kind",
+            "aggregation": {"both": "mme"},
+            "score": "score",
+            "null": 0,
+        }
+    }
     data = rows(40, answer=lambda i: ("yes", "no")[i % 2], pair=lambda i: f"p{i // 2}", kind=lambda i: "existence")
     write_task(tmp_path, "toy", data, metric_list=metric, process_results="!function utils.item", metadata=profile)
     wrong = {7, 12, 30}
@@ -417,7 +492,9 @@ def test_pairs_leave_together(tmp_path):
 def accuracies(docs, wrong, without):
     """MME's score by hand: percent of docs plus percent of pairs that are right."""
     pairs = [(i, i + 1) for i in range(0, docs, 2) if i not in without]
-    return 100 * (np.mean([i not in wrong for pair in pairs for i in pair]) + np.mean([not wrong & set(pair) for pair in pairs]))
+    return 100 * (
+        np.mean([i not in wrong for pair in pairs for i in pair]) + np.mean([not wrong & set(pair) for pair in pairs])
+    )
 
 
 PAIRS = """
@@ -451,7 +528,11 @@ def test_the_next_run_asks_exactly_the_failed_calls(folder, tmp_path_factory):
     assert details(mended, "toy_rci2")["n_failed"] == 0
     again = model.again("toy_rci2", folder, use_cache=cache, limit=40)
     assert model.asked == []
-    assert patches(again, "toy_rci2") == patches(mended, "toy_rci2") == patches(run(Server(), "toy_rci2", folder, limit=40), "toy_rci2")
+    assert (
+        patches(again, "toy_rci2")
+        == patches(mended, "toy_rci2")
+        == patches(run(Server(), "toy_rci2", folder, limit=40), "toy_rci2")
+    )
 
 
 def test_failures_that_an_earlier_version_kept_are_asked_again(folder, tmp_path_factory, monkeypatch):

@@ -27,8 +27,14 @@ def right(prompt: str, seen: list[Any]) -> str:
 def toy(folder: Path, **more: Any) -> dict[str, Any]:
     """A task whose ``doc_to_target`` is an explanation, while its scorer compares with the field ``letter``."""
     folder.mkdir(exist_ok=True)
-    (folder / "utils.py").write_text("def score(doc, results):\n    return {'exact_match': float(results[0].strip() == doc['letter'])}\n")
-    columns = {"answer": lambda i: f"because of {i}", "letter": lambda i: "ABCD"[i % 4], "choices": lambda i: list("ABCD")}
+    (folder / "utils.py").write_text(
+        "def score(doc, results):\n    return {'exact_match': float(results[0].strip() == doc['letter'])}\n"
+    )
+    columns = {
+        "answer": lambda i: f"because of {i}",
+        "letter": lambda i: "ABCD"[i % 4],
+        "choices": lambda i: list("ABCD"),
+    }
     metadata = {"version": 0.0, "lmms_patch": {"null": 0, **more}}
     write_task(folder, "toy", rows(DOCS, **columns), process_results="!function utils.score", metadata=metadata)
     return metrics(run(Model(right), "toy_rci2", folder), "toy_rci2")
@@ -39,7 +45,10 @@ def test_a_gold_that_the_scorer_does_not_read_is_named_with_the_field_that_it_re
     assert found["exact_match"] == 32 / DOCS
     assert found["gate"] is found["rci2"] is found["rci2_adj"] is None
     gate = found["patch"]["analysis"]["gate"]
-    assert "the gold answers score 0: the scorer does not compare with doc_to_target, 'answer', but with the field 'letter'" in gate["reason"]
+    assert (
+        "the gold answers score 0: the scorer does not compare with doc_to_target, 'answer', but with the field 'letter'"
+        in gate["reason"]
+    )
 
 
 def test_the_line_can_be_followed(tmp_path: Path) -> None:
@@ -78,23 +87,43 @@ def mindcube() -> StandIn:
         }
         for i in range(DOCS)
     ]
-    columns = {"id": TEXT, "question": TEXT, "input_prompt": TEXT, "grounded_output": TEXT, "gt_answer": TEXT, "images": List(datasets.Image())}
+    columns = {
+        "id": TEXT,
+        "question": TEXT,
+        "input_prompt": TEXT,
+        "grounded_output": TEXT,
+        "gt_answer": TEXT,
+        "images": List(datasets.Image()),
+    }
     return one("mindcube_tiny", "oscarqjh/MindCube_lmmseval", "tiny", "combined", columns, docs)
 
 
 def asked(standin: StandIn, folder: Path) -> Outcome:
     [docs] = [found for splits in standin.data.values() for found in splits.values()]
-    return run_told(standin, f"{standin.task}_rci2", docs, lambda doc, view: "ABCD"[doc % 4] if view in (0, 2) and doc % 5 else "E", folder)
+    return run_told(
+        standin,
+        f"{standin.task}_rci2",
+        docs,
+        lambda doc, view: "ABCD"[doc % 4] if view in (0, 2) and doc % 5 else "E",
+        folder,
+    )
 
 
-@pytest.mark.parametrize(("make", "target", "field"), [(livexiv, "answer", "gt"), (mindcube, "grounded_output", "gt_answer")])
-def test_tasks_of_the_harness_whose_golds_are_not_read(make: Any, target: str, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("make", "target", "field"), [(livexiv, "answer", "gt"), (mindcube, "grounded_output", "gt_answer")]
+)
+def test_tasks_of_the_harness_whose_golds_are_not_read(
+    make: Any, target: str, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(profiles, "of", lambda task: None)
         without = asked(make(), tmp_path)
     assert without.grid["fip"] == 0.8
     assert (without.details["gate"], without.grid["index"]["value"]) == (None, None)
-    assert f"does not compare with doc_to_target, {target!r}, but with the field {field!r}" in without.grid["index"]["reason"]
+    assert (
+        f"does not compare with doc_to_target, {target!r}, but with the field {field!r}"
+        in without.grid["index"]["reason"]
+    )
 
     known = asked(make(), tmp_path)
     assert (known.details["gate"], known.details["ceiling"]) == (1, 1)

@@ -55,7 +55,9 @@ def dark(doc):
 def asked(tmp_path):
     """A model that is right unless a pixel of the evidence, the lower left corner, is hidden."""
     write_task(tmp_path, "toy", rows(9, image=dark, boxes=lambda i: DOCS[i][0], relevant=lambda i: DOCS[i][1]))
-    model = Model(lambda prompt, images: "no" if greyed(images[0])[-1, 0] else str(np.asarray(images[0])[-1, 0, 0] - 10))
+    model = Model(
+        lambda prompt, images: "no" if greyed(images[0])[-1, 0] else str(np.asarray(images[0])[-1, 0, 0] - 10)
+    )
     return model, run(model, "toy_hidden", tmp_path)
 
 
@@ -74,7 +76,9 @@ def test_each_set_is_hidden_at_once_and_the_adversarial_boxes_hide_no_evidence(a
 def test_docs_without_a_set_are_counted_and_not_mixed(asked):
     _, result = asked
     records = {one["doc_id"]: one["patch"] for one in result["samples"]["toy_hidden"]}
-    excluded = {doc: {key: why.partition(":")[0] for key, why in one["excluded"].items()} for doc, one in records.items()}
+    excluded = {
+        doc: {key: why.partition(":")[0] for key, why in one["excluded"].items()} for doc, one in records.items()
+    }
     leaves = dict.fromkeys(("relevant", "adversarial"), "a box that leaves the image")
     assert excluded == {
         0: {}, 1: {}, 2: {"adversarial": "adversarial boxes that lie within relevant ones"},
@@ -103,20 +107,30 @@ def test_numbers_by_hand(asked):
     assert hidden["left_out"]["adversarial"] == {
         "adversarial boxes that lie within relevant ones": 2, "no adversarial box": 1, "a box that leaves the image": 1, "no box": 1,
     }  # fmt: skip
-    assert hidden["share_of_both"] == pytest.approx({"relevant": (1 / 3 + 1 / 3 + 2 / 3) / 3, "adversarial": (1 / 3 + 1 / 4 + 1 / 3) / 3})
+    assert hidden["share_of_both"] == pytest.approx(
+        {"relevant": (1 / 3 + 1 / 3 + 2 / 3) / 3, "adversarial": (1 / 3 + 1 / 4 + 1 / 3) / 3}
+    )
     Draft202012Validator(schemas.load("details")).validate(json.loads(json.dumps(dict(patch.items()), default=float)))
 
 
 def test_of_several_images_one_is_painted(tmp_path):
     """The boxes lie on the last image; the first stays whole. Its size is not the size that shares are of."""
     (tmp_path / "utils.py").write_text("def both(doc):\n    return [doc['other'], doc['image']]\n")
-    data = rows(3, image=dark, other=lambda i: dark(i).resize((200, 10)), boxes=lambda i: [LEFT, RIGHT], relevant=lambda i: [True, False])
+    data = rows(
+        3,
+        image=dark,
+        other=lambda i: dark(i).resize((200, 10)),
+        boxes=lambda i: [LEFT, RIGHT],
+        relevant=lambda i: [True, False],
+    )
     more = {"lmms_patch": {"box_image": "last"}}
     write_task(tmp_path, "toy", data, doc_to_visual="!function utils.both", metadata=more)
     model = Model(lambda *_: "0")
     result = run(model, "toy_hidden", tmp_path)
     assert {tuple(greyed(image).sum() for image in images) for _, _, images, _ in model.seen} == {(0, 0), (0, 1200)}
-    assert [view["hidden"] for view in result["samples"]["toy_hidden"][0]["patch"]["views"][1:]] == pytest.approx([1 / 3, 1 / 3])
+    assert [view["hidden"] for view in result["samples"]["toy_hidden"][0]["patch"]["views"][1:]] == pytest.approx(
+        [1 / 3, 1 / 3]
+    )
 
 
 def test_what_cannot_be_asked_so(tmp_path):
@@ -139,10 +153,14 @@ def cell_box(cell, width, height):
 def with_boxes(path: Path, name: str, docs: int) -> None:
     """Write a task of the first docs of an embedded one: the asked digits' cells are relevant, as many others adversarial, drawn at random."""
     source = resource("tasks") / "mosaic"
-    rows = datasets.load_dataset("parquet", data_files={"test": str(source / "data" / f"{name}.parquet")}, split=f"test[:{docs}]")
+    rows = datasets.load_dataset(
+        "parquet", data_files={"test": str(source / "data" / f"{name}.parquet")}, split=f"test[:{docs}]"
+    )
     stream, data = np.random.default_rng(0), []
     for row in rows:
-        others = stream.choice([cell for cell in range(36) if cell not in row["cells"]], len(row["cells"]), replace=False).tolist()
+        others = stream.choice(
+            [cell for cell in range(36) if cell not in row["cells"]], len(row["cells"]), replace=False
+        ).tolist()
         boxes = [cell_box(cell, *row["image"].size) for cell in (*row["cells"], *others)]
         data.append({**row, "boxes": boxes, "relevant": [True] * len(row["cells"]) + [False] * len(others)})
     acc = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]

@@ -46,8 +46,18 @@ BROKEN = {"bytes": b"no picture", "path": None}
 
 def rows(*pictures, features=None, **columns) -> datasets.Dataset:
     """A dataset with an image between two other fields."""
-    made = {"question": [f"which {i}?" for i in range(len(pictures))], "image": list(pictures), "choices": [["a", "b"] for _ in pictures], **columns}
-    shape = {"question": datasets.Value("string"), "image": datasets.Image(), "choices": datasets.List(datasets.Value("string")), **(features or {})}
+    made = {
+        "question": [f"which {i}?" for i in range(len(pictures))],
+        "image": list(pictures),
+        "choices": [["a", "b"] for _ in pictures],
+        **columns,
+    }
+    shape = {
+        "question": datasets.Value("string"),
+        "image": datasets.Image(),
+        "choices": datasets.List(datasets.Value("string")),
+        **(features or {}),
+    }
     return datasets.Dataset.from_dict(made, features=datasets.Features(shape))
 
 
@@ -56,7 +66,9 @@ def decoded(monkeypatch):
     """What was decoded so far."""
     found = []
     original = datasets.Image.decode_example
-    monkeypatch.setattr(datasets.Image, "decode_example", lambda *args, **kwargs: found.append(1) or original(*args, **kwargs))
+    monkeypatch.setattr(
+        datasets.Image, "decode_example", lambda *args, **kwargs: found.append(1) or original(*args, **kwargs)
+    )
     return found
 
 
@@ -73,8 +85,12 @@ UNTOUCHED = {
     "no dict": lambda doc: not isinstance(doc["image"], (dict, str, bytes, np.ndarray)),
     "copy": lambda doc: copy.copy(doc)["image"] is doc["image"],
     "fresh": lambda doc: _fresh(doc)["image"] is doc["image"] and _fresh(doc)["choices"] is not doc["choices"],
-    "change": lambda doc: doc.update(question="other", more=1) is None and doc.pop("choices") == ["a", "b"] and len(doc) == 3,
-    "del": lambda doc: doc.pop("image") is not None and json.loads(json.dumps(doc)) == {"question": "which 0?", "choices": ["a", "b"]},
+    "change": lambda doc: (
+        doc.update(question="other", more=1) is None and doc.pop("choices") == ["a", "b"] and len(doc) == 3
+    ),
+    "del": lambda doc: (
+        doc.pop("image") is not None and json.loads(json.dumps(doc)) == {"question": "which 0?", "choices": ["a", "b"]}
+    ),
     "host's log": lambda doc: [key for key in doc if not is_multimodal_content(doc[key])] == ["question", "choices"],
     "host's media": lambda doc: _collect_input_media(doc, []) == [],
 }
@@ -99,7 +115,10 @@ def test_walking_over_all_docs_decodes_nothing(decoded):
 
 def alike(one: Image.Image, other: Image.Image) -> bool:
     """Whether two images are the same to whoever looks."""
-    about = [(i.mode, type(i), i.size, i.format, sorted(map(str, i.info)), dict(i.getexif()), i.tobytes()) for i in (one, other)]
+    about = [
+        (i.mode, type(i), i.size, i.format, sorted(map(str, i.info)), dict(i.getexif()), i.tobytes())
+        for i in (one, other)
+    ]
     return about[0] == about[1]
 
 
@@ -136,7 +155,9 @@ def test_an_image_that_is_touched_is_the_datasets_own(touch, picture, decoded):
     assert alike(image, own[0]["image"])
 
 
-@pytest.mark.parametrize("copied", [lambda image: pickle.loads(pickle.dumps(image)), copy.copy, copy.deepcopy, Image.Image.copy])
+@pytest.mark.parametrize(
+    "copied", [lambda image: pickle.loads(pickle.dumps(image)), copy.copy, copy.deepcopy, Image.Image.copy]
+)
 def test_a_copy_of_an_untouched_image_is_that_of_the_image(copied):
     own = rows(PICTURES["png"])
     assert alike(copied(late(own)[0]["image"]), copied(own[0]["image"]))
@@ -209,9 +230,22 @@ def test_images_in_lists_and_in_fields_of_fields(decoded):
     own = rows(picture, None, features=features, **columns)
     first, second = (late(own)[i] for i in range(2))
     assert decoded == []
-    assert (second["image"], second["several"], second["many"], second["deep"]["left"], second["listed"]) == (None, [], None, None, [])
+    assert (second["image"], second["several"], second["many"], second["deep"]["left"], second["listed"]) == (
+        None,
+        [],
+        None,
+        None,
+        [],
+    )
     assert first["several"][1] is None
-    found = [first["image"], first["several"][0], first["several"][2], first["many"][0], first["deep"]["left"], first["listed"][0]["image"]]
+    found = [
+        first["image"],
+        first["several"][0],
+        first["several"][2],
+        first["many"][0],
+        first["deep"]["left"],
+        first["listed"][0]["image"],
+    ]
     assert all(alike(one, own[0]["image"]) for one in found)
     assert first["stored"] == own[0]["stored"] == picture
     assert first.keys() == own[0].keys()
@@ -236,7 +270,10 @@ def test_a_damaged_image_fails_when_it_is_looked_at():
 def test_other_formats_of_a_dataset_are_kept(form):
     own = rows(PICTURES["png"]).with_format(form)
     assert type(late(own)[0]) is type(own[0])
-    assert np.array_equal(np.asarray(late(own)[0]["image"]), np.asarray(own[0]["image"]), equal_nan=False) or form == "pandas"
+    assert (
+        np.array_equal(np.asarray(late(own)[0]["image"]), np.asarray(own[0]["image"]), equal_nan=False)
+        or form == "pandas"
+    )
 
 
 def test_chosen_rows_stay_chosen():
@@ -281,8 +318,12 @@ def total(items):
 """
 
 
-@pytest.mark.parametrize(("scorer", "images", "earned"), [("size", True, 120), ("copied", True, 120), ("blind", False, len("question 0?"))])
-def test_a_scorer_finds_the_image_and_one_that_does_not_look_decodes_nothing(tmp_path, monkeypatch, scorer, images, earned):
+@pytest.mark.parametrize(
+    ("scorer", "images", "earned"), [("size", True, 120), ("copied", True, 120), ("blind", False, len("question 0?"))]
+)
+def test_a_scorer_finds_the_image_and_one_that_does_not_look_decodes_nothing(
+    tmp_path, monkeypatch, scorer, images, earned
+):
     data = [{"image": coded_image(i), "question": "question 0?", "answer": "yes"} for i in range(4)]
     metric = [{"metric": "sum", "aggregation": "!function utils.total", "higher_is_better": True}]
     (tmp_path / "utils.py").write_text(SCORERS)
@@ -293,7 +334,9 @@ def test_a_scorer_finds_the_image_and_one_that_does_not_look_decodes_nothing(tmp
         def generate_until(self, requests):
             answers = super().generate_until(requests)
             original = datasets.Image.decode_example
-            monkeypatch.setattr(datasets.Image, "decode_example", lambda *args, **kwargs: found.append(1) or original(*args, **kwargs))
+            monkeypatch.setattr(
+                datasets.Image, "decode_example", lambda *args, **kwargs: found.append(1) or original(*args, **kwargs)
+            )
             return answers
 
     results = run(Done(lambda prompt, images: "yes"), "toy_rci2", tmp_path)

@@ -31,7 +31,10 @@ def reads(prompt, images):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("detail")
-    way = [{"image": sheet(i), "question": "way?", "answer": "level" if i == SMALL or i % 2 == 0 else "upright"} for i in range(12)]
+    way = [
+        {"image": sheet(i), "question": "way?", "answer": "level" if i == SMALL or i % 2 == 0 else "upright"}
+        for i in range(12)
+    ]
     colour = [{**row, "question": "colour?", "answer": "red" if i % 3 == 0 else "blue"} for i, row in enumerate(way)]
     write_task(folder, "way", way)
     write_task(folder, "colour", colour)

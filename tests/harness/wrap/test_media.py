@@ -151,7 +151,9 @@ def test_every_form_is_found_in_every_shape_of_message(shape, form, path):
     np.testing.assert_array_equal(np.asarray(media.decode(found)), PIXELS)
 
 
-@pytest.mark.parametrize("part", [{"type": "image", "path": "scan.png"}, {"type": "image", "bytes": b"x"}], ids=["path", "bytes"])
+@pytest.mark.parametrize(
+    "part", [{"type": "image", "path": "scan.png"}, {"type": "image", "bytes": b"x"}], ids=["path", "bytes"]
+)
 def test_an_image_part_may_name_a_file_or_hold_its_bytes(part):
     (found,) = media.images_in(messages(part), media.replace_in_messages)
     assert found == part.get("path", part.get("bytes"))
@@ -161,7 +163,9 @@ def test_an_image_part_may_name_a_file_or_hold_its_bytes(part):
 def test_messages_keep_texts_roles_and_order(shape):
     make = SHAPES[shape]
     given = messages(make(IMAGE), make(IMAGE))
-    assert walked(media.replace_in_messages, given, lambda medium, index: f"view {index}") == messages(make("view 0"), make("view 1"))
+    assert walked(media.replace_in_messages, given, lambda medium, index: f"view {index}") == messages(
+        make("view 0"), make("view 1")
+    )
     assert given == messages(make(IMAGE), make(IMAGE)), "the messages given are not changed"
 
 
@@ -180,16 +184,19 @@ def test_other_keys_of_a_part_are_kept():
     assert message == {"role": "user", "content": [{"type": "image", "url": 0, "max_pixels": 99}], "name": "x"}
 
 
-@pytest.mark.parametrize("given", [None, [], [{"role": "user", "content": "plain text"}], [{"role": "user", "content": None}], [{"role": "user"}]])
+@pytest.mark.parametrize(
+    "given",
+    [None, [], [{"role": "user", "content": "plain text"}], [{"role": "user", "content": None}], [{"role": "user"}]],
+)
 def test_messages_without_parts_stay_as_they_are(given):
     assert walked(media.replace_in_messages, given) == (given or [])
     assert media.images_in(given, media.replace_in_messages) == []
 
 
 def test_an_image_part_without_an_image_is_left_out():
-    assert walked(media.replace_in_messages, [{"role": "user", "content": [{"type": "image", "url": None}, text("a")]}]) == [
-        {"role": "user", "content": [text("a")]}
-    ]
+    assert walked(
+        media.replace_in_messages, [{"role": "user", "content": [{"type": "image", "url": None}, text("a")]}]
+    ) == [{"role": "user", "content": [text("a")]}]
 
 
 @pytest.mark.parametrize("shape", ["list", "message"])
@@ -197,7 +204,10 @@ def test_changes_to_what_comes_out_do_not_reach_what_went_in(shape):
     """The payload of a doc is walked again for its next view."""
     walk, given = {
         "list": (media.replace_in_visuals, [[IMAGE]]),
-        "message": (media.replace_in_messages, messages({"type": "image", "url": IMAGE}) + [{"role": "user", "content": "words"}]),
+        "message": (
+            media.replace_in_messages,
+            messages({"type": "image", "url": IMAGE}) + [{"role": "user", "content": "words"}],
+        ),
     }[shape]
     before = repr(given)
     _spoil(walked(walk, given))
@@ -249,7 +259,8 @@ def test_what_is_neither_image_nor_video_is_refused_in_one_line(name, shape):
         "message": (media.replace_in_messages, messages({"type": "image", "url": NEITHER[name]})),
     }[shape]
     with pytest.raises(
-        CannotWrapError, match=r"only images and videos have parts to show|neither an image nor a video|in place of an image"
+        CannotWrapError,
+        match=r"only images and videos have parts to show|neither an image nor a video|in place of an image",
     ) as error:
         walked(walk, payload)
     assert "\n" not in str(error.value)
@@ -277,12 +288,17 @@ def test_a_video_part_keeps_its_form(key, ending):
     part = {"type": "video", key: f"clip{ending}", "fps": 2}
     assert replaced(part, lambda medium: medium) == part
     assert replaced(part, lambda _: "part.mp4") == {**part, key: "part.mp4"}
-    assert replaced(part, lambda _: media.stand_in())["type"] == "image", "an adapter would decode a grey image as a video"
+    assert replaced(part, lambda _: media.stand_in())["type"] == "image", (
+        "an adapter would decode a grey image as a video"
+    )
 
 
 def test_the_url_of_a_video_part_may_lie_deeper():
     part = {"type": "video_url", "video_url": {"url": "clip.mp4", "detail": "low"}}
-    assert replaced(part, lambda _: "part.mp4") == {"type": "video_url", "video_url": {"url": "part.mp4", "detail": "low"}}
+    assert replaced(part, lambda _: "part.mp4") == {
+        "type": "video_url",
+        "video_url": {"url": "part.mp4", "detail": "low"},
+    }
 
 
 def replaced(part, new):

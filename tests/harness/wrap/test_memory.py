@@ -199,7 +199,10 @@ def test_only_what_can_change_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_copied_is_named(tmp_path: Path) -> None:
-    total = load(tmp_path, "import threading\nLOCK = threading.Lock()\ndef total(items):\n    with LOCK:\n        return sum(items)\n")
+    total = load(
+        tmp_path,
+        "import threading\nLOCK = threading.Lock()\ndef total(items):\n    with LOCK:\n        return sum(items)\n",
+    )
     memory = Memory(total)
     assert memory.uncopied == ["LOCK"]
     with memory.fresh():
@@ -262,7 +265,9 @@ def test_a_memory_that_cannot_be_set_back_leaves_no_index(tmp_path: Path) -> Non
     assert found["points"] == 20 / DOCS, "the harness's own number stands"
     assert found["points_mpp2"] is found["rci2"] is found["gap2"] is None
     reason = found["patch"]["analysis"]["grids"]["2"]["index"]["reason"]
-    assert reason == "the aggregation of points remembers what it was asked before: of the same docs it gave 0.5, then 1"
+    assert (
+        reason == "the aggregation of points remembers what it was asked before: of the same docs it gave 0.5, then 1"
+    )
 
 
 def test_an_aggregation_that_draws_at_random_has_no_memory(tmp_path: Path) -> None:
@@ -290,7 +295,9 @@ def test_every_aggregation_of_the_harness_that_writes_to_its_module_can_be_set_b
     root = Path(next(iter(lmms_eval.tasks.__path__)))
     named = aggregations_of(root)
     assert sum(map(len, named.values())) > 300
-    writing = {(file, name): written for file, names in named.items() for name in names if (written := writes(file, name))}
+    writing = {
+        (file, name): written for file, names in named.items() for name in names if (written := writes(file, name))
+    }
     assert {f"{file.parent.name}/{name}" for file, name in writing} >= {
         "ocrbench/ocrbench_aggregate_accuracy",
         "spatialtreebench/spatialtreebench_aggregate_results",
@@ -308,7 +315,9 @@ def aggregations_of(root: Path) -> dict[Path, set[str]]:
     """By source file, the functions that task files name as aggregations."""
     found: dict[Path, set[str]] = {}
     for path in [*root.rglob("*.yaml"), *root.rglob("*_yaml")]:
-        for module, name in re.findall(r"aggregation:\s*!function\s+[\"']?([\w.]+)\.(\w+)", path.read_text(errors="replace")):
+        for module, name in re.findall(
+            r"aggregation:\s*!function\s+[\"']?([\w.]+)\.(\w+)", path.read_text(errors="replace")
+        ):
             file = path.parent / f"{module}.py"
             if file.is_file():
                 found.setdefault(file, set()).add(name)
@@ -319,7 +328,9 @@ def writes(file: Path, name: str) -> set[str]:
     """The names of a module that a function of it writes to, itself or through functions of the module that it calls."""
     tree = parsed(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assigned = {t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)}
+    assigned = {
+        t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
+    }
     todo, seen, out = [name], set(), set()
     while todo:
         if (here := todo.pop()) in seen or here not in functions:
@@ -332,7 +343,9 @@ def writes(file: Path, name: str) -> set[str]:
         for node in nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                out |= {base(target) for target in targets if not isinstance(target, ast.Name)} & (assigned - (stored - shared))
+                out |= {base(target) for target in targets if not isinstance(target, ast.Name)} & (
+                    assigned - (stored - shared)
+                )
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
                 out |= {base(node.func)} & (assigned - (stored - shared))
             elif isinstance(node, ast.Name):

@@ -55,11 +55,24 @@ def write(folder, shows, how, broken=(BROKEN,), **config):
             place.write_bytes(content)
         own = {"image": {"bytes": content or b"", "path": None}} if shows == "column" else {"path": str(place)}
         data.append(
-            {**own, "question": f"question {doc % 3}?", "answer": str(doc), "boxes": [[0, 0, 20, 20], [30, 30, 60, 60]], "relevant": [True, False]}
+            {
+                **own,
+                "question": f"question {doc % 3}?",
+                "answer": str(doc),
+                "boxes": [[0, 0, 20, 20], [30, 30, 60, 60]],
+                "relevant": [True, False],
+            }
         )
     text = datasets.Value("string")
-    features = {"question": text, "answer": text, "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int64")))}
-    features |= {"relevant": datasets.Sequence(datasets.Value("bool")), **({"image": datasets.Image()} if shows == "column" else {"path": text})}
+    features = {
+        "question": text,
+        "answer": text,
+        "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int64"))),
+    }
+    features |= {
+        "relevant": datasets.Sequence(datasets.Value("bool")),
+        **({"image": datasets.Image()} if shows == "column" else {"path": text}),
+    }
     show = {"doc_to_visual": "image"} if shows == "column" else {"doc_to_visual": f"!function utils.{shows}"}
     write_task(folder, "toy", data, features, **{**show, **config})
 
@@ -196,7 +209,9 @@ def test_a_first_doc_without_its_file_does_not_end_the_run(tmp_path):
 def test_a_folder_that_is_not_there_does(tmp_path):
     write(tmp_path, "opens", "missing", broken=range(DOCS))
     model = Model(answer)
-    with pytest.raises(CannotWrapError, match=r"no image of the first 9 docs can be loaded \(doc 0: .*No such file") as caught:
+    with pytest.raises(
+        CannotWrapError, match=r"no image of the first 9 docs can be loaded \(doc 0: .*No such file"
+    ) as caught:
         run(model, "toy_rci2", tmp_path)
     assert not model.seen
     assert "\n" not in str(caught.value)

@@ -42,7 +42,9 @@ def test_log_likelihoods(tmp_path):
     data = rows(6, answer=lambda i: i % 3)
     task = {"output_type": "multiple_choice", "generation_kwargs": None, "doc_to_choice": ["zero", "one", "two"]}
     metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    write_task(tmp_path, "toy", data, metric_list=metrics, metadata={"version": 0.0, "lmms_patch": {"null": 1000}}, **task)
+    write_task(
+        tmp_path, "toy", data, metric_list=metrics, metadata={"version": 0.0, "lmms_patch": {"null": 1000}}, **task
+    )
 
     def loss(prompt, images):
         at = place(images)
@@ -71,7 +73,9 @@ def test_the_scorer_decides_what_is_the_gold(tmp_path):
     result = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)
     own, _, answers = names_of(result, "toy_rci2")
     misread = [[view.get("misread", False) for view in one["patch"]["views"]] for one in result["samples"]["toy_rci2"]]
-    assert misread == [[False, False, True, False, False]] * 6, "'yes or no' has full marks for either gold, and names neither"
+    assert misread == [[False, False, True, False, False]] * 6, (
+        "'yes or no' has full marks for either gold, and names neither"
+    )
     assert own[1] == [1, 2, 1, 0, 2], "gold yes: the scorer takes 'yes or no' as right"
     assert own[0] == [1, 2, 2, 0, 0], "gold no: 'No,' is no word of its own to the scorer, so it is not the gold"
     assert {one["options"] for one in answers} == {2}
@@ -86,7 +90,9 @@ def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
     samples = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)["samples"]["toy_rci2"]
     asked = [one["patch"] for one in samples if one["patch"].get("wrong_image")]
     assert len(asked) == 12
-    assert [one["doc_id"] for one in asked] == [one["patch"]["doc_id"] for one in samples if "exchanged" in one["patch"]]
+    assert [one["doc_id"] for one in asked] == [
+        one["patch"]["doc_id"] for one in samples if "exchanged" in one["patch"]
+    ]
     for record in asked:
         found = record["exchanged"]
         assert len(set(found["to"])) == GOLDS
@@ -101,5 +107,7 @@ def test_a_failed_call_names_nothing(tmp_path):
     data = rows(6, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
     write_task(tmp_path, "toy", data)
     failed = "[LMMS_EVAL_REQUEST_FAILED after 3 retries] timeout"
-    own, _, _ = names_of(run(Model(lambda prompt, images: failed if place(images) == 2 else "B"), "toy_rci2", tmp_path), "toy_rci2")
+    own, _, _ = names_of(
+        run(Model(lambda prompt, images: failed if place(images) == 2 else "B"), "toy_rci2", tmp_path), "toy_rci2"
+    )
     assert own == [[2, 2, None, 2, 2]] * 6

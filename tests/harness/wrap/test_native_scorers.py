@@ -35,7 +35,9 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> TaskManager:
 def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No Java, no judge, and no processes to make GQA's rows with: eight of them start at each load."""
     mapped = datasets.Dataset.map
-    monkeypatch.setattr(datasets.Dataset, "map", lambda self, *args, **more: mapped(self, *args, **{**more, "num_proc": None}))
+    monkeypatch.setattr(
+        datasets.Dataset, "map", lambda self, *args, **more: mapped(self, *args, **{**more, "num_proc": None})
+    )
     monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Words)
     monkeypatch.setattr("pycocoevalcap.eval.Meteor", Overlap)
     monkeypatch.setattr("requests.post", Verdict)
@@ -63,7 +65,9 @@ class Bench:
         self.monkeypatch.chdir(here)
         return argparse.Namespace(output_path=str(out), process_with_media=False)
 
-    def run(self, standin: StandIn, task: str, label: str, change: Callable[..., Any] = as_is, **kwargs: Any) -> dict[str, Any]:
+    def run(
+        self, standin: StandIn, task: str, label: str, change: Callable[..., Any] = as_is, **kwargs: Any
+    ) -> dict[str, Any]:
         """``simple_evaluate`` of one task, one worker, on the stand-in with ``change`` done to its images."""
         with self.monkeypatch.context() as patch:
             patch.setattr(datasets, "load_dataset", standin.loader(change))
@@ -88,7 +92,11 @@ class Bench:
     def files(self, label: str) -> list[tuple[str, bytes]]:
         """All that a run left behind: path, with digits (the time of day) blotted out, and content."""
         root = self.folder / label
-        return sorted((re.sub(r"\d", "0", str(path.relative_to(root))), path.read_bytes()) for path in root.rglob("*") if path.is_file())
+        return sorted(
+            (re.sub(r"\d", "0", str(path.relative_to(root))), path.read_bytes())
+            for path in root.rglob("*")
+            if path.is_file()
+        )
 
 
 @pytest.fixture
@@ -108,7 +116,9 @@ class ByHand:
         self.used = [i for i in range(len(base["samples"][standin.task])) if i not in standin.excluded]
         self.full = base["samples"][standin.task]
         self.cells = [
-            bench.run(standin, standin.task, f"cell {row} {col}", crop(n, row, col))["samples"][standin.task] for row in range(n) for col in range(n)
+            bench.run(standin, standin.task, f"cell {row} {col}", crop(n, row, col))["samples"][standin.task]
+            for row in range(n)
+            for col in range(n)
         ]
 
     def aggregate(self, metric: str, items: list[Any]) -> Any:
@@ -244,7 +254,9 @@ def column(run: dict[str, Any], metric: str) -> list[Any]:
 
 def test_without_a_right_answer_on_the_full_image_there_is_no_index(bench: Bench) -> None:
     standin = SCORED["chartqa"]()
-    run = bench.run(standin, "chartqa_rci2", "wrapped", answer=lambda prompt, images: "zzz" if images[0].width >= WIDE else "Yes")
+    run = bench.run(
+        standin, "chartqa_rci2", "wrapped", answer=lambda prompt, images: "zzz" if images[0].width >= WIDE else "Yes"
+    )
     found = metrics(run, "chartqa_rci2")
 
     golds_yes = 2 / 10

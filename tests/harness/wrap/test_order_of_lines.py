@@ -70,13 +70,19 @@ def of_two_ranks(tasks):
 
 @pytest.mark.parametrize("task", [*(f"toy_{kind}" for kind in KINDS), SCENES])
 def test_no_number_depends_on_the_order_of_the_lines(results, task, tmp_path):
-    one = {key: {task: value[task]} for key in ("results", "configs", "versions", "n-shot", "n-samples") if task in (value := results[key])}
+    one = {
+        key: {task: value[task]}
+        for key in ("results", "configs", "versions", "n-shot", "n-samples")
+        if task in (value := results[key])
+    }
     folder = written({**one, "samples": results["samples"]}, tmp_path / "run", task)
     (log,) = folder.glob("*.jsonl")
     lines, found = log.read_text().splitlines(), []
     for seed in range(3):
         random.Random(seed).shuffle(lines)
-        log.write_text("\n".join(sorted(lines, key=lambda line: json.loads(line)["doc_id"]) if not seed else lines) + "\n")
+        log.write_text(
+            "\n".join(sorted(lines, key=lambda line: json.loads(line)["doc_id"]) if not seed else lines) + "\n"
+        )
         again = recompute(load(folder)[0])
         found.append(json.dumps([again.metrics, again.to_json()], sort_keys=True, default=str))
     assert found[1:] == found[:1] * 2

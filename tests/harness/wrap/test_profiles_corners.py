@@ -132,7 +132,9 @@ def questions_of_gqa() -> tuple[StandIn, list[str]]:
         for i in range(50)
     ]
     images = [{"id": f"n{i}", "image": noise(2200 + i, (60, 40))} for i in range(25)]
-    return StandIn("gqa", {docs: {"testdev": rows}, pictures: {"testdev": images}}, standin.features), [kinds[i % 4][0] for i in range(50)]
+    return StandIn("gqa", {docs: {"testdev": rows}, pictures: {"testdev": images}}, standin.features), [
+        kinds[i % 4][0] for i in range(50)
+    ]
 
 
 def mixed_realworldqa() -> tuple[StandIn, list[str]]:
@@ -171,9 +173,15 @@ def sets_of_hallusion() -> tuple[StandIn, list[str]]:
 
 @pytest.mark.parametrize(
     ("task", "make", "clusters"),
-    [("gqa_rci2", questions_of_gqa, 25), ("realworldqa_rci2", mixed_realworldqa, None), ("hallusion_bench_yesno_rci2", sets_of_hallusion, 12)],
+    [
+        ("gqa_rci2", questions_of_gqa, 25),
+        ("realworldqa_rci2", mixed_realworldqa, None),
+        ("hallusion_bench_yesno_rci2", sets_of_hallusion, 12),
+    ],
 )
-def test_ten_donors_of_the_same_kind_and_never_of_the_same_image(task: str, make: Any, clusters: int | None, tmp_path: Path) -> None:
+def test_ten_donors_of_the_same_kind_and_never_of_the_same_image(
+    task: str, make: Any, clusters: int | None, tmp_path: Path
+) -> None:
     standin, kinds = make()
     run = answered(standin, task, lambda doc, view: "no", tmp_path)
     own = [record.get("fields", {}).get("cluster", record["doc_id"]) for record in run.records]
@@ -210,10 +218,16 @@ def test_a_right_answer_to_another_pair_of_mme_is_not_right_by_luck(tmp_path: Pa
 
 def test_what_the_kind_of_question_tells_is_ambers_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """20 docs on existence, all "no"; 20 on a state, 15 "yes". "No" is right 25 times of 40; the majority of each kind 20 + 15 = 35 times."""
-    asked = {"discriminative-hallucination": "Is there a cloud {} in it?", "discriminative-attribute-state": "Is the sky {} sunny?"}
+    asked = {
+        "discriminative-hallucination": "Is there a cloud {} in it?",
+        "discriminative-attribute-state": "Is the sky {} sunny?",
+    }
     golds = ["no"] * 20 + ["yes"] * 15 + ["no"] * 5
     kinds = [list(asked)[i // 20] for i in range(40)]
-    rows: Rows = [{"id": i, "image": noise(2500 + i // 2, (60, 40)).convert("RGB"), "question": asked[kinds[i]].format(i)} for i in range(40)]
+    rows: Rows = [
+        {"id": i, "image": noise(2500 + i // 2, (60, 40)).convert("RGB"), "question": asked[kinds[i]].format(i)}
+        for i in range(40)
+    ]
     write_amber(tmp_path / "amber", [(row, f"AMBER_{i // 2}.png", kinds[i], golds[i]) for i, row in enumerate(rows)])
     monkeypatch.setenv("AMBER_DIR", str(tmp_path / "amber"))
     run = run_told(None, "amber_discriminative_rci2", rows, lambda doc, view: golds[doc], tmp_path)
@@ -221,7 +235,10 @@ def test_what_the_kind_of_question_tells_is_ambers_floor(tmp_path: Path, monkeyp
     floors = {name: floor["value"] for name, floor in run.analysis["chance"]["floors"].items()}
     assert (floors["uniform"], floors["constant"], floors["stratum"]) == pytest.approx((0.5, 25 / 40, 35 / 40))
     assert (run.analysis["chance"]["floor"], run.analysis["clusters"]) == ("stratum", 20)
-    assert Counter(record["stratum"].split(" | ")[-1] for record in run.records) == {"existence": 20, "attribute-state": 20}
+    assert Counter(record["stratum"].split(" | ")[-1] for record in run.records) == {
+        "existence": 20,
+        "attribute-state": 20,
+    }
 
 
 def test_a_scorer_that_guesses_guesses_anew_for_each_view_of_a_donor(tmp_path: Path) -> None:
@@ -258,7 +275,9 @@ def test_docs_without_an_image_do_not_open_the_gate(tmp_path: Path) -> None:
             "image": noise(2800 + i, (60, 40)) if i < 40 else None,
         },
     )
-    run = answered(standin, "scienceqa_img_rci2", lambda doc, view: "AB"[doc // 2 % 2 if doc >= 40 or view else doc % 2], tmp_path)
+    run = answered(
+        standin, "scienceqa_img_rci2", lambda doc, view: "AB"[doc // 2 % 2 if doc >= 40 or view else doc % 2], tmp_path
+    )
     assert (run.metrics["exact_match"], run.grid["fip"], run.details["n_excluded2"]) == (0.75, 0.5, 40)
     assert run.details["rci2"] is None
 
@@ -302,7 +321,9 @@ def test_captions_have_intervals_and_a_gate(tmp_path: Path, monkeypatch: pytest.
     assert run.details["settings"]["scale"] == 1
 
 
-def test_captions_keep_their_interval_when_one_image_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_keep_their_interval_when_one_image_is_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     standin = twelve_captions(monkeypatch)
     rows = [dict(row) for row in rows_of(standin)]
     rows[3]["image"] = noise(1, (1, 9))
@@ -313,12 +334,17 @@ def test_captions_keep_their_interval_when_one_image_is_too_small(tmp_path: Path
     assert run.details["gate"] == 1
 
 
-def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The official tokenizer cuts "gonna" in two, ours does not (``captions.tokenize`` says so)."""
 
     class Cuts(Words):
         def tokenize(self, captions: Any) -> dict[Any, list[str]]:
-            return {key: [text.replace("gonna", "gon na") for text in texts] for key, texts in super().tokenize(captions).items()}
+            return {
+                key: [text.replace("gonna", "gon na") for text in texts]
+                for key, texts in super().tokenize(captions).items()
+            }
 
     standin = twelve_captions(monkeypatch)
     monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Cuts)
@@ -353,7 +379,9 @@ def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_captions_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_captions_without_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The native metrics fail, ours are null with a reason, the captions' own scores and best cells stay; nothing raises."""
     monkeypatch.setenv("PATH", str(tmp_path))
     case = coco()
@@ -372,7 +400,11 @@ def test_captions_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 FILES = "the aggregation uses files or programs"
 NETWORK = "the aggregation calls the network"
-WRITES = {"coco2017_cap_val_lite": {"*": FILES}, "hallusion_bench_image": {"*": NETWORK}, "textvqa_val": {"submission": FILES}}
+WRITES = {
+    "coco2017_cap_val_lite": {"*": FILES},
+    "hallusion_bench_image": {"*": NETWORK},
+    "textvqa_val": {"submission": FILES},
+}
 WRITES |= {"ocrbench": {"*": FILES}, "vizwiz_vqa_test": {"submission": FILES}, "mmmu_test": {"*": FILES}}
 TASKS = {**standins.SCORED, **standins.SUBMITTED, "hallusion_bench_yesno": standins.hallusion_bench_image}
 

@@ -76,7 +76,10 @@ def test_floors_and_chance(done: tuple[Case, Outcome]) -> None:
         assert chance["value"] == pytest.approx(value, abs=3 * 92 / 20**0.5)
     elif case.task.startswith("coco"):
         # "other" is the gold of another doc that was drawn: scored by pycocoevalcap
-        said = [next(answer for answer, (roles, _) in run.baselines(i).items() if "other" in roles) for i in range(len(case.rows))]
+        said = [
+            next(answer for answer, (roles, _) in run.baselines(i).items() if "other" in roles)
+            for i in range(len(case.rows))
+        ]
         assert chance["value"] == pytest.approx(sum(cider(case.rows, said)) / len(said), abs=NEAR)
     else:
         assert chance["value"] == run.metrics["chance"] == pytest.approx(value, abs=NEAR)
@@ -92,7 +95,9 @@ def test_ceiling_and_gold_that_gets_no_full_marks(done: tuple[Case, Outcome]) ->
     if case.gold_below >= 0:
         assert run.analysis["gold_below"] == case.gold_below
         assert [w for w in run.analysis["warnings"] if "full marks" in w] == (
-            [f"the scorer does not give full marks to the gold answer of {case.gold_below} of {len(case.rows)} docs"] if case.gold_below else []
+            [f"the scorer does not give full marks to the gold answer of {case.gold_below} of {len(case.rows)} docs"]
+            if case.gold_below
+            else []
         )
 
 
@@ -137,7 +142,9 @@ def test_lent_scores_are_the_native_scorers(done: tuple[Case, Outcome]) -> None:
     docs = task.eval_docs
 
     def score(to: int, said: str) -> float:
-        item = task.process_results({**docs[to], **({"answers": [*docs[to]["answers"]]} if "answers" in docs[to] else {})}, [said])[metric]
+        item = task.process_results(
+            {**docs[to], **({"answers": [*docs[to]["answers"]]} if "answers" in docs[to] else {})}, [said]
+        )[metric]
         return float(item if not isinstance(item, dict) else item["score"] if "score" in item else item["is_correct"])
 
     for sample in run.samples:
@@ -154,5 +161,12 @@ def test_the_judge_hears_only_what_the_model_said(tmp_path: Path, monkeypatch: p
     (tmp_path / "judged.yaml").write_text(JUDGED)
     monkeypatch.setattr("requests.post", Asked)
     monkeypatch.setattr(Asked, "about", set())
-    run_told(case.standin, case.task, case.rows, case.says, tmp_path, TaskManager(verbosity="ERROR", include_path=str(tmp_path)))
+    run_told(
+        case.standin,
+        case.task,
+        case.rows,
+        case.says,
+        tmp_path,
+        TaskManager(verbosity="ERROR", include_path=str(tmp_path)),
+    )
     assert Asked.about == {*case.right, *case.wrong}

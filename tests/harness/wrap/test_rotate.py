@@ -97,10 +97,18 @@ def test_likelihoods_of_letters_that_the_prompt_lists(tmp_path):
 
     def liked(prompt, images):
         doc = int(re.search(r"Which is (\d+)", prompt)[1])
-        return "0" if prompt.endswith(re.search(rf"[(]([A-D])[)] {options(doc)[gold(doc)]}$", prompt, re.MULTILINE)[1]) else "9"
+        return (
+            "0"
+            if prompt.endswith(re.search(rf"[(]([A-D])[)] {options(doc)[gold(doc)]}$", prompt, re.MULTILINE)[1])
+            else "9"
+        )
 
     columns = {"answer": gold}
-    config = {"output_type": "multiple_choice", "doc_to_choice": "{{ ['A', 'B', 'C', 'D'][:choices | length] }}", "generation_kwargs": None}
+    config = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": "{{ ['A', 'B', 'C', 'D'][:choices | length] }}",
+        "generation_kwargs": None,
+    }
     made = task(tmp_path, columns=columns, metric_list=[{"metric": "acc"}], **config)
     model = Model(liked)
     found = metrics(run(model, "toy_rotate", made), "toy_rotate")
@@ -166,14 +174,21 @@ def test_open_answers_are_one_line(tmp_path):
     with pytest.raises(CannotWrapError) as told:
         run(Model(), "open_rotate", made)
     said = str(told.value)
-    assert said.startswith("open_rotate: no doc of open has options that can be shown in another order; most often (4 of 4): its answer is no option")
+    assert said.startswith(
+        "open_rotate: no doc of open has options that can be shown in another order; most often (4 of 4): its answer is no option"
+    )
     assert "looked for in its fields (question, answer)" in said
     assert "write 'choices: FIELD' in a task file or a profile (docs/rotate.md)" in said
     assert "\n" not in said
 
 
 def test_options_that_the_prompt_does_not_list(tmp_path):
-    config = {"output_type": "multiple_choice", "doc_to_choice": "{{choices}}", "doc_to_text": "{{question}}", "generation_kwargs": None}
+    config = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": "{{choices}}",
+        "doc_to_text": "{{question}}",
+        "generation_kwargs": None,
+    }
     made = task(tmp_path, columns={"answer": gold}, metric_list=[{"metric": "acc"}], **config)
     with pytest.raises(CannotWrapError, match="no field holds its"):
         run(Model(lambda prompt, images: "1"), "toy_rotate", made)
@@ -189,7 +204,9 @@ def test_a_scorer_that_looks_words_up_where_they_stay_behind(tmp_path):
     metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
     columns = {"names": lambda doc: [text.split()[1] for text in options(doc)]}
     made = task(tmp_path, columns=columns, process_results="!function utils.scored", metric_list=metric)
-    with pytest.raises(CannotWrapError, match=r"most often \(8 of 8\): its scorer reads answers in words by a field in which"):
+    with pytest.raises(
+        CannotWrapError, match=r"most often \(8 of 8\): its scorer reads answers in words by a field in which"
+    ):
         run(Model(knows), "toy_rotate", made)
 
 
@@ -209,30 +226,42 @@ def test_a_scorer_that_guesses_where_it_finds_no_letter(tmp_path):
 
 
 def test_answers_alone_are_not_asked_in_every_order(tmp_path):
-    with pytest.raises(CannotWrapError, match="--predict_only scores nothing, and only the scorer shows whether options can be moved"):
+    with pytest.raises(
+        CannotWrapError, match="--predict_only scores nothing, and only the scorer shows whether options can be moved"
+    ):
         run(Model(knows), "toy_rotate", task(tmp_path), predict_only=True)
 
 
-@pytest.mark.parametrize(("field", "said"), [("nothing", "option choices names the field 'nothing'"), ("tags", "that can be shown in another order")])
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [("nothing", "option choices names the field 'nothing'"), ("tags", "that can be shown in another order")],
+)
 def test_a_field_that_holds_no_options(tmp_path, field, said):
     made = task(tmp_path, columns={"tags": lambda i: [f"x{i}", "y"]})
-    (made / "mine.yaml").write_text(f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: rotate, choices: {field}}}")
+    (made / "mine.yaml").write_text(
+        f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: rotate, choices: {field}}}"
+    )
     with pytest.raises(CannotWrapError, match=said):
         run(Model(knows), "mine", made)
 
 
 def test_the_catalogue_says_that_the_options_decide_what_it_costs(tmp_path):
     manager = TaskManager(verbosity="ERROR", include_path=str(task(tmp_path)))
-    listed = api.Catalogue([catalog.entry(manager, "toy", parse("toy_rotate"))], "rotate", asked_per_doc(parse("toy_rotate")))
+    listed = api.Catalogue(
+        [catalog.entry(manager, "toy", parse("toy_rotate"))], "rotate", asked_per_doc(parse("toy_rotate"))
+    )
     said = lines(listed)
     assert said[0].startswith("toy_rotate  [task] the data decides")
     assert said[0].endswith(": its docs must have options (docs/rotate.md)")
-    assert said[-1].endswith("As rotate, each doc is asked once in each order of its options (times its choices, for multiple_choice).")
+    assert said[-1].endswith(
+        "As rotate, each doc is asked once in each order of its options (times its choices, for multiple_choice)."
+    )
 
 
 def test_cells_in_every_order_are_refused_before_anything_is_loaded(tmp_path):
     with pytest.raises(
-        Exception, match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[13]'"
+        Exception,
+        match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[13]'",
     ):
         run(Model(knows), "toy_rotate3", task(tmp_path))
 
@@ -245,7 +274,10 @@ def sheets():
     """Each doc of ``mosaic_count`` with its number, by the pixels of its image, and whether it has options: images are shared."""
     stored = pq.read_table(folder("tasks") / "mosaic" / "data" / "mosaic_count.parquet").to_pylist()
     pixels = [Image.open(io.BytesIO(row["image"]["bytes"])).convert("RGB").tobytes() for row in stored]
-    return {(shown, row["answer"] in "ABCD"): (doc, row) for doc, (shown, row) in enumerate(zip(pixels, stored, strict=True))}
+    return {
+        (shown, row["answer"] in "ABCD"): (doc, row)
+        for doc, (shown, row) in enumerate(zip(pixels, stored, strict=True))
+    }
 
 
 def text_at(question, letter):
@@ -270,7 +302,12 @@ def asked_on_mosaic(sheets, choose):
         (lambda doc, row: text_at(row["question"], row["answer"]), 1, 1, [1, 1, 1, 1]),
         (lambda doc, row: "A", 0.25, 0, [1, 0, 0, 0]),
         (lambda doc, row: text_at(row["question"], "A"), 0.25, 0.25, [0.25] * 4),
-        (lambda doc, row: text_at(row["question"], row["answer"]) if row["answer"] in "AB" else "D", 0.75, 0.5, [0.5, 0.5, 0.5, 1]),
+        (
+            lambda doc, row: text_at(row["question"], row["answer"]) if row["answer"] in "AB" else "D",
+            0.75,
+            0.5,
+            [0.5, 0.5, 0.5, 1],
+        ),
     ],
     ids=["knows", "always A", "one text", "knows half, else D"],
 )
@@ -288,7 +325,9 @@ def test_cells_that_are_answered_by_place_earn_nothing_in_every_order(sheets):
     right on the cells of 15 of 60 docs; in every order on none, so the whole image is needed. On a wrong sheet it seldom counts the right number."""
 
     def answer(prompt, images):
-        shown = sheets.get((images[0].tobytes(), "A. " in prompt)) or sheets.get((images[0].tobytes(), "A. " not in prompt))
+        shown = sheets.get((images[0].tobytes(), "A. " in prompt)) or sheets.get(
+            (images[0].tobytes(), "A. " not in prompt)
+        )
         if shown is None or "A. " not in prompt:
             return "A"
         row = shown[1]

@@ -50,13 +50,22 @@ def ai2d() -> StandIn:
 
 def scienceqa() -> StandIn:
     texts = ("hint", "task", "grade", "subject", "topic", "category", "skill", "lecture", "solution")
-    made = rows(lambda doc: {**dict.fromkeys(texts, ""), "choices": options(doc), "answer": gold(doc), "image": noise(doc)})
+    made = rows(
+        lambda doc: {**dict.fromkeys(texts, ""), "choices": options(doc), "answer": gold(doc), "image": noise(doc)}
+    )
     columns = images(question=TEXT, choices=List(TEXT), answer=Value("int8"), **dict.fromkeys(texts, TEXT))
     return one("scienceqa_img", "lmms-lab-encoder/ScienceQA", "ScienceQA-IMG", "test", columns, made)
 
 
 def mmstar() -> StandIn:
-    kinds = ["coarse perception", "fine-grained perception", "instance reasoning", "logical reasoning", "science & technology", "math"]
+    kinds = [
+        "coarse perception",
+        "fine-grained perception",
+        "instance reasoning",
+        "logical reasoning",
+        "science & technology",
+        "math",
+    ]
     made = rows(
         lambda doc: {
             "index": doc,
@@ -75,7 +84,11 @@ def realworldqa() -> StandIn:
     """The options stand in the question alone, before an instruction."""
     end = "Please answer directly with only the letter of the correct option and nothing else."
     made = rows(
-        lambda doc: {"question": f"Which animal is in picture {doc}?\n{lines(doc)}\n{end}", "answer": LETTERS[gold(doc)], "image": noise(doc)}
+        lambda doc: {
+            "question": f"Which animal is in picture {doc}?\n{lines(doc)}\n{end}",
+            "answer": LETTERS[gold(doc)],
+            "image": noise(doc),
+        }
     )
     return one("realworldqa", "lmms-lab-encoder/RealWorldQA", None, "test", images(question=TEXT, answer=TEXT), made)
 
@@ -95,7 +108,17 @@ def mmmu() -> StandIn:
             "subfield": "x",
         }
     )
-    texts = ("id", "question", "options", "explanation", "img_type", "answer", "topic_difficulty", "question_type", "subfield")
+    texts = (
+        "id",
+        "question",
+        "options",
+        "explanation",
+        "img_type",
+        "answer",
+        "topic_difficulty",
+        "question_type",
+        "subfield",
+    )
     columns = {**dict.fromkeys(texts, TEXT), **{f"image_{k}": datasets.Image() for k in range(1, 8)}}
     return one("mmmu_val", "lmms-lab-encoder/MMMU", None, "validation", columns, made)
 
@@ -134,7 +157,14 @@ def mmbench() -> StandIn:
         }
     )
     names = ("question", "A", "B", "C", "D", "answer", "hint", "source", "split", "category", "L2-category")
-    return one("mmbench_en_dev_static", "lmms-lab-encoder/MMBench", "en", "dev", images(index=Value("int64"), **dict.fromkeys(names, TEXT)), made)
+    return one(
+        "mmbench_en_dev_static",
+        "lmms-lab-encoder/MMBench",
+        "en",
+        "dev",
+        images(index=Value("int64"), **dict.fromkeys(names, TEXT)),
+        made,
+    )
 
 
 def seedbench(task: str = "seedbench") -> StandIn:
@@ -143,11 +173,32 @@ def seedbench(task: str = "seedbench") -> StandIn:
     def make(doc: int) -> dict[str, Any]:
         texts = options(doc) if doc in ODD else [WORDS[(doc + i) % 5] for i in range(4)]
         columns = {f"choice_{letter}": text for letter, text in zip("abcd", texts, strict=True)}
-        about = {"data_id": str(doc), "data_type": "image", "question_id": f"q{doc}", "question_type_id": 1 + doc % 4, "segment": None}
+        about = {
+            "data_id": str(doc),
+            "data_type": "image",
+            "question_id": f"q{doc}",
+            "question_type_id": 1 + doc % 4,
+            "segment": None,
+        }
         return {**columns, **about, "answer": LETTERS[gold(doc)], "image": [noise(doc)]}
 
-    texts = ("question", "answer", "choice_a", "choice_b", "choice_c", "choice_d", "data_id", "data_type", "question_id")
-    columns = {**dict.fromkeys(texts, TEXT), "question_type_id": WHOLE, "image": List(datasets.Image()), "segment": List(WHOLE)}
+    texts = (
+        "question",
+        "answer",
+        "choice_a",
+        "choice_b",
+        "choice_c",
+        "choice_d",
+        "data_id",
+        "data_type",
+        "question_id",
+    )
+    columns = {
+        **dict.fromkeys(texts, TEXT),
+        "question_type_id": WHOLE,
+        "image": List(datasets.Image()),
+        "segment": List(WHOLE),
+    }
     return one(task, "lmms-lab-encoder/SEED-Bench", None, "test", columns, rows(make))
 
 
@@ -193,7 +244,9 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> TaskManager:
     """One for all runs: it reads 1,700 files."""
     folder = tmp_path_factory.mktemp("tasks")
     for base, option in OPTION.items():
-        (folder / f"{base}.yaml").write_text(f"{{task: {base}_every, class: !function lmms_patch.Wrap, base: {base}, kind: rotate, {option}}}")
+        (folder / f"{base}.yaml").write_text(
+            f"{{task: {base}_every, class: !function lmms_patch.Wrap, base: {base}, kind: rotate, {option}}}"
+        )
     return TaskManager(verbosity="ERROR", include_path=str(folder))
 
 
@@ -207,7 +260,13 @@ def bench(manager: TaskManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) 
         monkeypatch.setattr(datasets, "load_dataset", standin.loader())
         model = adapter(answer)
         arguments = argparse.Namespace(output_path=str(tmp_path), process_with_media=False)
-        more = {"cli_args": arguments, "bootstrap_iters": 0, "process_docs_parallel": 1, "task_manager": manager, "log_samples": True}
+        more = {
+            "cli_args": arguments,
+            "bootstrap_iters": 0,
+            "process_docs_parallel": 1,
+            "task_manager": manager,
+            "log_samples": True,
+        }
         return evaluator.simple_evaluate(model=model, tasks=[task], **more), model
 
     return run
@@ -232,7 +291,9 @@ MOVED = [doc for doc in range(DOCS) if doc not in ODD]
 def test_an_oracle_is_right_in_every_order(bench, base):
     numbers = found(bench(BENCHMARKS[base](), name_of(base), oracle)[0], base)
     assert numbers["patch"]["n_rotated"] == len(MOVED)
-    assert [numbers[f"rotate_{name}"] for name in ("once", "mean", "every", "lost")] == pytest.approx([in_percent(base)] * 3 + [0])
+    assert [numbers[f"rotate_{name}"] for name in ("once", "mean", "every", "lost")] == pytest.approx(
+        [in_percent(base)] * 3 + [0]
+    )
     reasons = {"an option speaks of those above or below it": 1, "an option names others by their letters": 1}
     assert numbers["patch"]["analysis"]["turned"]["left_out"] == reasons
 
@@ -257,7 +318,9 @@ def test_who_picks_a_text_scores_alike_in_every_order_and_as_on_the_base(bench, 
     assert numbers[metric] == pytest.approx(own[metric])
     for line, other in zip(native["samples"][base], results["samples"][name_of(base)], strict=True):
         assert line[metric] == other["patch"]["views"][0]["items"][metric]
-        assert {view["scores"][metric] for view in other["patch"]["views"]} == {other["patch"]["views"][0]["scores"][metric]}
+        assert {view["scores"][metric] for view in other["patch"]["views"]} == {
+            other["patch"]["views"][0]["scores"][metric]
+        }
     assert numbers["rotate_once"] == pytest.approx(numbers["rotate_every"])
     assert 0 < numbers["rotate_every"] < in_percent(base)
     check_prompts(model, base)

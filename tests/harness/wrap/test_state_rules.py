@@ -57,7 +57,11 @@ def scripted(folder, plan, none="{}"):
     """Run a plan. ``none`` is what the scorer returns where it has no value."""
     (folder / "utils.py").write_text(SCORER.replace("NONE", none))
     metric = [{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}]
-    made = {"process_results": "!function utils.score", "metric_list": metric, "generation_kwargs": {"max_new_tokens": LIMIT}}
+    made = {
+        "process_results": "!function utils.score",
+        "metric_list": metric,
+        "generation_kwargs": {"max_new_tokens": LIMIT},
+    }
     return run(Scripted(plan), "toy_rci2", write_task(folder, "toy", rows(DOCS), **made))
 
 
@@ -91,7 +95,10 @@ def test_the_page_has_a_line_with_the_counts_of_all_views(finished, tmp_path):
     said = re.sub(r"<[^>]+>", "", (tmp_path / "page" / "index.html").read_text())
     counts = Counter(PLAN.values())
     assert counts == {"failed": 3, "unscored": 2, "unfinished": 3}
-    assert "of 300 answers 3 failed calls, 2 without a value from the scorer, 3 cut by the token limit (scored as they are)" in said
+    assert (
+        "of 300 answers 3 failed calls, 2 without a value from the scorer, 3 cut by the token limit (scored as they are)"
+        in said
+    )
 
 
 def test_the_explorer_marks_each_answer_and_finds_docs_by_the_first_one(finished):
@@ -115,7 +122,15 @@ def test_the_parquet_file_tells_the_states_apart(finished):
     table = pq.read_table(samples.write(find([finished])[0].results)).to_pylist()
     told = {}
     for row in table:
-        state = "failed" if row["failed"] is not None else "unscored" if row["score"] is None else "unfinished" if row["unfinished"] else "answered"
+        state = (
+            "failed"
+            if row["failed"] is not None
+            else "unscored"
+            if row["score"] is None
+            else "unfinished"
+            if row["unfinished"]
+            else "answered"
+        )
         told[row["doc_id"], row["view"]] = state
         assert (row["failed"], row["answer"]) == (FAILED, None) if state == "failed" else row["failed"] is None
     assert {place: state for place, state in told.items() if state != "answered"} == PLAN
@@ -146,7 +161,10 @@ def test_the_table_has_a_row_for_each_state():
 UNSCORED = ("{}", "{'acc': None}", "{'acc': float('nan')}")
 
 
-@pytest.mark.parametrize(("state", "none"), [*((state, "{}") for state in STATES_OF_THE_TABLE), *(("unscored", none) for none in UNSCORED[1:])])
+@pytest.mark.parametrize(
+    ("state", "none"),
+    [*((state, "{}") for state in STATES_OF_THE_TABLE), *(("unscored", none) for none in UNSCORED[1:])],
+)
 def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
     found = scripted(tmp_path, {(FULL, 0): state, (CELL, 1): state}, none)
     numbers, records = metrics(found, "toy_rci2"), {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]}
@@ -163,10 +181,15 @@ def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
     of_full = {((others + 1) / DOCS, DOCS): "in", (others / (DOCS - 1), DOCS - 1): "out of all numbers"}
     assert of_full[fip["value"], fip["n"]] == row["its doc, for a full image"]
     assert patch["n_docs"] == fip["n"]
-    best = {doc: right(doc, 1) for doc in range(DOCS) if doc != FULL or fip["n"] == DOCS}  # all cells of a doc are right or none is
+    best = {
+        doc: right(doc, 1) for doc in range(DOCS) if doc != FULL or fip["n"] == DOCS
+    }  # all cells of a doc are right or none is
     without = {doc: hit for doc, hit in best.items() if doc != CELL}
     mpp = patch["analysis"]["grids"]["2"]["mpp"]
-    of_cell = {(sum(known.values()) / len(known), len(known)): said for known, said in ((best, "in"), (without, "out of the grid"))}
+    of_cell = {
+        (sum(known.values()) / len(known), len(known)): said
+        for known, said in ((best, "in"), (without, "out of the grid"))
+    }
     assert of_cell[mpp["value"], mpp["n"]] == row["its doc, for a cell"]
     counts = {
         "`n_failed`": patch["n_failed"] == 2,
@@ -174,7 +197,9 @@ def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
         "`n_excluded<n>`": patch["n_excluded2"] == 1,
         "a warning": any(not line.startswith(OF_EVERY_RUN) for line in patch["analysis"]["warnings"]),
     }
-    assert {name for name, holds in counts.items() if holds} == {re.sub(r" \(.*", "", one) for one in row["counted by"].split(", ") if one}
+    assert {name for name, holds in counts.items() if holds} == {
+        re.sub(r" \(.*", "", one) for one in row["counted by"].split(", ") if one
+    }
 
 
 def test_an_answer_that_names_no_option_is_unread(tmp_path):
@@ -190,14 +215,25 @@ def test_an_answer_that_names_no_option_is_unread(tmp_path):
         def said(prompt, images, silent=silent):
             doc = images[0].getpixel((0, 0))[2]
             whole = images[0].width == 60
-            return "I cannot tell." if whole and doc < silent else ("yes" if doc % 2 else "no") if whole else ("yes", "No, I think", "??")[doc % 3]
+            return (
+                "I cannot tell."
+                if whole and doc < silent
+                else ("yes" if doc % 2 else "no")
+                if whole
+                else ("yes", "No, I think", "??")[doc % 3]
+            )
 
         found = run(Model(said), "toy_rci2", write_task(tmp_path / str(silent), "toy", data, metric_list=wanted))
-        numbers, records = metrics(found, "toy_rci2"), {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]}
+        numbers, records = (
+            metrics(found, "toy_rci2"),
+            {one["doc_id"]: one["patch"] for one in found["samples"]["toy_rci2"]},
+        )
         assert [records[doc]["views"][0]["names"] for doc in (0, 6, 7)] == [0, 2, 1]
         assert [records[doc]["views"][1]["names"] for doc in (0, 1, 2)] == [1, 2, 0]
         assert {records[doc]["views"][0]["scores"]["exact_match"] for doc in range(silent)} == {0.0}, row["score"]
-        assert (numbers["exact_match"], numbers["patch"]["analysis"]["fip"]["value"]) == ((DOCS - silent) / DOCS,) * 2, row["the harness's `m`"]
+        assert (numbers["exact_match"], numbers["patch"]["analysis"]["fip"]["value"]) == (
+            (DOCS - silent) / DOCS,
+        ) * 2, row["the harness's `m`"]
         said_of = [line for line in numbers["patch"]["analysis"]["warnings"] if "none of the options" in line]
         assert said_of == [
             "answers that name none of the options: 6 of 60 to the first view, 120 of 240 to other views; they are scored as they are, mostly as wrong"

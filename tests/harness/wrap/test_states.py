@@ -58,13 +58,22 @@ def test_docs_that_have_no_score_of_the_full_image_leave_every_number(tmp_path, 
     found = scored(tmp_path, none, range(DOCS))
     for name in ("fip",):
         one, other = (numbers["patch"]["analysis"][name] for numbers in (found, alone))
-        assert [one[end] for end in ("value", "low", "high", "n")] == [other[end] for end in ("value", "low", "high", "n")]
+        assert [one[end] for end in ("value", "low", "high", "n")] == [
+            other[end] for end in ("value", "low", "high", "n")
+        ]
     one, other = (numbers["patch"]["analysis"]["grids"]["2"] for numbers in (found, alone))
-    assert [one["mpp"][end] for end in ("value", "low", "high", "n")] == [other["mpp"][end] for end in ("value", "low", "high", "n")]
+    assert [one["mpp"][end] for end in ("value", "low", "high", "n")] == [
+        other["mpp"][end] for end in ("value", "low", "high", "n")
+    ]
     assert one["index"]["value"] == other["index"]["value"]
-    assert [one["index"][end] for end in ("low", "high")] == pytest.approx([other["index"][end] for end in ("low", "high")], abs=0.02)
+    assert [one["index"][end] for end in ("low", "high")] == pytest.approx(
+        [other["index"][end] for end in ("low", "high")], abs=0.02
+    )
     lost = sum(map(unread, range(DOCS)))
-    assert f"{lost} of {DOCS} docs have no acc on the full image: the scorer gave none; they are left out" in found["patch"]["analysis"]["warnings"]
+    assert (
+        f"{lost} of {DOCS} docs have no acc on the full image: the scorer gave none; they are left out"
+        in found["patch"]["analysis"]["warnings"]
+    )
     assert found["patch"]["n_docs"] == DOCS - lost
     assert found["patch"]["n_failed"] == 0
 
@@ -81,7 +90,10 @@ def test_a_cell_without_a_score_costs_the_doc_its_grid(tmp_path):
 
     found = run(Model(says), "toy_rci2", tmp_path)
     assert metrics(found, "toy_rci2")["patch"]["n_excluded2"] == DOCS // 4
-    assert {json.dumps(one["patch"]["excluded"]) for one in found["samples"]["toy_rci2"]} == {"{}", json.dumps({"2": failures.UNSCORED})}
+    assert {json.dumps(one["patch"]["excluded"]) for one in found["samples"]["toy_rci2"]} == {
+        "{}",
+        json.dumps({"2": failures.UNSCORED}),
+    }
 
 
 class Thinking(Model):
@@ -106,11 +118,16 @@ class Thinking(Model):
 def test_answers_that_were_cut_are_counted_for_full_image_and_cells_apart(tmp_path, tells, capsys):
     write_task(tmp_path, "toy", rows(60), generation_kwargs={"max_new_tokens": 16})
     found = run(Thinking(tells), "toy_rci2", tmp_path)
-    sentence = "20 of 60 answers to the first view and 0 of 240 to other views were cut by the token limit; the shares differ"
+    sentence = (
+        "20 of 60 answers to the first view and 0 of 240 to other views were cut by the token limit; the shares differ"
+    )
     warned = metrics(found, "toy_rci2")["patch"]["analysis"]["warnings"]
     assert [line[: len(sentence)] for line in warned if "cut by" in line] == [sentence]
     cut = {
-        (one["doc_id"], place) for one in found["samples"]["toy_rci2"] for place, view in enumerate(one["patch"]["views"]) if view.get("unfinished")
+        (one["doc_id"], place)
+        for one in found["samples"]["toy_rci2"]
+        for place, view in enumerate(one["patch"]["views"])
+        if view.get("unfinished")
     }
     assert cut == {(doc, 0) for doc in range(0, 60, 3)}
     folder = written(found, tmp_path / "written", "toy_rci2")
@@ -118,7 +135,11 @@ def test_answers_that_were_cut_are_counted_for_full_image_and_cells_apart(tmp_pa
     assert sentence in " ".join(capsys.readouterr().out.split())
     [batch] = batches(find([folder])[0].results[0])
     columns = batch.to_pydict()
-    assert {(doc, view) for doc, view, ends in zip(columns["doc_id"], columns["view"], columns["unfinished"], strict=True) if ends} == cut
+    assert {
+        (doc, view)
+        for doc, view, ends in zip(columns["doc_id"], columns["view"], columns["unfinished"], strict=True)
+        if ends
+    } == cut
 
 
 def test_an_answer_of_a_letter_at_its_limit_is_whole(tmp_path):

@@ -130,7 +130,11 @@ def test_one_scored_doc_many_requests(folder):
     assert len(model.seen) == 5 * 14
     assert [s["doc_id"] for s in result["samples"]["toy_rci"]] == list(range(5))
     assert all(len(s["filtered_resps"]) == 14 for s in result["samples"]["toy_rci"])
-    of_grids = {f"{name}{n}{end}" for n in (2, 3) for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))}
+    of_grids = {
+        f"{name}{n}{end}"
+        for n in (2, 3)
+        for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))
+    }
     assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "chance", "gate", *of_grids}
 
 
@@ -150,7 +154,15 @@ def test_views_arrive_together_and_order_by_idx(folder):
 
 
 def test_the_id_is_a_plain_int_for_everyone_but_its_table(folder):
-    write_task(folder, "toy", rows(3), doc_to_visual=None, process_results="!function utils.guess", metric_list=mean_of("acc"), doc_to_messages=None)
+    write_task(
+        folder,
+        "toy",
+        rows(3),
+        doc_to_visual=None,
+        process_results="!function utils.guess",
+        metric_list=mean_of("acc"),
+        doc_to_messages=None,
+    )
     write_task(folder, "toy", rows(3))
     task = load(folder, "toy_rci2")
     task.build_all_requests()
@@ -173,7 +185,9 @@ def load(folder, name, chat=False):
 def test_every_option_that_changes_a_view_changes_the_cache_fingerprint(folder, option):
     write_task(folder, "toy", rows(2))
     write_task(folder, "other", rows(2), metadata={"lmms_patch": option})
-    plain, changed = (load(folder, f"{name}_shuffle3").dump_config()["lmms_patch"]["options"] for name in ("toy", "other"))
+    plain, changed = (
+        load(folder, f"{name}_shuffle3").dump_config()["lmms_patch"]["options"] for name in ("toy", "other")
+    )
     assert {k for k in plain if plain[k] != changed[k]} == set(option)
 
 
@@ -187,9 +201,13 @@ def test_the_response_cache_asks_again_only_what_was_answered_empty(folder, tmp_
     second = run(model, "toy_rci2", folder, use_cache=cache)
     answers = [sample["filtered_resps"] for sample in first["samples"]["toy_rci2"]]
     assert asked == 15
-    assert [doc_id for _, doc_id, _, _ in model.seen] == [5 * doc + view for doc in range(3) for view in (2, 4)]  # the right-hand cells
+    assert [doc_id for _, doc_id, _, _ in model.seen] == [
+        5 * doc + view for doc in range(3) for view in (2, 4)
+    ]  # the right-hand cells
     assert [sample["filtered_resps"] for sample in second["samples"]["toy_rci2"]] == answers
-    assert [sample["patch"] for sample in second["samples"]["toy_rci2"]] == [sample["patch"] for sample in first["samples"]["toy_rci2"]]
+    assert [sample["patch"] for sample in second["samples"]["toy_rci2"]] == [
+        sample["patch"] for sample in first["samples"]["toy_rci2"]
+    ]
     assert len({answer for doc in answers for answer in doc if answer}) == 9
 
 
@@ -216,7 +234,9 @@ def test_two_filters_are_two_runs_of_the_index(folder):
         {"name": "copied", "filter": [{"function": "!function utils.Paired"}]},
     ]
     write_task(folder, "toy", rows(5), filter_list=filters)
-    result = run(Model(lambda prompt, images: "copy the doc" if images[0].size == (60, 60) else "0"), "toy_rci2", folder)
+    result = run(
+        Model(lambda prompt, images: "copy the doc" if images[0].size == (60, 60) else "0"), "toy_rci2", folder
+    )
     values = result["results"]["toy_rci2"]
     assert values["exact_match,first"] == 0.0
     assert values["rci2,first"] is None
@@ -256,7 +276,10 @@ def test_docs_that_lack_a_metric_that_others_have(folder, warnings):
         "toy",
         rows(4),
         process_results="!function utils.pairs",
-        metric_list=[{"metric": m, "aggregation": "!function utils.share_of_two", "higher_is_better": True} for m in ("first", "second")],
+        metric_list=[
+            {"metric": m, "aggregation": "!function utils.share_of_two", "higher_is_better": True}
+            for m in ("first", "second")
+        ],
     )
     write_task(folder, "single", rows(4), process_results="!function utils.pairs", metadata={"lmms_patch": {"score": "right"}},
                metric_list=[{"metric": m, "aggregation": "!function utils.share", "higher_is_better": True} for m in ("first", "second")])  # fmt: skip
@@ -265,14 +288,22 @@ def test_docs_that_lack_a_metric_that_others_have(folder, warnings):
     assert (found["first"], found["first_mpp2"], found["second"], found["second_mpp2"]) == (0.0, 0.5, 0.5, 0.0)
     # without a scalar, and with an aggregation that asserts pairs: items are kept, the index is null, and a line says what to set
     result = run(Model(lambda *_: "1"), "toy_rci2", folder)
-    assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["items"] == {"first": {"id": "question 1?", "right": True}}
+    assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["items"] == {
+        "first": {"id": "question 1?", "right": True}
+    }
     assert metrics(result, "toy_rci2")["first"] == 0.5
     assert metrics(result, "toy_rci2")["rci2"] is None
     assert any("set 'score' to the key" in line for line in warnings)
 
 
 def test_scorers_that_work_in_place_see_a_fresh_row(folder):
-    write_task(folder, "toy", rows(2, golds=lambda i: ["a", "b"]), process_results="!function utils.pops", metric_list=mean_of("acc"))
+    write_task(
+        folder,
+        "toy",
+        rows(2, golds=lambda i: ["a", "b"]),
+        process_results="!function utils.pops",
+        metric_list=mean_of("acc"),
+    )
     found = metrics(run(Model(), "toy_rci2", folder), "toy_rci2")
     assert (found["acc"], found["acc_mpp2"]) == (1.0, 1.0)
 
@@ -286,7 +317,9 @@ def test_scorers_that_guess_do_not_disturb_each_other(folder):
     views = wrapped["samples"]["toy_rci3"][0]["patch"]["views"]
     assert len({view["items"]["seen"] for view in views}) == 10
     again = run(Model(), "toy_rci3", folder, process_docs_parallel=4)
-    assert again["samples"]["toy_rci3"][5]["patch"]["views"][1:] == wrapped["samples"]["toy_rci3"][5]["patch"]["views"][1:]
+    assert (
+        again["samples"]["toy_rci3"][5]["patch"]["views"][1:] == wrapped["samples"]["toy_rci3"][5]["patch"]["views"][1:]
+    )
 
 
 def test_an_aggregation_that_writes_files_writes_only_the_full_run(folder, tmp_path_factory, monkeypatch, capfd):
@@ -296,7 +329,12 @@ def test_an_aggregation_that_writes_files_writes_only_the_full_run(folder, tmp_p
     for name in ("toy", "toy_rci"):
         out = tmp_path_factory.mktemp(name)
         monkeypatch.chdir(out)
-        run(Model(by_brightness), name, folder, cli_args=Namespace(output_path=str(out), process_with_media=False, reasoning_tags=None))
+        run(
+            Model(by_brightness),
+            name,
+            folder,
+            cli_args=Namespace(output_path=str(out), process_with_media=False, reasoning_tags=None),
+        )
         written[name] = {path.name: path.read_text() for path in out.iterdir()}
         assert capfd.readouterr().out.count("written") == 1
     assert written["toy"] == written["toy_rci"]
@@ -306,7 +344,12 @@ def test_an_aggregation_that_writes_files_writes_only_the_full_run(folder, tmp_p
 @pytest.mark.parametrize(("aggregation", "value"), [("as_dict", {"mean": 0.2}), ("boom", None)])
 def test_aggregations_that_give_no_number(folder, aggregation, value, capfd):
     write_task(
-        folder, "toy", rows(5), metric_list=[{"metric": "exact_match", "aggregation": f"!function utils.{aggregation}", "higher_is_better": True}]
+        folder,
+        "toy",
+        rows(5),
+        metric_list=[
+            {"metric": "exact_match", "aggregation": f"!function utils.{aggregation}", "higher_is_better": True}
+        ],
     )
     found = metrics(run(Model(lambda *_: "3"), "toy_rci2", folder), "toy_rci2")
     assert found["exact_match"] == value
@@ -332,7 +375,9 @@ def test_the_order_of_docs_does_not_decide_the_index(folder):
     """A first doc without an image, or without the primary metric: all numbers are there, and the host counts all docs."""
     data = rows(4)
     data[0]["image"] = None
-    (folder / "utils.py").write_text(UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n"
+    )
     write_task(folder, "toy", data, doc_to_visual="!function utils.maybe")
     write_task(folder, "other", rows(1))
     (folder / "family.yaml").write_text(GROUP)
@@ -340,13 +385,18 @@ def test_the_order_of_docs_does_not_decide_the_index(folder):
     result = run(model, "family,family_rci2", folder)
     found = metrics(result, "toy_rci2")
     assert (found["exact_match"], found["exact_match_mpp2"], found["rci2"]) == (0.5, pytest.approx(1 / 3), 0.0)
-    assert result["results"]["family_rci2"]["exact_match,none"] == result["results"]["family"]["exact_match,none"] == pytest.approx(2 / 5)
+    assert (
+        result["results"]["family_rci2"]["exact_match,none"]
+        == result["results"]["family"]["exact_match,none"]
+        == pytest.approx(2 / 5)
+    )
 
 
 def test_fip_and_mpp_are_over_the_same_docs(folder):
     """Docs 2 and 3 are wrong in full and unscored in cells: they may not lower FIP alone."""
     (folder / "utils.py").write_text(
-        UTILS + "\ndef shy(doc, results):\n    return {'acc': None if results[0] == 'shy' else float(results[0] == doc['answer'])}\n"
+        UTILS
+        + "\ndef shy(doc, results):\n    return {'acc': None if results[0] == 'shy' else float(results[0] == doc['answer'])}\n"
     )
     write_task(folder, "toy", rows(4), process_results="!function utils.shy", metric_list=mean_of("acc"))
     result = run(Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]) if np.asarray(images[0])[0, 0, 2] < 2 else "shy" if images[0].width < 60 else "no"), "toy_rci2", folder)  # fmt: skip
@@ -369,7 +419,9 @@ def f1(items):
     )
     f1 = [{"metric": "f1", "aggregation": "!function utils.f1", "higher_is_better": True}]
     write_task(folder, "toy", rows(6), process_results="!function utils.pair", metric_list=f1)
-    found = metrics(run(Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2])), "toy_rci2", folder), "toy_rci2")
+    found = metrics(
+        run(Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2])), "toy_rci2", folder), "toy_rci2"
+    )
     assert found["f1"] == 1.0
     assert found["f1_mpp2"] is found["rci2"] is found["gap2"] is None
     assert any("cannot tell which cell is best" in line for line in warnings)
@@ -400,7 +452,9 @@ def test_an_aggregation_that_rounds_is_still_made_up_of_its_docs(folder):
 
 def test_single_docs_that_all_look_alike_choose_no_cell(folder):
     """An aggregation of one doc is always 0 here: any cell would win, and the lowest is no better than the last."""
-    (folder / "utils.py").write_text(UTILS + ROUNDED + "\ndef corpus(items):\n    return rounded(items) if len(items) > 1 else 0.0\n")
+    (folder / "utils.py").write_text(
+        UTILS + ROUNDED + "\ndef corpus(items):\n    return rounded(items) if len(items) > 1 else 0.0\n"
+    )
     write_task(folder, "toy", rows(4), process_results="!function utils.pair", metric_list=[{"metric": "m", "aggregation": "!function utils.corpus", "higher_is_better": True}])  # fmt: skip
     model = Model(
         lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]) if np.asarray(images[0])[0, 0, 1] else "no"
@@ -411,9 +465,13 @@ def test_single_docs_that_all_look_alike_choose_no_cell(folder):
 
 
 def test_a_scorer_that_fails_on_cells_alone_leaves_no_number_over_cells(folder, capfd):
-    (folder / "utils.py").write_text(UTILS + "\ndef picky(doc, results):\n    return {'acc': float(int(results[0]) >= 0)}\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef picky(doc, results):\n    return {'acc': float(int(results[0]) >= 0)}\n"
+    )
     write_task(folder, "toy", rows(3), process_results="!function utils.picky", metric_list=mean_of("acc"))
-    found = metrics(run(Model(lambda prompt, images: "1" if images[0].width == 60 else "?"), "toy_rci2", folder), "toy_rci2")
+    found = metrics(
+        run(Model(lambda prompt, images: "1" if images[0].width == 60 else "?"), "toy_rci2", folder), "toy_rci2"
+    )
     assert (found["acc"], found["acc_mpp2"], found["rci2"]) == (1.0, None, None)
     assert "ValueError: invalid literal" in capfd.readouterr().err
 
@@ -430,7 +488,8 @@ def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
 
 def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
     (folder / "utils.py").write_text(
-        UTILS + "\nclass Dropping(Paired):\n    def apply(self, resps, docs):\n        return [resp[0] for resp in resps][:-1]\n"
+        UTILS
+        + "\nclass Dropping(Paired):\n    def apply(self, resps, docs):\n        return [resp[0] for resp in resps][:-1]\n"
     )
     filters = [
         {"name": "good", "filter": [{"function": "take_first"}]},
@@ -445,7 +504,9 @@ def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
 
 def test_a_metric_that_should_be_low(folder, warnings):
     """Its best cell is the lowest, and it has no index."""
-    (folder / "utils.py").write_text(UTILS + "\ndef wrong(doc, results):\n    return {'err': float(results[0] != doc['answer'])}\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef wrong(doc, results):\n    return {'err': float(results[0] != doc['answer'])}\n"
+    )
     write_task(
         folder,
         "toy",
@@ -453,7 +514,9 @@ def test_a_metric_that_should_be_low(folder, warnings):
         process_results="!function utils.wrong",
         metric_list=[{"metric": "err", "aggregation": "mean", "higher_is_better": False}],
     )
-    found = metrics(run(Model(lambda prompt, images: "9" if images[0].width == 60 else "1"), "toy_rci2", folder), "toy_rci2")
+    found = metrics(
+        run(Model(lambda prompt, images: "9" if images[0].width == 60 else "1"), "toy_rci2", folder), "toy_rci2"
+    )
     assert (found["err"], found["err_mpp2"], found["rci2"]) == (1.0, 0.75, None)
     assert any("better when lower" in line for line in warnings)
 
@@ -510,7 +573,13 @@ def test_a_group_with_a_member_without_a_number_keeps_the_run(folder):
 
 def test_a_group_is_null_where_a_member_could_not_be_scored(folder, capfd):
     write_task(folder, "toy", rows(4), metric_list=mean_of("acc"), process_results="!function utils.flaky")
-    write_task(folder, "other", rows(4, question=lambda i: "q"), metric_list=mean_of("acc"), process_results="!function utils.flaky")
+    write_task(
+        folder,
+        "other",
+        rows(4, question=lambda i: "q"),
+        metric_list=mean_of("acc"),
+        process_results="!function utils.flaky",
+    )
     (folder / "family.yaml").write_text(GROUP.replace("exact_match", "acc"))
     result = run(Model(lambda *_: "1"), "family_rci2", folder)
     assert metrics(result, "other_rci2")["acc"] == 0.25
@@ -544,10 +613,15 @@ def test_a_group_pools_under_the_filters_that_its_members_have(folder):
 
 def test_members_of_a_task_file_do_not_collide_with_the_plain_name(folder):
     write_task(folder, "toy", rows(2), tag=["some_tag"])
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: some_tag\ngrids: [2]\nmin_cell: 40\n")
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: some_tag\ngrids: [2]\nmin_cell: 40\n"
+    )
     model = Model()
     assert set(run(model, "mine,toy_rci2", folder)["results"]) == {"toy_mine", "toy_rci2"}
-    assert {(name, images[0].size) for name, doc, images, _ in model.seen if doc % 5} == {("toy_mine", (40, 40)), ("toy_rci2", (30, 30))}
+    assert {(name, images[0].size) for name, doc, images, _ in model.seen if doc % 5} == {
+        ("toy_mine", (40, 40)),
+        ("toy_rci2", (30, 30)),
+    }
 
 
 def test_a_group_of_wrapped_tasks_is_not_wrapped_again(folder):
@@ -595,7 +669,9 @@ def test_blind_prompts_lose_the_marks_of_images(folder):
     write_task(folder, "toy", rows(2, question=lambda i: f"<image>\nWhat is in <image 1>? {i}"))
     for model in (Model(), ChatModel()):
         run(model, "toy_blind", folder)
-        assert [(images, prompt) for _, _, images, prompt in model.seen] == [([], f"What is in <image 1>? {i}") for i in range(2)]
+        assert [(images, prompt) for _, _, images, prompt in model.seen] == [
+            ([], f"What is in <image 1>? {i}") for i in range(2)
+        ]
 
 
 def test_a_blind_prompt_that_asks_for_a_guess_has_one_line_more(folder):
@@ -604,7 +680,9 @@ def test_a_blind_prompt_that_asks_for_a_guess_has_one_line_more(folder):
     line = "There is no image. If you do not know the answer, guess."
     for model in (Model(), ChatModel()):
         run(model, "toy_blindguess,toy_blind", folder)
-        want = {("toy_blindguess", f"What is it? {i}\n{line}") for i in range(2)} | {("toy_blind", f"What is it? {i}") for i in range(2)}
+        want = {("toy_blindguess", f"What is it? {i}\n{line}") for i in range(2)} | {
+            ("toy_blind", f"What is it? {i}") for i in range(2)
+        }
         assert {(name, prompt) for name, _, _, prompt in model.seen} == want
         assert not any(images for _, _, images, _ in model.seen)
 
@@ -660,7 +738,9 @@ def test_multiple_choice_on_a_chat_model_names_both(folder):
 
 
 def test_few_shot_process_docs_and_include(folder):
-    (folder / "utils.py").write_text(UTILS + "\ndef odd(docs):\n    return docs.filter(lambda d: int(d['answer']) % 2)\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef odd(docs):\n    return docs.filter(lambda d: int(d['answer']) % 2)\n"
+    )
     write_task(folder, "toy", rows(8), process_docs="!function utils.odd")
     (folder / "child.yaml").write_text("include: toy.yaml\ntask: child\nmetadata: {lmms_patch: {min_cell: 32}}\n")
     model = Model(lambda *_: "3")
@@ -670,7 +750,12 @@ def test_few_shot_process_docs_and_include(folder):
 
 
 def test_few_shot_prompts_are_those_of_the_base(folder):
-    shots = {"num_fewshot": 2, "fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}, "fewshot_delimiter": "\n"}
+    shots = {
+        "num_fewshot": 2,
+        "fewshot_split": "test",
+        "fewshot_config": {"sampler": "first_n"},
+        "fewshot_delimiter": "\n",
+    }
     write_task(folder, "toy", rows(4), **shots)
     plain, wrapped = Model(), Model()
     run(plain, "toy", folder)
@@ -690,9 +775,18 @@ def test_reasoning_is_stripped_from_every_view(folder, config):
 
 @pytest.mark.parametrize("way", ["config", "command line"])
 def test_scorers_that_look_at_the_image(folder, way):
-    (folder / "utils.py").write_text(UTILS + "\ndef looks(doc, results):\n    return {'acc': float(doc['image'].width == 60)}\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef looks(doc, results):\n    return {'acc': float(doc['image'].width == 60)}\n"
+    )
     use = way == "config"
-    write_task(folder, "toy", rows(2), process_results="!function utils.looks", metric_list=mean_of("acc"), process_results_use_image=use)
+    write_task(
+        folder,
+        "toy",
+        rows(2),
+        process_results="!function utils.looks",
+        metric_list=mean_of("acc"),
+        process_results_use_image=use,
+    )
     args = None if use else Namespace(process_with_media=True, reasoning_tags=None, output_path=None)
     found = metrics(run(Model(), "toy_rci2", folder, cli_args=args), "toy_rci2")
     assert (found["acc"], found["acc_mpp2"]) == (1.0, 1.0)
@@ -700,7 +794,9 @@ def test_scorers_that_look_at_the_image(folder, way):
 
 def test_explicit_task_file(folder):
     write_task(folder, "toy", rows(3))
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: pcri\ngrids: [2]\nmin_cell: 40\n")
+    (folder / "mine.yaml").write_text(
+        "task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: pcri\ngrids: [2]\nmin_cell: 40\n"
+    )
     model = Model(lambda *_: "1")
     result = run(model, "mine", folder)
     assert metrics(result, "mine")["exact_match_mpp2"] == metrics(result, "mine")["exact_match"]
@@ -727,7 +823,11 @@ class Special(ConfigurableTask):
     write_task(folder, "toy", rows(3))
     (folder / "special.yaml").write_text("task: special\nclass: !function utils.Special\n")
     result = run(Model(lambda *_: "1"), "special_rci2,special", folder)
-    assert metrics(result, "special_rci2")["exact_match"] == metrics(result, "special")["exact_match"] == pytest.approx(1 / 3)
+    assert (
+        metrics(result, "special_rci2")["exact_match"]
+        == metrics(result, "special")["exact_match"]
+        == pytest.approx(1 / 3)
+    )
 
 
 def test_two_ways_of_wrapping_one_task_in_one_run(folder):
@@ -757,14 +857,23 @@ def test_a_manager_that_serves_several_runs(folder):
     write_task(folder, "toy", rows(2))
     manager = TaskManager(verbosity="ERROR", include_path=str(folder))
     for names in (["toy"], ["toy_rci2"], ["toy"], ["toy", "toy_rci2"], ["toy"]):
-        assert set(simple_evaluate(model=Model(), tasks=names, task_manager=manager, bootstrap_iters=0)["results"]) == set(names)
+        assert set(
+            simple_evaluate(model=Model(), tasks=names, task_manager=manager, bootstrap_iters=0)["results"]
+        ) == set(names)
 
 
 def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
     """Two metrics, a doc with a small image, wrong images: with scores each of these has a line."""
     data = rows(3)
     data[1]["image"] = Image.new("RGB", (1, 9))
-    write_task(folder, "toy", data, process_results="!function utils.two", metric_list=mean_of("acc", "other"), metadata={"version": 0.0})
+    write_task(
+        folder,
+        "toy",
+        data,
+        process_results="!function utils.two",
+        metric_list=mean_of("acc", "other"),
+        metadata={"version": 0.0},
+    )
     result = run(Model(), "toy_rci2", folder, predict_only=True)
     assert [line for line in warnings if "toy_rci2" in line] == []
     patch = result["results"]["toy_rci2"]["patch,none"]
@@ -798,9 +907,15 @@ def test_occlude_reports_the_drop_under_the_worst_cell(folder):
 def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(folder):
     data = rows(4)
     data[2]["image"] = None
-    (folder / "utils.py").write_text(UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n")
+    (folder / "utils.py").write_text(
+        UTILS + "\ndef maybe(doc):\n    return [doc['image'].convert('RGB')] if doc['image'] else []\n"
+    )
     write_task(folder, "toy", data, doc_to_visual="!function utils.maybe")
-    result = run(Model(lambda prompt, images: "2" if not images else "0" if images[0].size == (60, 60) else "1"), "toy_rci2", folder)
+    result = run(
+        Model(lambda prompt, images: "2" if not images else "0" if images[0].size == (60, 60) else "1"),
+        "toy_rci2",
+        folder,
+    )
     found = metrics(result, "toy_rci2")
     assert found["exact_match"] == pytest.approx(2 / 4)  # docs 0 and 2
     assert found["exact_match_mpp2"] == pytest.approx(1 / 3)  # doc 1, of docs 0, 1, 3
@@ -813,7 +928,12 @@ def test_docs_without_an_image_are_scored_in_full_and_left_out_of_the_index(fold
 
 
 def test_inline_profile_copies_the_fields_that_it_names(folder):
-    write_task(folder, "toy", rows(3, scene=lambda i: f"s{i}"), metadata={"lmms_patch": {"cluster": "scene", "category": "question"}})
+    write_task(
+        folder,
+        "toy",
+        rows(3, scene=lambda i: f"s{i}"),
+        metadata={"lmms_patch": {"cluster": "scene", "category": "question"}},
+    )
     result = run(Model(), "toy_rci2", folder)
     assert result["samples"]["toy_rci2"][1]["patch"]["fields"] == {"cluster": "s1", "category": "question 1?"}
 
@@ -825,7 +945,10 @@ def test_inline_profile_copies_the_fields_that_it_names(folder):
     ("config", "says"),
     [
         ({"doc_to_visual": None}, "text-only"),
-        ({"doc_to_visual": "!function utils.nothing"}, "it shows no image: its doc_to_visual always returns nothing; possible for it: tst"),
+        (
+            {"doc_to_visual": "!function utils.nothing"},
+            "it shows no image: its doc_to_visual always returns nothing; possible for it: tst",
+        ),
         ({"output_type": "generate_until_multi_round"}, "generate_until_multi_round"),
         ({"output_type": "loglikelihood", "generation_kwargs": None}, "loglikelihood"),
         ({"process_results": "!function utils.judged"}, "allow_judge: true"),
@@ -843,7 +966,12 @@ def test_what_the_config_shows_is_refused_before_anything_is_loaded(folder, conf
 
 def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warnings):
     write_task(
-        folder, "toy", rows(3), process_results="!function utils.judged", metric_list=mean_of("acc"), metadata={"lmms_patch": {"allow_judge": True}}
+        folder,
+        "toy",
+        rows(3),
+        process_results="!function utils.judged",
+        metric_list=mean_of("acc"),
+        metadata={"lmms_patch": {"allow_judge": True}},
     )
     run(Model(), "toy_rci2", folder)
     assert any("3 docs x 5 views, and their wrong images = 30 answers" in line for line in warnings)
@@ -852,13 +980,19 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
 @pytest.mark.parametrize(
     ("first", "limit", "says"),
     [
-        (20, None, "none of its docs shows an image or a video, so there is nothing to look at; possible for it: toy_tst5"),
+        (
+            20,
+            None,
+            "none of its docs shows an image or a video, so there is nothing to look at; possible for it: toy_tst5",
+        ),
         (18, 17, "none of the 17 docs asked shows an image or a video, so there is nothing to look at; raise --limit"),
         (18, None, None),
     ],
 )
 @pytest.mark.parametrize("kind", ["rci2", "blank"])
-def test_a_task_that_shows_nothing_is_refused_and_one_that_shows_something_late_is_not(folder, first, limit, says, kind):
+def test_a_task_that_shows_nothing_is_refused_and_one_that_shows_something_late_is_not(
+    folder, first, limit, says, kind
+):
     """Twenty docs, of which the first ones have no image."""
     data = [{**one, "image": None if i < first else one["image"]} for i, one in enumerate(rows(20))]
     features = {"image": datasets.Image(), "question": datasets.Value("string"), "answer": datasets.Value("string")}
@@ -874,7 +1008,9 @@ def test_a_task_that_shows_nothing_is_refused_and_one_that_shows_something_late_
 
 
 def test_a_text_only_view_needs_nothing_to_look_at(folder):
-    write_task(folder, "toy", [{"question": "q?", "answer": str(i)} for i in range(4)], doc_to_visual="!function utils.maybe")
+    write_task(
+        folder, "toy", [{"question": "q?", "answer": str(i)} for i in range(4)], doc_to_visual="!function utils.maybe"
+    )
     assert metrics(run(Model(lambda *_: "1"), "toy_blind", folder), "toy_blind")["exact_match"] == 1 / 4
 
 
@@ -936,7 +1072,18 @@ def test_a_misspelled_suffix_from_python_and_on_the_command_line(folder, name, m
 
 
 @pytest.mark.parametrize(
-    "name", ["textvqaa_test", "mmmu_vall", "gqa_lit", "scienceqa_imgs", "ai2d_list", "no_such_thing", "./toy_rcii3", "toy_rcii3.yaml", "rci3"]
+    "name",
+    [
+        "textvqaa_test",
+        "mmmu_vall",
+        "gqa_lit",
+        "scienceqa_imgs",
+        "ai2d_list",
+        "no_such_thing",
+        "./toy_rcii3",
+        "toy_rcii3.yaml",
+        "rci3",
+    ],
 )
 def test_misspelled_names_of_the_harness_and_files_are_left_to_it(folder, name):
     write_task(folder, "toy", rows(2))
@@ -1005,9 +1152,12 @@ def test_every_public_attribute_of_a_task_is_overridden_or_delegated(folder):
         known = compat.OVERRIDDEN | compat.DELEGATED
         assert public <= known, f"neither overridden nor delegated: {sorted(public - known)}"
         for name in compat.OVERRIDDEN & public:
-            assert name in WrappedTask.__dict__ or name in Delegate.__dict__ or name in task.__dict__ or name in ("config", "instances"), (
-                f"{name} is not overridden"
-            )
+            assert (
+                name in WrappedTask.__dict__
+                or name in Delegate.__dict__
+                or name in task.__dict__
+                or name in ("config", "instances")
+            ), f"{name} is not overridden"
 
 
 def test_installing_twice_changes_nothing():
@@ -1046,7 +1196,10 @@ def test_another_version_is_used_where_it_has_the_functions(monkeypatch, warning
     compat.check_host(TaskManager)
     compat.check_host(TaskManager)
     (line,) = warnings
-    assert f"works with lmms-eval from 0.7.3 on, before 0.8; the installed {version} has every function that it needs" in line
+    assert (
+        f"works with lmms-eval from 0.7.3 on, before 0.8; the installed {version} has every function that it needs"
+        in line
+    )
     assert '"lmms-eval>=0.7.3,<0.8"' in (ROOT / "pyproject.toml").read_text()
 
 
@@ -1110,7 +1263,9 @@ def test_a_run_says_which_images_it_showed(tmp_path):
     assert not {"images", "image_sizes"} & set(blind)
     assert all("images" not in sample["patch"] for sample in results["samples"]["toy_blind"])
     chat, _ = _shown(plain, tmp_path / "b", tasks="toy_rci3", model=ChatModel())
-    assert [chat[key] for key in ("image_sizes", "images")] == [first[key] for key in ("image_sizes", "images")]  # of the docs, not of their views
+    assert [chat[key] for key in ("image_sizes", "images")] == [
+        first[key] for key in ("image_sizes", "images")
+    ]  # of the docs, not of their views
     brighter = [{**row, "image": row["image"].point(lambda value: min(255, value + 9))} for row in plain]
     other, _ = _shown(brighter, tmp_path / "c", tasks="toy_rci2")
     assert (other["image_sizes"] == first["image_sizes"], other["images"] == first["images"]) == (True, False)

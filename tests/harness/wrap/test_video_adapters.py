@@ -43,7 +43,9 @@ def _own_files(monkeypatch):
 
 
 def run(model, manager, tasks, **options):
-    return toys.simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, **options)
+    return toys.simple_evaluate(
+        model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, **options
+    )
 
 
 def videos_of(folder, task):
@@ -77,7 +79,9 @@ def test_segments_partition_the_frames_that_the_adapter_takes(folder, manager, p
         for doc, video in enumerate(videos_of(folder, task)):
             assert found[doc] == expected(video, model.max_num_frames, k), (task, doc)
     assert all(len(found) == 5 and len(set(found)) > 1 for found in answers(results, "still_rci2").values())
-    assert {doc: one[0] for doc, one in answers(results, "one_trci4").items()} == {doc: one[0] for doc, one in answers(results, "one").items()}
+    assert {doc: one[0] for doc, one in answers(results, "one_trci4").items()} == {
+        doc: one[0] for doc, one in answers(results, "one").items()
+    }
 
 
 def test_files_are_the_original_for_the_full_clip_and_gone_after_the_run(folder, manager):
@@ -107,7 +111,11 @@ def test_views_in_space_are_cut_from_every_frame(folder, manager):
         frames = frames_of(video, 8)
         height, width = frames[0].shape[:2]
         rows, cols = [0, height // 2, height], [0, width // 2, width]
-        cells = [said([frame[rows[r] : rows[r + 1], cols[c] : cols[c + 1]] for frame in frames]) for r in (0, 1) for c in (0, 1)]
+        cells = [
+            said([frame[rows[r] : rows[r + 1], cols[c] : cols[c + 1]] for frame in frames])
+            for r in (0, 1)
+            for c in (0, 1)
+        ]
         assert found[doc] == [said(frames), *cells]
 
 
@@ -136,12 +144,16 @@ def test_a_full_clip_that_another_doc_shows_is_never_its_own(folder, manager):
     """The null of an index in time: each doc is asked once more, on one other doc's clip and its segments."""
     write(folder / "null", "nulled", videos_of(folder, "one"), metadata={"version": 0.0})
     model = Watching(per_request)
-    results = run(model, TaskManager("ERROR", include_path=str(folder / "null"), include_defaults=False), ["nulled_trci4"])
+    results = run(
+        model, TaskManager("ERROR", include_path=str(folder / "null"), include_defaults=False), ["nulled_trci4"]
+    )
     for sample in results["samples"]["nulled_trci4"]:
         said_of = [resps[0] for resps in sample["resps"]]
         wrong = sample["patch"]["wrong_image"]["from"]
         assert wrong != sample["doc_id"]
-        assert said_of == [view for doc in (sample["doc_id"], wrong) for view in expected(videos_of(folder, "one")[doc], 8, 4)]
+        assert said_of == [
+            view for doc in (sample["doc_id"], wrong) for view in expected(videos_of(folder, "one")[doc], 8, 4)
+        ]
 
 
 @pytest.mark.parametrize("text", ["0.0000001", "much"])
@@ -154,7 +166,9 @@ def test_a_folder_that_is_too_small_is_one_line(folder, manager, monkeypatch, te
 
 def test_a_room_that_is_no_number_is_told_before_the_model_is_loaded(manager, monkeypatch):
     monkeypatch.setenv("LMMS_PATCH_VIDEO_CACHE", "much")
-    with pytest.raises(OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number .* type, for example, "):
+    with pytest.raises(
+        OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number .* type, for example, "
+    ):
         manager.match_tasks(["one_trci4"])
     assert manager.match_tasks(["one"]) == ["one"]
 
@@ -171,7 +185,10 @@ def test_a_folder_that_is_too_small_ends_the_command(folder, manager, monkeypatc
     lines = [line for line in printed.splitlines() if "LMMS_PATCH_VIDEO_CACHE" in line]
     assert len(lines) == 1
     assert lines[0].startswith("lmms-patch: one clip takes ")
-    assert "kB, and all clips of this process may take 100 bytes: set the environment variable LMMS_PATCH_VIDEO_CACHE to more" in lines[0]
+    assert (
+        "kB, and all clips of this process may take 100 bytes: set the environment variable LMMS_PATCH_VIDEO_CACHE to more"
+        in lines[0]
+    )
 
 
 def test_native_numbers_are_those_of_the_base_task(folder, manager):

@@ -35,7 +35,9 @@ def run(model, folder, task="one_trci2"):
     sink = logger.add(lambda line: lines.append(line.strip()), level="INFO", format="{level} {message}")
     try:
         manager = TaskManager("ERROR", include_path=str(folder), include_defaults=False)
-        results = toys.simple_evaluate(model=model, tasks=[task], task_manager=manager, log_samples=True, bootstrap_iters=0)
+        results = toys.simple_evaluate(
+            model=model, tasks=[task], task_manager=manager, log_samples=True, bootstrap_iters=0
+        )
     finally:
         logger.remove(sink)
     details = results["results"][task]["patch,none"]
@@ -52,7 +54,9 @@ class Lying(Watching):
     taken = 16
 
     def watch(self, medium):
-        return said([frame.to_ndarray(format="rgb24") for frame in load_video.load_video_stream(av.open(medium), self.taken)])
+        return said(
+            [frame.to_ndarray(format="rgb24") for frame in load_video.load_video_stream(av.open(medium), self.taken)]
+        )
 
 
 @pytest.mark.parametrize("model", [Watching, WatchingChat])
@@ -91,7 +95,10 @@ def test_as_many_frames_but_others(folder):
             reader = decord.VideoReader(medium)
             count = min(8, len(reader))
             middles = [(2 * i + 1) * len(reader) // (2 * count) for i in range(count)]
-            frames = [*reader.get_batch(middles[: count // 2]).asnumpy(), *(reader[i].asnumpy() for i in middles[count // 2 :])]
+            frames = [
+                *reader.get_batch(middles[: count // 2]).asnumpy(),
+                *(reader[i].asnumpy() for i in middles[count // 2 :]),
+            ]
             return said(frames)
 
     found, lines = run(Middles(per_request), folder)
@@ -105,7 +112,9 @@ def test_as_many_frames_but_others(folder):
 def by_qwen_32(path):
     from qwen_vl_utils import vision_process
 
-    found = vision_process.fetch_video({"type": "video", "video": path, "nframes": 32, "resized_height": 112, "resized_width": 140})
+    found = vision_process.fetch_video(
+        {"type": "video", "video": path, "nframes": 32, "resized_height": 112, "resized_width": 140}
+    )
     return found.permute(0, 2, 3, 1).numpy()
 
 
@@ -116,7 +125,9 @@ def by_internvl_32(path):
     from transformers import InternVLVideoProcessor
     from transformers.video_utils import load_video as load
 
-    return load(path, sample_indices_fn=partial(InternVLVideoProcessor().sample_frames, num_frames=32), backend="decord")[0]
+    return load(
+        path, sample_indices_fn=partial(InternVLVideoProcessor().sample_frames, num_frames=32), backend="decord"
+    )[0]
 
 
 @pytest.mark.parametrize("read", [by_qwen_32, by_internvl_32])
@@ -170,7 +181,9 @@ def by_decord_of_the_host(path):
 def by_qwen(path):
     from qwen_vl_utils import vision_process
 
-    return vision_process.fetch_video({"type": "video", "video": f"file://{path}", "nframes": 6, "resized_height": 112, "resized_width": 168})
+    return vision_process.fetch_video(
+        {"type": "video", "video": f"file://{path}", "nframes": 6, "resized_height": 112, "resized_width": 168}
+    )
 
 
 def by_process_vision_info(path):
@@ -186,7 +199,9 @@ def by_transformers(path):
     return load(path, num_frames=6, backend="decord")[0]
 
 
-@pytest.mark.parametrize("read", [by_read_video, by_decord_of_the_host, by_qwen, by_process_vision_info, by_transformers])
+@pytest.mark.parametrize(
+    "read", [by_read_video, by_decord_of_the_host, by_qwen, by_process_vision_info, by_transformers]
+)
 def test_what_is_noted_is_what_was_read(tmp_path, read):
     """The frames carry their numbers: what a reader returned says itself which frames these are."""
     path = str(make(tmp_path / "v.mp4", 30))

@@ -26,7 +26,9 @@ def videos(tmp_path_factory):
 
 def run(model, folder, tasks, **options):
     manager = TaskManager("ERROR", include_path=str(folder), include_defaults=False)
-    return toys.simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, **options)
+    return toys.simple_evaluate(
+        model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, **options
+    )
 
 
 def answers(results, task, doc):
@@ -35,7 +37,12 @@ def answers(results, task, doc):
 
 def broken(how, whole, place):
     """Write a damaged video, or none; return its path."""
-    content = {"missing": None, "cut short": whole.read_bytes()[:-200], "no video": b"<html>404 Not Found</html>", "empty": b""}[how]
+    content = {
+        "missing": None,
+        "cut short": whole.read_bytes()[:-200],
+        "no video": b"<html>404 Not Found</html>",
+        "empty": b"",
+    }[how]
     if content is not None:
         place.write_bytes(content)
     return place
@@ -61,7 +68,9 @@ def test_a_video_that_cannot_be_read_is_left_out_and_counted(tmp_path, videos, t
 
 def test_a_folder_without_its_videos_is_refused(tmp_path):
     write(tmp_path, "toy", [tmp_path / f"{i}.mp4" for i in range(4)])
-    with pytest.raises(CannotWrapError, match=r"no image of the first 4 docs can be loaded \(doc 0: .*no such file") as caught:
+    with pytest.raises(
+        CannotWrapError, match=r"no image of the first 4 docs can be loaded \(doc 0: .*no such file"
+    ) as caught:
         run(Watching(per_request), tmp_path, ["toy_trci4"])
     assert "\n" not in str(caught.value)
 
@@ -74,7 +83,9 @@ def test_a_clip_of_too_few_frames_is_left_out_and_its_full_view_is_scored(tmp_pa
     excluded = [sample["patch"]["excluded"] for sample in results["samples"]["toy_trci4"]]
     assert excluded == [{}, {"4": "the clip has 1 frame, too few for 4"}, {"4": "the clip has 3 frames, too few for 4"}]
     for doc, video in enumerate(short, start=1):
-        assert set(answers(results, "toy_trci4", doc)) == {said(frames_of(video, 8))}, "where no segment can be made, the whole is shown"
+        assert set(answers(results, "toy_trci4", doc)) == {said(frames_of(video, 8))}, (
+            "where no segment can be made, the whole is shown"
+        )
     numbers = results["results"]["toy_trci4"]["patch,none"]
     assert (numbers["n_docs"], numbers["n_excluded4"]) == (3, 2)
 
@@ -116,7 +127,10 @@ def test_messages_of_the_benchmarks_own(tmp_path, videos, show):
 
         def answers(self, batch):
             columns = list(zip(*batch, strict=True))
-            return [" | ".join(map(self.watch, self.media(one))) for one in self.fetch(self.task_dict, columns[1], *columns[3:])]
+            return [
+                " | ".join(map(self.watch, self.media(one)))
+                for one in self.fetch(self.task_dict, columns[1], *columns[3:])
+            ]
 
     write(tmp_path, "toy", videos[:2], doc_to_messages=f"!function utils.{show}", doc_to_visual=None)
     results = run(Reading(per_request), tmp_path, ["toy_trci4"])
@@ -151,7 +165,14 @@ def test_of_an_image_and_a_video_only_the_video_is_cut_in_time(tmp_path, videos)
 QUESTIONS = [
     "What happens at 00:35? Answer briefly about the video from 00:10 to the end of the video." if i == 1 else question
     for i, question in enumerate(
-        ["Who sits down?", "", "What does he hold in the last 10 seconds?", "Who comes second?", "What colour is the car?", "Who laughs?"]
+        [
+            "Who sits down?",
+            "",
+            "What does he hold in the last 10 seconds?",
+            "Who comes second?",
+            "What colour is the car?",
+            "Who laughs?",
+        ]
     )
 ]
 
@@ -162,7 +183,10 @@ class Right(Watching):
     def answers(self, batch):
         out = super().answers(batch)
         numbers = [divmod(int(one[3]), 5) for one in batch]
-        return [str(doc) if view == 0 and doc in (0, 2, 3, 4) else "none" for (doc, view), _ in zip(numbers, out, strict=True)]
+        return [
+            str(doc) if view == 0 and doc in (0, 2, 3, 4) else "none"
+            for (doc, view), _ in zip(numbers, out, strict=True)
+        ]
 
 
 def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_path, videos):
@@ -199,11 +223,27 @@ def test_segments_of_questions_that_point_are_not_asked_and_no_number_changes(tm
         counts = [(5 if doc not in (1, 2) or not spares else 1) * (1 + (doc in wrong)) for doc in range(6)]
         assert [len(sample["resps"]) for sample in samples] == counts
         assert len(model.seen) == sum(counts)
-        numbers = {name: value for name, value in results["results"]["toy_trci4"]["patch,none"].items() if name not in ("made", "frames_read")}
+        numbers = {
+            name: value
+            for name, value in results["results"]["toy_trci4"]["patch,none"].items()
+            if name not in ("made", "frames_read")
+        }
         kept = [
-            (sample["patch"]["excluded"], sample["patch"]["best"], sample["patch"]["views"][0], sample["filtered_resps"][0]) for sample in samples
+            (
+                sample["patch"]["excluded"],
+                sample["patch"]["best"],
+                sample["patch"]["views"][0],
+                sample["filtered_resps"][0],
+            )
+            for sample in samples
         ]
-        found.append((numbers, {name: value for name, value in results["results"]["toy_trci4"].items() if name != "patch,none"}, kept))
+        found.append(
+            (
+                numbers,
+                {name: value for name, value in results["results"]["toy_trci4"].items() if name != "patch,none"},
+                kept,
+            )
+        )
     assert found[0] == found[1]
     assert found[0][0]["n_excluded4"] == 2
 
@@ -218,7 +258,14 @@ def test_what_all_prompts_say_is_no_question(tmp_path, videos, column):
     prompt = f"The video runs from 00:00 to 01:00. Answer at the end of the video. Is it {{{{{column}}}}}"
     toys.write_task(tmp_path, "toy", rows, features, doc_to_visual="!function utils.path", doc_to_text=prompt)
     results = run(Right(per_request), tmp_path, ["toy_trci4"])
-    assert [list(sample["patch"]["excluded"]) for sample in results["samples"]["toy_trci4"]] == [[], [], [], ["4"], [], []]
+    assert [list(sample["patch"]["excluded"]) for sample in results["samples"]["toy_trci4"]] == [
+        [],
+        [],
+        [],
+        ["4"],
+        [],
+        [],
+    ]
 
 
 def test_where_the_answer_is_a_stretch_of_the_clip_all_docs_are_left_out(tmp_path, videos):
@@ -226,9 +273,18 @@ def test_where_the_answer_is_a_stretch_of_the_clip_all_docs_are_left_out(tmp_pat
     write(tmp_path, "toy", videos)
     rows = [{"video": str(video), "caption": f"he runs {i}", "answer": str(i)} for i, video in enumerate(videos)]
     prompt = "Find the event '{{caption}}'. Please return its start time and end time."
-    toys.write_task(tmp_path, "toy", rows, {n: datasets.Value("string") for n in rows[0]}, doc_to_visual="!function utils.path", doc_to_text=prompt)
+    toys.write_task(
+        tmp_path,
+        "toy",
+        rows,
+        {n: datasets.Value("string") for n in rows[0]},
+        doc_to_visual="!function utils.path",
+        doc_to_text=prompt,
+    )
     results = run(Right(per_request), tmp_path, ["toy_trci4"])
-    assert {sample["patch"]["excluded"]["4"] for sample in results["samples"]["toy_trci4"]} == {f"{POINTS}: start time and end time"}
+    assert {sample["patch"]["excluded"]["4"] for sample in results["samples"]["toy_trci4"]} == {
+        f"{POINTS}: start time and end time"
+    }
     assert results["results"]["toy_trci4"]["patch,none"]["trci4"] is None
 
 
@@ -240,9 +296,21 @@ def test_subtitles_of_the_whole_clip_are_told(tmp_path, videos, told, task):
     """Docs 0 to 2 have subtitles, doc 3 says that there are none, docs 4 and 5 have none; a segment is asked with all of them."""
     write(tmp_path, "toy", videos)
     spoken = ["Good morning.\nGood night.", "Wait for me at the end.", "No, never.", "No subtitles available", "", ""]
-    rows = [{"video": str(video), "question": f"Who speaks {i}?", "said": spoken[i], "answer": str(i)} for i, video in enumerate(videos)]
-    prompt = "This video's subtitles are listed below:\n{{said}}\nAnswer from the video and the subtitles.\n{{question}}"
-    toys.write_task(tmp_path, "toy", rows, {n: datasets.Value("string") for n in rows[0]}, doc_to_visual="!function utils.path", doc_to_text=prompt)
+    rows = [
+        {"video": str(video), "question": f"Who speaks {i}?", "said": spoken[i], "answer": str(i)}
+        for i, video in enumerate(videos)
+    ]
+    prompt = (
+        "This video's subtitles are listed below:\n{{said}}\nAnswer from the video and the subtitles.\n{{question}}"
+    )
+    toys.write_task(
+        tmp_path,
+        "toy",
+        rows,
+        {n: datasets.Value("string") for n in rows[0]},
+        doc_to_visual="!function utils.path",
+        doc_to_text=prompt,
+    )
     results = run(Right(per_request), tmp_path, [task])
     assert results["configs"][task]["lmms_patch"]["subtitles"] == 3
     assert any("3 prompts hold the subtitles of the whole clip" in line for line in told)

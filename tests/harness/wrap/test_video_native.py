@@ -49,7 +49,12 @@ class Benchmark:
 
 def videomme(i: int, stem: str) -> dict[str, Any]:
     options = ["A. red", "B. green", "C. blue", "D. grey"]
-    told = {"duration": ["short", "medium"][i % 2], "domain": "Knowledge", "sub_category": "Astronomy", "task_type": "Counting Problem"}
+    told = {
+        "duration": ["short", "medium"][i % 2],
+        "domain": "Knowledge",
+        "sub_category": "Astronomy",
+        "task_type": "Counting Problem",
+    }
     return {
         "video_id": stem,
         "videoID": stem,
@@ -63,12 +68,28 @@ def videomme(i: int, stem: str) -> dict[str, Any]:
 
 def nextqa(i: int, stem: str) -> dict[str, Any]:
     options = {f"a{j}": f"thing {j}" for j in range(5)}
-    return {"video": stem, "frame_count": 12, "width": 64, "height": 48, "question": f"why {i}", "answer": i % 5, "qid": i, "type": "CW", **options}
+    return {
+        "video": stem,
+        "frame_count": 12,
+        "width": 64,
+        "height": 48,
+        "question": f"why {i}",
+        "answer": i % 5,
+        "qid": i,
+        "type": "CW",
+        **options,
+    }
 
 
 def egoschema(i: int, stem: str) -> dict[str, Any]:
     options = [f"{letter}. C does {letter * 3}" for letter in LETTERS]
-    return {"question_idx": str(i), "video_idx": stem, "question": f"What does C do, {i}?", "option": options, "answer": str(i % 5)}
+    return {
+        "question_idx": str(i),
+        "video_idx": stem,
+        "question": f"What does C do, {i}?",
+        "option": options,
+        "answer": str(i % 5),
+    }
 
 
 def mvbench(i: int, stem: str) -> dict[str, Any]:
@@ -81,18 +102,41 @@ def mvbench(i: int, stem: str) -> dict[str, Any]:
 
 
 def tempcompass(i: int, stem: str) -> dict[str, Any]:
-    return {"video_id": stem, "question": f"Is it fast, {i}?", "answer": ["yes", "no"][i % 2], "dim": ["speed", "order"][i % 2]}
+    return {
+        "video_id": stem,
+        "question": f"Is it fast, {i}?",
+        "answer": ["yes", "no"][i % 2],
+        "dim": ["speed", "order"][i % 2],
+    }
 
 
 def mlvu(i: int, stem: str) -> dict[str, Any]:
     asked = f"What is {i}?\n(A) red\n(B) green\n(C) blue\n(D) grey"
-    return {"video_name": f"{stem}.mp4", "duration": 12.0, "question": asked, "answer": "ABCD"[i % 4], "task_type": ["count", "ego", "order"][i % 3]}
+    return {
+        "video_name": f"{stem}.mp4",
+        "duration": 12.0,
+        "question": asked,
+        "answer": "ABCD"[i % 4],
+        "task_type": ["count", "ego", "order"][i % 3],
+    }
 
 
 def longvideobench(i: int, stem: str) -> dict[str, Any]:
     options = {f"option{j}": f"thing {j}" if j < 4 else "N/A" for j in range(5)}
-    told = {"id": f"q{i}", "video_id": stem, "video_path": f"{stem}.mp4", "question": f"Which one, {i}?", "correct_choice": i % 4}
-    return {**told, **options, "duration_group": [15, 60][i % 2], "duration": 12.0, "question_category": ["S2E", "T3O"][i % 2]}
+    told = {
+        "id": f"q{i}",
+        "video_id": stem,
+        "video_path": f"{stem}.mp4",
+        "question": f"Which one, {i}?",
+        "correct_choice": i % 4,
+    }
+    return {
+        **told,
+        **options,
+        "duration_group": [15, 60][i % 2],
+        "duration": 12.0,
+        "question_category": ["S2E", "T3O"][i % 2],
+    }
 
 
 BENCHMARKS = {
@@ -101,13 +145,21 @@ BENCHMARKS = {
         Benchmark("videomme", "test", "videomme/data", videomme),
         Benchmark("nextqa_mc_test", "test", "nextqa/NExTVideo", nextqa),
         Benchmark("egoschema_subset", "test", "egoschema/videos", egoschema),
-        Benchmark("mvbench_action_antonym", "train", "mvbench_video/ssv2_video_mp4", mvbench, ("A", "(B)", "B.", "C", "not sure")),
+        Benchmark(
+            "mvbench_action_antonym",
+            "train",
+            "mvbench_video/ssv2_video_mp4",
+            mvbench,
+            ("A", "(B)", "B.", "C", "not sure"),
+        ),
         Benchmark("tempcompass_yes_no", "test", "tempcompass/videos", tempcompass, ("yes", "no", "Yes, it is.", "No.")),
         Benchmark("mlvu_dev", "test", "mlvu", mlvu),
         Benchmark("longvideobench_val_v", "validation", "datasets/longvideobench/videos", longvideobench),
     )
 }
-ALLOWED = "{{task: {name}_trci2, class: !function lmms_patch.Wrap, base: {name}, kind: trci, grids: [2], allow_judge: true}}"
+ALLOWED = (
+    "{{task: {name}_trci2, class: !function lmms_patch.Wrap, base: {name}, kind: trci, grids: [2], allow_judge: true}}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +222,9 @@ def load(benchmark: Benchmark, home: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def run(model: Any, manager: Any, tasks: list[str], folder: Path) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
-    return toys.simple_evaluate(model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, process_docs_parallel=1)
+    return toys.simple_evaluate(
+        model=model, tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0, process_docs_parallel=1
+    )
 
 
 @pytest.mark.parametrize(("name", "model"), each(list(BENCHMARKS), [Simple, Chat]))
@@ -182,20 +236,28 @@ def test_the_full_clip_earns_what_the_base_task_earns(name, model, home, manager
     results = run(asked, manager, [name, f"{name}_trci2"], tmp_path)
     every, found = metrics(results, name), metrics(results, f"{name}_trci2")
     listed = [one["metric"] for one in results["configs"][name]["metric_list"]]
-    native = {metric: every[metric] for metric in listed if metric in every}  # others are no numbers but submissions, or of no doc here
+    native = {
+        metric: every[metric] for metric in listed if metric in every
+    }  # others are no numbers but submissions, or of no doc here
     assert native
     assert {metric: found[metric] for metric in native} == native
     assert any(value for value in native.values() if isinstance(value, float))
     base, wrapped = (results["samples"][task] for task in (name, f"{name}_trci2"))
     assert [sample["filtered_resps"][0] for sample in wrapped] == [sample["filtered_resps"][0] for sample in base]
     assert all(sample["patch"]["excluded"] == {} for sample in wrapped)
-    assert len(wrapped[0]["resps"]) in (3, 6), "the full clip and two halves, and perhaps the same of another doc's clip"
+    assert len(wrapped[0]["resps"]) in (3, 6), (
+        "the full clip and two halves, and perhaps the same of another doc's clip"
+    )
 
 
 def test_a_benchmark_that_ends_the_process_where_a_video_is_missing(home, manager, monkeypatch, tmp_path):
     """Video-MME calls ``sys.exit``. Wrapped, the doc is left out and counted, and the run goes on."""
     benchmark = BENCHMARKS["videomme"]
-    load(Benchmark("videomme", "test", benchmark.folder, lambda i, stem: videomme(i, "gone" if i == 3 else stem)), home, monkeypatch)
+    load(
+        Benchmark("videomme", "test", benchmark.folder, lambda i, stem: videomme(i, "gone" if i == 3 else stem)),
+        home,
+        monkeypatch,
+    )
     asked = Simple(per_request)
     asked.menu = benchmark.menu
     results = run(asked, manager, ["videomme_trci2"], tmp_path)

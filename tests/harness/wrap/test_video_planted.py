@@ -33,7 +33,9 @@ def found():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_PATCH_JOURNAL", "off")
         for docs, families in TASKS.items():
-            names = [f"mosaic_video_{family}{'_' * bool(kind)}{kind}" for family, kinds in families.items() for kind in kinds]
+            names = [
+                f"mosaic_video_{family}{'_' * bool(kind)}{kind}" for family, kinds in families.items() for kind in kinds
+            ]
             results = run(MosaicReaderChat(), names, limit=docs)
             out |= {name.removeprefix("mosaic_video_"): metrics(results, name) for name in names}
     return out
@@ -81,7 +83,9 @@ def test_a_count_rises_with_the_frames_and_a_still_does_not(found):
 def test_order_is_lost_in_permuted_and_reversed_clips_and_a_count_is_not(found, indices):
     whole = found["order"]["acc"]
     assert whole == indices["order"]["acc"], "the full view is the native task"
-    assert found["order_treverse"]["acc"] == pytest.approx(1 - whole), "the digits are there in the other order, so yes becomes no"
+    assert found["order_treverse"]["acc"] == pytest.approx(1 - whole), (
+        "the digits are there in the other order, so yes becomes no"
+    )
     assert found["order_tshuffle4"]["acc"] < whole - 0.2
     for changed in ("tshuffle4", "treverse"):
         assert found[f"count_{changed}"]["acc"] >= indices["count"]["acc"] - 0.1

@@ -17,13 +17,22 @@ from tests.making.videos import make, numbers_of
 
 if importlib.util.find_spec("decord") is None:
     pytest.skip(
-        "decord is not installed (it has wheels for Linux on x86-64 alone), and lmms-eval's adapter qwen2_5_vl imports it", allow_module_level=True
+        "decord is not installed (it has wheels for Linux on x86-64 alone), and lmms-eval's adapter qwen2_5_vl imports it",
+        allow_module_level=True,
     )
-vision = pytest.importorskip("qwen_vl_utils.vision_process", reason="qwen-vl-utils is not installed, and lmms-eval's adapter qwen2_5_vl takes it")
+vision = pytest.importorskip(
+    "qwen_vl_utils.vision_process", reason="qwen-vl-utils is not installed, and lmms-eval's adapter qwen2_5_vl takes it"
+)
 
 SIZE = (112, 84)
 """Multiples of the 28 pixels of a merged patch: frames of this size are not scaled."""
-VIDEOS = [(120, 10, "libx264"), (40, 4, "libx264rgb"), (33, 3, "libx264rgb"), (11, 2, "libx264rgb"), (4, 1, "libx264rgb")]
+VIDEOS = [
+    (120, 10, "libx264"),
+    (40, 4, "libx264rgb"),
+    (33, 3, "libx264rgb"),
+    (11, 2, "libx264rgb"),
+    (4, 1, "libx264rgb"),
+]
 """Frames, frames per second and encoder of each doc's video. Its four segments last 3 s, 2.5 s, 2.75 s, 1 to 1.5 s and 1 s."""
 MOST, K = 32, 4
 TEMPLATE = "{%- if part['type'] == 'image' -%}<|vision_start|><|image_pad|><|vision_end|>"
@@ -44,7 +53,11 @@ def weights(tmp_path_factory):
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
     where = tmp_path_factory.mktemp("cinema")
-    write(where, "toy", [make(where / f"{i}.mp4", frames, SIZE, rate, codec) for i, (frames, rate, codec) in enumerate(VIDEOS)])
+    write(
+        where,
+        "toy",
+        [make(where / f"{i}.mp4", frames, SIZE, rate, codec) for i, (frames, rate, codec) in enumerate(VIDEOS)],
+    )
     return where
 
 
@@ -55,7 +68,13 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
     monkeypatch.setattr(vision, "FORCE_QWENVL_VIDEO_READER", reader)
     vision.get_video_reader_backend.cache_clear()
     model = importlib.import_module(f"lmms_eval.models.{protocol}.qwen2_5_vl").Qwen2_5_VL(
-        pretrained=weights, device="cpu", device_map="cpu", min_pixels=784, max_pixels=200704, max_num_frames=MOST, **options
+        pretrained=weights,
+        device="cpu",
+        device_map="cpu",
+        min_pixels=784,
+        max_pixels=200704,
+        max_num_frames=MOST,
+        **options,
     )
     views, opened, handed = {}, [], []
     write_view, read_video, process = cache.written, vision.VIDEO_READER_BACKENDS[reader], model.processor
@@ -110,7 +129,9 @@ def taken(count, seconds, protocol):
 @pytest.mark.parametrize("protocol", ["simple", "chat"])
 def test_the_reader_of_qwen_gives_the_frames_of_each_segment(weights, tasks, monkeypatch, protocol):
     found, results = given(weights, tasks, monkeypatch, protocol, ["toy_trci4"])
-    assert all(resps[0] for sample in results["samples"]["toy_trci4"] for resps in sample["resps"]), "the model has answered"
+    assert all(resps[0] for sample in results["samples"]["toy_trci4"] for resps in sample["resps"]), (
+        "the model has answered"
+    )
     if protocol == "chat":
         said = dict(results["results"]["toy_trci4"]["patch,none"].items())["frames_read"]
         assert said["checked"]

@@ -62,13 +62,19 @@ def run(model, folder, task):
     sink = logger.add(lambda line: lines.append(line.strip()), level="WARNING", format="{message}")
     try:
         manager = TaskManager("ERROR", include_path=str(folder), include_defaults=False)
-        results = toys.simple_evaluate(model=model, tasks=[task], task_manager=manager, log_samples=True, bootstrap_iters=0)
+        results = toys.simple_evaluate(
+            model=model, tasks=[task], task_manager=manager, log_samples=True, bootstrap_iters=0
+        )
     finally:
         logger.remove(sink)
     found = dict(results["results"][task]["patch,none"].items()).get("frames_read")
     assert not fault(found, FramesRead)
     answers = [said[0] for said in results["samples"][task][0]["resps"]]
-    return answers, {name: value for name, value in found.items() if name.startswith("sound")}, [line for line in lines if "sound" in line]
+    return (
+        answers,
+        {name: value for name, value in found.items() if name.startswith("sound")},
+        [line for line in lines if "sound" in line],
+    )
 
 
 @pytest.mark.parametrize("name", ["mono", "stereo"])
@@ -93,7 +99,9 @@ def test_a_damaged_sound_is_told_once(folder, monkeypatch):
     assert answers == ["0 1 2 3", "silence", "silence"]
     why = "the sound cannot be decoded: Invalid data found"
     assert said == {"sound_lost": why}
-    assert lines == [f"mono_trci2: segments and other views have lost the sound of a clip ({why}), which the full clip's own file keeps"]
+    assert lines == [
+        f"mono_trci2: segments and other views have lost the sound of a clip ({why}), which the full clip's own file keeps"
+    ]
 
 
 def test_a_sound_of_an_unknown_format_is_told(folder):
@@ -110,7 +118,11 @@ def test_a_sound_of_an_unknown_format_is_told(folder):
 def realtime(tmp_path, monkeypatch):
     """An adapter with the host's own function that loads the sound of a video, which needs vLLM to import. It answers with length and level."""
     text = file_of(HOST).read_text(encoding="utf-8")
-    function = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "_load_audio_or_silence")
+    function = next(
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and node.name == "_load_audio_or_silence"
+    )
     source = [
         "from typing import Optional",
         "import numpy as np",
@@ -157,6 +169,8 @@ def test_one_adapter_of_the_host_decodes_sound_by_itself():
     for file in [*where.glob("simple/*.py"), *where.glob("chat/*.py")]:
         text = file.read_text(encoding="utf-8")
         for node in ast.parse(text).body if ".audio" in text else ():
-            if isinstance(node, ast.ClassDef) and (at := decodes_sound(f"lmms_eval.models.{file.parent.name}.{file.stem}.{node.name}")):
+            if isinstance(node, ast.ClassDef) and (
+                at := decodes_sound(f"lmms_eval.models.{file.parent.name}.{file.stem}.{node.name}")
+            ):
                 found[file.stem] = at
     assert list(found) == ["aero_realtime_vllm"]

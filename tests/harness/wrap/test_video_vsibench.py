@@ -33,9 +33,20 @@ SCENES = 12
 
 def row(i: int, kind: str) -> dict[str, Any]:
     """Return a row with the columns of the real data."""
-    place = {"id": i, "dataset": ["scannet", "arkitscenes"][i % 2], "scene_name": f"scene{i // 2 % SCENES}", "question_type": kind, "pruned": False}
+    place = {
+        "id": i,
+        "dataset": ["scannet", "arkitscenes"][i % 2],
+        "scene_name": f"scene{i // 2 % SCENES}",
+        "question_type": kind,
+        "pruned": False,
+    }
     if kind in CHOICES:
-        return {**place, "question": f"Which one, {i}?", "options": [f"{letter}. thing {i}" for letter in "ABCD"], "ground_truth": "ABCD"[i % 4]}
+        return {
+            **place,
+            "question": f"Which one, {i}?",
+            "options": [f"{letter}. thing {i}" for letter in "ABCD"],
+            "ground_truth": "ABCD"[i % 4],
+        }
     return {**place, "question": f"How many, {i}?", "options": None, "ground_truth": str(2 + i % 3)}
 
 
@@ -44,7 +55,10 @@ class Guessing:
 
     def answers(self, batch):
         watched = super().answers(batch)
-        return [MENU[hashlib.blake2b(f"{seen} {one[0]}".encode()).digest()[0] % len(MENU)] for one, seen in zip(batch, watched, strict=True)]
+        return [
+            MENU[hashlib.blake2b(f"{seen} {one[0]}".encode()).digest()[0] % len(MENU)]
+            for one, seen in zip(batch, watched, strict=True)
+        ]
 
 
 class Simple(Guessing, Watching):
@@ -90,7 +104,9 @@ def run(home, manager, monkeypatch):
 
         monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: DatasetDict({"test": rows}))
         monkeypatch.setattr(ConfigurableTask, "download", download)
-        return toys.simple_evaluate(model=model(per_request), tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0)
+        return toys.simple_evaluate(
+            model=model(per_request), tasks=tasks, task_manager=manager, log_samples=True, bootstrap_iters=0
+        )
 
     return on
 
@@ -101,7 +117,11 @@ def score(doc: dict[str, Any], answer: str) -> float:
         return float(answer.split(" ")[0].rstrip(".").lower() == doc["ground_truth"].lower())
     number = {"I see 2": 2, "three": 3, "4.4": 4.4, "twenty-one": 21}.get(answer)
     gold = float(doc["ground_truth"])
-    return 0.0 if number is None else sum(abs(number - gold) / gold <= 1 - (50 + 5 * i) / 100 + 1e-9 for i in range(10)) / 10
+    return (
+        0.0
+        if number is None
+        else sum(abs(number - gold) / gold <= 1 - (50 + 5 * i) / 100 + 1e-9 for i in range(10)) / 10
+    )
 
 
 def overall(scores: list[tuple[str, float]]) -> float:
@@ -125,7 +145,9 @@ def test_all_kinds_of_questions(run, model):
     samples = results["samples"]["vsibench_trci2"]
     views = [[score(sample["doc"], resps[0]) for resps in sample["resps"][:3]] for sample in samples]
     kinds = [sample["doc"]["question_type"] for sample in samples]
-    assert found["vsibench_overall"] == pytest.approx(overall([(kind, full) for kind, (full, *_) in zip(kinds, views, strict=True)]), abs=1e-6)
+    assert found["vsibench_overall"] == pytest.approx(
+        overall([(kind, full) for kind, (full, *_) in zip(kinds, views, strict=True)]), abs=1e-6
+    )
     assert found["vsibench_overall_mpp2"] == pytest.approx(
         overall([(kind, max(a, b)) for kind, (_, a, b) in zip(kinds, views, strict=True)]), abs=1e-6
     )
@@ -167,7 +189,9 @@ def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
         assert task["analysis"]["fip"][name] == own["fip"][name]
         assert task["analysis"]["grids"]["2"]["mpp"][name] == own["grids"]["2"]["mpp"][name]
     for kind in (DIRECTIONS[0], "object_counting"):
-        scores = [score(sample["doc"], sample["resps"][0][0]) for sample in samples if sample["doc"]["question_type"] == kind]
+        scores = [
+            score(sample["doc"], sample["resps"][0][0]) for sample in samples if sample["doc"]["question_type"] == kind
+        ]
         assert task["categories"][kind]["fip"]["value"] == pytest.approx(statistics.mean(scores))
     capsys.readouterr()
     others = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"], Other)
@@ -177,7 +201,9 @@ def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
     (task,) = json.loads((tmp_path / "both.json").read_text())["tasks"]
     fip = next(number for number in task["numbers"] if number["name"] == "fip")
     ends = [
-        overall([(s["doc"]["question_type"], score(s["doc"], s["resps"][0][0])) for s in one["samples"]["vsibench_trci2"]])
+        overall(
+            [(s["doc"]["question_type"], score(s["doc"], s["resps"][0][0])) for s in one["samples"]["vsibench_trci2"]]
+        )
         for one in (results, others)
     ]
     assert fip["difference"]["value"] == pytest.approx(ends[1] - ends[0], abs=1e-6)
@@ -205,11 +231,19 @@ def test_a_kind_of_question_that_is_missing(run, told, capsys):
     capsys.readouterr()
     results = run(kinds, ["vsibench_trci2"])
     found = metrics(results, "vsibench_trci2")
-    assert all(found[name] is None for name in ("vsibench_overall", "vsibench_overall_mpp2", "object_counting_mra", "trci2", "trci2_adj"))
+    assert all(
+        found[name] is None
+        for name in ("vsibench_overall", "vsibench_overall_mpp2", "object_counting_mra", "trci2", "trci2_adj")
+    )
     assert len(results["samples"]["vsibench_trci2"]) == len(kinds)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lmms-patch: ")]
-    assert lines[0] == f"lmms-patch: vsibench_trci2: the aggregation of vsibench_overall failed: KeyError: '{DIRECTIONS[0]}_accuracy'"
+    assert (
+        lines[0]
+        == f"lmms-patch: vsibench_trci2: the aggregation of vsibench_overall failed: KeyError: '{DIRECTIONS[0]}_accuracy'"
+    )
     assert len(lines) == len(set(lines)) == 9, "one for each native metric"
     unread, null = (line.strip() for line in told)
-    assert unread.startswith("vsibench_trci2: answers that name none of the options: 7 of 10 to the first view"), "few answers of MENU are options"
+    assert unread.startswith("vsibench_trci2: answers that name none of the options: 7 of 10 to the first view"), (
+        "few answers of MENU are options"
+    )
     assert null == "vsibench_trci2: trci2 is null: the aggregation of vsibench_overall failed, or gave no number"

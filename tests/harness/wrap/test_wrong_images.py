@@ -77,7 +77,9 @@ def test_each_doc_is_asked_on_one_other_image_whole_and_cell_by_cell(tmp_path, k
         assert [whose(data, image, 2) for image in shown[6:]] == [(donor, r, c) for r in (0, 1) for c in (0, 1)]
         assert [view["kind"] for view in record["views"]] == ["full"] + ["cell"] * 4, "the doc's own views stand alone"
         assert [view["swapped"] for view in record["wrong_image"]["views"]] == [True] * 5
-    assert any(sample["patch"]["wrong_image"]["from"] >= 8 for sample in result["samples"]["toy_rci2"]), "a donor need not be evaluated"
+    assert any(sample["patch"]["wrong_image"]["from"] >= 8 for sample in result["samples"]["toy_rci2"]), (
+        "a donor need not be evaluated"
+    )
 
 
 def test_the_wrong_image_of_a_doc_is_the_same_in_any_order_and_limit(tmp_path):
@@ -106,8 +108,16 @@ def test_never_the_same_image_cluster_or_number_of_images(tmp_path):
     data = pictures(13, scene=lambda i: "one" if 6 <= i < 9 else "two" if 9 <= i < 12 else f"own {i}")
     for row in data[:6]:
         row["image"] = noise(99)
-    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [] if doc['scene'] == 'own 12' else [doc['image']]\n")
-    write_task(tmp_path, "toy", data, doc_to_visual="!function utils.shown", metadata={**ASKED, "lmms_patch": {"cluster": "scene"}})
+    (tmp_path / "utils.py").write_text(
+        "def shown(doc):\n    return [] if doc['scene'] == 'own 12' else [doc['image']]\n"
+    )
+    write_task(
+        tmp_path,
+        "toy",
+        data,
+        doc_to_visual="!function utils.shown",
+        metadata={**ASKED, "lmms_patch": {"cluster": "scene"}},
+    )
     for sample in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]:
         doc, wrong = sample["doc_id"], sample["patch"].get("wrong_image")
         if doc == 12:
@@ -129,7 +139,9 @@ def test_boxes_are_moved_with_the_image(tmp_path):
     sizes = [images[0].size for _, _, images, _ in model.seen]
     assert sizes[:6] == [(60, 48), (30, 48), (30, 24), (120, 48), (60, 48), (60, 24)]
     wrong = result["samples"]["toy_regions"][0]["patch"]["wrong_image"]
-    assert wrong["views"][1]["boxes"] == [[0, 0, 30, 48]], "the doc's own box; its place on the other image follows from the sizes"
+    assert wrong["views"][1]["boxes"] == [[0, 0, 30, 48]], (
+        "the doc's own box; its place on the other image follows from the sizes"
+    )
     assert [view.get("relevant") for view in wrong["views"]] == [None, True, False]
 
 
@@ -145,7 +157,9 @@ def test_swap_asks_once_or_cell_by_cell(tmp_path):
     assert set(metrics(result, "toy_swap")) == {"patch", "exact_match", "chance"}
     assert set(metrics(result, "toy_swap2")) == {"patch", "exact_match", "exact_match_mpp2", "chance"}
     one, two = ([s["patch"] for s in result["samples"][name]] for name in ("toy_swap", "toy_swap2"))
-    assert [p["wrong_image"]["from"] for p in one] == [p["wrong_image"]["from"] for p in two], "the same wrong image as in any other way of asking"
+    assert [p["wrong_image"]["from"] for p in one] == [p["wrong_image"]["from"] for p in two], (
+        "the same wrong image as in any other way of asking"
+    )
     assert all(view["swapped"] for p in (*one, *two) for view in p["views"])
     for p in one:
         Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(p)))
@@ -154,14 +168,18 @@ def test_swap_asks_once_or_cell_by_cell(tmp_path):
 def test_a_doc_without_a_wrong_image_is_counted_and_in_no_number_of_swap(tmp_path):
     """Doc 3 alone shows two pictures. What it is answered on its own is no answer on a wrong image."""
     data = pictures(12, answer=lambda i: "x" if i == 3 else "y")
-    (tmp_path / "utils.py").write_text("def shown(doc):\n    return [doc['image']] * (2 if doc['answer'] == 'x' else 1)\n")
+    (tmp_path / "utils.py").write_text(
+        "def shown(doc):\n    return [doc['image']] * (2 if doc['answer'] == 'x' else 1)\n"
+    )
     write_task(tmp_path, "toy", data, doc_to_visual="!function utils.shown", metadata=ASKED)
     result = run(Model(), "toy_swap2", tmp_path)
     record = result["samples"]["toy_swap2"][3]["patch"]
     assert "wrong_image" not in record
     assert all("no other doc" in view["failed"] and not view["scores"] for view in record["views"])
     details = metrics(result, "toy_swap2")["patch"]
-    assert (details["n_failed"], details["analysis"]["fip"]["value"]) == (1, 0.0), "the model says x, which is right of doc 3 alone"
+    assert (details["n_failed"], details["analysis"]["fip"]["value"]) == (1, 0.0), (
+        "the model says x, which is right of doc 3 alone"
+    )
 
 
 def test_swap_of_one_picture_is_refused(tmp_path):
@@ -191,13 +209,17 @@ def test_null_0_asks_nothing_more_and_a_larger_null_keeps_the_key_of_the_cache(t
     assert keys["some"] == keys["more"], "a larger null must find the answers of a smaller one"
     assert "null" not in keys["some"]["options"]
     assert keys["none"] != keys["some"]
-    assert any("4 of 9 docs are also asked on another doc's image" in line and "20 of 65 requests" in line for line in told)
+    assert any(
+        "4 of 9 docs are also asked on another doc's image" in line and "20 of 65 requests" in line for line in told
+    )
 
 
 def test_yaml_reads_the_bare_key_null_as_no_key(tmp_path):
     """In a task file of one's own, the line ``null: 3`` means the option all the same."""
     write_task(tmp_path, "toy", pictures(9), metadata=ASKED)
-    (tmp_path / "my.yaml").write_text("task: my_rci2\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: rci\ngrids: [2]\nnull: 3\n")
+    (tmp_path / "my.yaml").write_text(
+        "task: my_rci2\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: rci\ngrids: [2]\nnull: 3\n"
+    )
     model = Model()
     run(model, "my_rci2", tmp_path)
     assert len(model.seen) == 9 * 5 + 3 * 5
@@ -254,8 +276,14 @@ def sees(data, share_full, share_cell, options=4):
 
     def answer(prompt, images):
         i, seen = int(prompt.split()[1].rstrip("?")), of(images[0])
-        knows = (whole.get(seen) == i and i % 100 < 100 * share_full) or (cells.get(seen) == i and i % 100 < 100 * share_cell)
-        return data[i]["answer"] if knows else "ABCDEFGHIJ"[int(hashlib.sha256(f"{prompt}{seen}".encode()).hexdigest(), 16) % options]
+        knows = (whole.get(seen) == i and i % 100 < 100 * share_full) or (
+            cells.get(seen) == i and i % 100 < 100 * share_cell
+        )
+        return (
+            data[i]["answer"]
+            if knows
+            else "ABCDEFGHIJ"[int(hashlib.sha256(f"{prompt}{seen}".encode()).hexdigest(), 16) % options]
+        )
 
     return answer
 
@@ -290,9 +318,13 @@ def test_answers_are_matched_to_docs_over_pickles(tmp_path):
 
 def test_scorers_that_guess_get_another_stream_on_a_wrong_image(tmp_path):
     """Else a random answer would be the same on both images, and look like a text prior."""
-    (tmp_path / "utils.py").write_text("import random\ndef guess(doc, results):\n    return {'acc': float(random.random() < 0.5)}\n")
+    (tmp_path / "utils.py").write_text(
+        "import random\ndef guess(doc, results):\n    return {'acc': float(random.random() < 0.5)}\n"
+    )
     metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    write_task(tmp_path, "toy", pictures(60), metadata=ASKED, process_results="!function utils.guess", metric_list=metric)
+    write_task(
+        tmp_path, "toy", pictures(60), metadata=ASKED, process_results="!function utils.guess", metric_list=metric
+    )
     records = [s["patch"] for s in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]]
     own = [view["scores"]["acc"] for record in records for view in record["views"][1:]]
     wrong = [view["scores"]["acc"] for record in records for view in record["wrong_image"]["views"][1:]]

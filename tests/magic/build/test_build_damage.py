@@ -38,7 +38,9 @@ def test_half_characters_are_dropped_and_named(world: World) -> None:
     extra = {"a\ud800": question("1", "o1"), "b\x1b": question("1", "o1"), "c": question("1", "o1", "z\ud800")}
     world.put({**QUESTIONS, **extra}, scenes)
     built = world.build(weak=True, adversarial=9, limit=8)
-    assert [entry[:2] for entry in built.dropped] == [(name, "question damaged") for name in ("a\\ud800", "b\\x1b", "c")]
+    assert [entry[:2] for entry in built.dropped] == [
+        (name, "question damaged") for name in ("a\\ud800", "b\\x1b", "c")
+    ]
     assert [item.id for item in built.items] == sorted(QUESTIONS)
     assert not [fault for fault in check(built.folder) if fault.level == "error"]
 
@@ -89,7 +91,9 @@ def damaged(world: World) -> None:
         Image.new("RGB", SIZE).save(world.images / f"{name}.png")
     odd = scene()
     odd["objects"].update(
-        x1={"name": "flat", "x": 3, "y": 3, "w": 0, "h": 9}, x2={"name": "away", "x": 900, "y": 0, "w": 9, "h": 9}, x3={"name": "bare"}
+        x1={"name": "flat", "x": 3, "y": 3, "w": 0, "h": 9},
+        x2={"name": "away", "x": 900, "y": 0, "w": 9, "h": 9},
+        x3={"name": "bare"},
     )
     scenes = {
         "1": odd,
@@ -159,7 +163,11 @@ def test_damaged_saliency(world: World) -> None:
 
 def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
     text = (world.folder / "questions.json").read_text()
-    for content, word in ((text[:-40], "is the file whole"), ("[1]", "must be one JSON object"), ("{}", "no item can be built from 0 questions")):
+    for content, word in (
+        (text[:-40], "is the file whole"),
+        ("[1]", "must be one JSON object"),
+        ("{}", "no item can be built from 0 questions"),
+    ):
         (world.folder / "questions.json").write_text(content)
         with pytest.raises(BuildError, match=word):
             world.build()
@@ -175,7 +183,11 @@ def test_truncated_files_and_missing_folders_are_one_line(world: World) -> None:
 
 
 def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) -> None:
-    wall = {"width": 160, "height": 120, "objects": {"w": {"name": "wall", "x": 0, "y": 0, "w": 160, "h": 120}, "o1": scene()["objects"]["o1"]}}
+    wall = {
+        "width": 160,
+        "height": 120,
+        "objects": {"w": {"name": "wall", "x": 0, "y": 0, "w": 160, "h": 120}, "o1": scene()["objects"]["o1"]},
+    }
     world.put({"a": question("1", "w"), "b": question("2", "o1")}, {"1": wall, "2": scene()})
     built = world.build(weak=True, adversarial=3)
     assert [sum(not box.relevant for box in item.boxes) for item in built.items] == [0, 3]
@@ -183,7 +195,10 @@ def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) ->
 
 
 @pytest.mark.parametrize("name", ["build.json", "build.journal.jsonl", "items.jsonl"])
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"schema": 1, "fingerprint": ' + "9" * 5000 + "}", "null", '{"a": ' * 900 + "1" + "}" * 900])
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, '{"schema": 1, "fingerprint": ' + "9" * 5000 + "}", "null", '{"a": ' * 900 + "1" + "}" * 900],
+)
 def test_nested_or_endless_files_of_an_earlier_build_are_one_line(world: World, name: str, content: str) -> None:
     world.build(weak=True)
     (world.folder / "out" / name).write_text(content + "\n" + content + "\n")
@@ -193,7 +208,11 @@ def test_nested_or_endless_files_of_an_earlier_build_are_one_line(world: World, 
 
 
 def test_scenes_and_annotations_without_end_are_dropped_in_a_line(world: World) -> None:
-    many = {"width": 160, "height": 120, "objects": {f"o{at}": {"name": "x", "x": at % 150, "y": at % 110, "w": 5, "h": 5} for at in range(50_000)}}
+    many = {
+        "width": 160,
+        "height": 120,
+        "objects": {f"o{at}": {"name": "x", "x": at % 150, "y": at % 110, "w": 5, "h": 5} for at in range(50_000)},
+    }
     tiny = {
         "width": 160,
         "height": 120,

@@ -202,7 +202,9 @@ def test_a_limit_takes_a_seeded_sample_and_can_be_raised(world: World) -> None:
     four = world.build(limit=4, tell=told.append)
     assert {item.id for item in two.items} < {item.id for item in four.items}
     assert [one.outcome for one in told] == ["kept", "kept", "made", "made"]
-    samples = {tuple(item.id for item in world.build(f"s{seed}", limit=2, seed=seed, contact=0).items) for seed in range(8)}
+    samples = {
+        tuple(item.id for item in world.build(f"s{seed}", limit=2, seed=seed, contact=0).items) for seed in range(8)
+    }
     assert len(samples) > 2
     assert "contact.png" not in contents(world.folder / "s0")
 
@@ -215,7 +217,9 @@ def test_links_in_place_of_copies(world: World) -> None:
     assert check(built.folder) == []
     placed.unlink()
     placed.symlink_to(world.images / "1.png")  # as earlier versions did
-    assert [fault.key for fault in check(built.folder)] == ["image"] * sum(item.image == "images/1.png" for item in built.items)
+    assert [fault.key for fault in check(built.folder)] == ["image"] * sum(
+        item.image == "images/1.png" for item in built.items
+    )
     for placing in ("link", "copy"):
         world.build(placing=placing)
         assert not placed.is_symlink()
@@ -227,7 +231,12 @@ def test_links_in_place_of_copies(world: World) -> None:
 
 def test_scenes_are_scaled_to_smaller_copies_of_their_image() -> None:
     half = gqa.scene(
-        {"width": 320, "height": 240, "objects": {"a": {"x": 10, "y": 21, "w": 20, "h": 20}, "b": {"x": 300, "y": 0, "w": 99, "h": 9}}}, SIZE
+        {
+            "width": 320,
+            "height": 240,
+            "objects": {"a": {"x": 10, "y": 21, "w": 20, "h": 20}, "b": {"x": 300, "y": 0, "w": 99, "h": 9}},
+        },
+        SIZE,
     )
     assert half.boxes == {"a": (5, 10, 15, 21), "b": (150, 0, 160, 5)}  # halved, rounded outwards, clipped
     assert gqa.scene({"width": 1024, "height": 681, "objects": {}}, (500, 332)).boxes == {}  # sides are rounded
@@ -240,7 +249,9 @@ boxes = st.tuples(st.integers(-5, 90), st.integers(-5, 70), st.integers(0, 50), 
 
 @examples(80)
 @given(st.lists(boxes, min_size=1, max_size=10), st.integers(1, 4), st.integers(0, 10**6), st.integers(0, 5))
-def test_no_adversarial_box_meets_a_relevant_one(placed: list[tuple[int, int, int, int]], own: int, seed: int, quota: int) -> None:
+def test_no_adversarial_box_meets_a_relevant_one(
+    placed: list[tuple[int, int, int, int]], own: int, seed: int, quota: int
+) -> None:
     size = (100, 80)
     objects = {f"o{place}": dict(zip("xywh", box, strict=True), name="thing") for place, box in enumerate(placed)}
     keys = sorted(objects)

@@ -28,7 +28,16 @@ def dataset(folder, count):
             wide = 100 if kind.startswith("nlvr") else width // 3
             boxes = [{"box": [left, height // 4, left + wide, height], "relevant": left == 0} for left in lefts]
             shutil.copyfile(path, folder / path.name)
-            lines.append({"id": path.stem, "image": path.name, "question": "What is there?", "answer": "yes", "full_answer": "Yes.", "boxes": boxes})
+            lines.append(
+                {
+                    "id": path.stem,
+                    "image": path.name,
+                    "question": "What is there?",
+                    "answer": "yes",
+                    "full_answer": "Yes.",
+                    "boxes": boxes,
+                }
+            )
     file = folder / "items.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return file

@@ -36,7 +36,9 @@ def blobs(size: tuple[int, int], rects: list[Rect], soft: bool = True) -> np.nda
     ys, xs = np.mgrid[0 : size[1], 0 : size[0]] + 0.5
     out = np.zeros((size[1], size[0]))
     for left, top, right, bottom in rects:
-        radius2 = ((xs - (left + right) / 2) / ((right - left) / 2)) ** 2 + ((ys - (top + bottom) / 2) / ((bottom - top) / 2)) ** 2
+        radius2 = ((xs - (left + right) / 2) / ((right - left) / 2)) ** 2 + (
+            (ys - (top + bottom) / 2) / ((bottom - top) / 2)
+        ) ** 2
         out = np.maximum(out, 0.5**radius2 if soft else (radius2 <= 1).astype(float))
     return out
 
@@ -59,7 +61,9 @@ def test_iou_and_coverage_are_what_counting_pixels_gives(first: Rect, second: Re
 
 
 def test_overlap_of_empty_boxes_is_0() -> None:
-    assert iou((3, 3, 3, 9), (0, 0, 9, 9)) == coverage((3, 3, 3, 9), (0, 0, 9, 9)) == iou((1, 1, 1, 1), (1, 1, 1, 1)) == 0
+    assert (
+        iou((3, 3, 3, 9), (0, 0, 9, 9)) == coverage((3, 3, 3, 9), (0, 0, 9, 9)) == iou((1, 1, 1, 1), (1, 1, 1, 1)) == 0
+    )
 
 
 # saliency
@@ -137,7 +141,9 @@ def test_scales(tmp_path: Path) -> None:
     assert load_saliency(tmp_path / "dim.png", (10, 10), "full").max() == pytest.approx(0.2)
     assert load_saliency(tmp_path / "dim.png", (10, 10), "peak").max() == 1
     Image.fromarray(dim.astype(np.uint16) * 257).save(tmp_path / "deep.png")
-    assert np.allclose(load_saliency(tmp_path / "deep.png", (10, 10), "full"), load_saliency(tmp_path / "dim.png", (10, 10), "full"))
+    assert np.allclose(
+        load_saliency(tmp_path / "deep.png", (10, 10), "full"), load_saliency(tmp_path / "dim.png", (10, 10), "full")
+    )
     Image.new("L", (10, 10), 200).save(tmp_path / "flat.png")
     assert hotspots(load_saliency(tmp_path / "flat.png", (10, 10)), DEFAULT) == []  # it points nowhere
 
@@ -158,7 +164,12 @@ def test_remove_overlap_by_hand() -> None:
 
 
 @examples(100)
-@given(st.lists(rects, max_size=8), st.sampled_from([0.0, 0.3, 0.7]), st.sampled_from([0.0, 0.5, 0.9]), st.sampled_from(["larger", "earlier"]))
+@given(
+    st.lists(rects, max_size=8),
+    st.sampled_from([0.0, 0.3, 0.7]),
+    st.sampled_from([0.0, 0.5, 0.9]),
+    st.sampled_from(["larger", "earlier"]),
+)
 def test_no_two_that_stay_overlap_and_each_that_goes_overlaps_one_of_higher_rank(
     boxes: list[Rect], most_iou: float, most_coverage: float, keep: str
 ) -> None:
@@ -166,7 +177,9 @@ def test_no_two_that_stay_overlap_and_each_that_goes_overlaps_one_of_higher_rank
     for a, b in itertools.combinations(staying, 2):
         assert not overlaps(boxes[a], boxes[b], most_iou, most_coverage)
     for gone in set(range(len(boxes))) - set(staying):
-        better = [s for s in staying if (len(pixels(boxes[s])) >= len(pixels(boxes[gone])) if keep == "larger" else s < gone)]
+        better = [
+            s for s in staying if (len(pixels(boxes[s])) >= len(pixels(boxes[gone])) if keep == "larger" else s < gone)
+        ]
         assert any(overlaps(boxes[gone], boxes[s], most_iou, most_coverage) for s in better)
 
 
@@ -188,7 +201,9 @@ def test_candidates_have_no_pixel_in_common_with_relevant_boxes(objects: list[Re
     good = [
         at
         for at, box in enumerate(objects)
-        if 3 <= box[2] - box[0] <= 9 and 3 <= box[3] - box[1] <= 9 and not any(pixels(box) & pixels(other) for other in relevant)
+        if 3 <= box[2] - box[0] <= 9
+        and 3 <= box[3] - box[1] <= 9
+        and not any(pixels(box) & pixels(other) for other in relevant)
     ]
     assert set(found) <= set(good)
     assert bool(found) == bool(good)
@@ -214,7 +229,9 @@ small = RegionSettings(min_size=0.1, max_size=0.5, min_pixels=2)
 
 @examples(80)
 @given(st.lists(rects, max_size=6), st.lists(rects, max_size=2), st.integers(0, 10**6))
-def test_a_synthetic_box_meets_nothing_and_is_missing_only_where_there_is_no_room(taken: list[Rect], like: list[Rect], seed: int) -> None:
+def test_a_synthetic_box_meets_nothing_and_is_missing_only_where_there_is_no_room(
+    taken: list[Rect], like: list[Rect], seed: int
+) -> None:
     size = (20, 16)  # sides from 2 to 10, and from 2 to 8
     box = synthesise(taken, like, size, small, seed)
     covered = set().union(*map(pixels, taken)) if taken else set()
@@ -235,7 +252,11 @@ def test_a_synthetic_box_is_as_large_as_its_model_and_lies_anywhere() -> None:
     rules = RegionSettings(min_size=0, max_size=1, min_pixels=1)
     seen = [synthesise([(0, 0, 4, 3)], [(0, 0, 2, 2)], (10, 3), rules, seed) for seed in range(3000)]
     widths = [b[2] - b[0] for b in seen if b]
-    assert {side: round(widths.count(side) / 3000, 1) for side in (1, 2, 3)} == {1: 0.1, 2: 0.8, 3: 0.1}  # 1/12, 10/12, 1/12
+    assert {side: round(widths.count(side) / 3000, 1) for side in (1, 2, 3)} == {
+        1: 0.1,
+        2: 0.8,
+        3: 0.1,
+    }  # 1/12, 10/12, 1/12
     corners = [b[:2] for b in seen if b and (b[2] - b[0], b[3] - b[1]) == (2, 2)]
     counts = [corners.count(place) for place in itertools.product(range(4, 9), range(2))]  # 10 places
     assert min(counts) > 0.6 * len(corners) / 10

@@ -199,7 +199,11 @@ RESPONSES: list[Text] = [
     ("", "(a) ", ""),
 ]
 REPLIES: list[Text] = [
-    *((before, run, "x") for before in ("x", "Correctness", "Correctness:", "Step 1", "```", "Step 1: Correct") for run in "\n.* "),
+    *(
+        (before, run, "x")
+        for before in ("x", "Correctness", "Correctness:", "Step 1", "```", "Step 1: Correct")
+        for run in "\n.* "
+    ),
     ("", "Correctness: ", ""),
     ("", "Correctness:\n", ""),
     ("", "x. Correctness: Correct\n", ""),
@@ -231,7 +235,9 @@ FIRST = "On the image, 4 regions are outlined in red and numbered R1 to R4"
 
 
 @pytest.mark.parametrize(
-    "parts", [("", f"{FIRST}. ", ""), ("", f"{FIRST} ", ""), ("", "regions R1 to R4 and R2. ", ""), ("", "the R1 ", "")], ids=repr
+    "parts",
+    [("", f"{FIRST}. ", ""), ("", f"{FIRST} ", ""), ("", "regions R1 to R4 and R2. ", ""), ("", "the R1 ", "")],
+    ids=repr,
 )
 def test_repeated_prompts(parts: Text) -> None:
     assert_in_proportion(lambda given: own_steps(parse(given).steps, PROMPT, 4), parts)
@@ -251,7 +257,9 @@ def test_responses(parts: Text) -> None:
 def test_wrappings_of_an_answer_one_in_the_other() -> None:
     for length in (1_000, 10_000):
         assert parse("Answer: " + "\\boxed{" * length + "cup" + "}" * length).answer == "cup"
-    assert_in_proportion(lambda given: parse("Answer: " + given + "cup" + "}" * (len(given) // 7)), ("", "\\boxed{", ""))
+    assert_in_proportion(
+        lambda given: parse("Answer: " + given + "cup" + "}" * (len(given) // 7)), ("", "\\boxed{", "")
+    )
 
 
 @pytest.mark.parametrize("parts", REPLIES, ids=repr)

@@ -74,7 +74,11 @@ RESPONSES = load("responses")
 def test_whole_responses(one):
     steps = own_steps(parse(one["text"], one["question"]).steps, ask(one["question"], one["count"]), one["count"])
     mentions = regions_of_steps(steps, one["count"])
-    assert (sorted(mentions.used), sorted(mentions.negated), sorted(mentions.invented)) == (one["used"], one.get("negated", []), [])
+    assert (sorted(mentions.used), sorted(mentions.negated), sorted(mentions.invented)) == (
+        one["used"],
+        one.get("negated", []),
+        [],
+    )
 
 
 QUESTION = "Is the dog in R1 bigger than the cat in R2?"
@@ -99,7 +103,12 @@ def test_a_step_is_the_models_own_unless_it_repeats_the_prompt(step, own):
 
 
 def test_a_step_of_an_example_that_is_copied_is_not_the_models_own():
-    example = Example("What is on the table?", 9, ("A red cup stands on the table in R9.", "R2 shows a red bus on the street."), "A cup.")
+    example = Example(
+        "What is on the table?",
+        9,
+        ("A red cup stands on the table in R9.", "R2 shows a red bus on the street."),
+        "A cup.",
+    )
     steps = ["A red cup stands on the table in R9.", "R2 shows a red car on the street."]
     assert own_steps(steps, ask("What is in the street?", 4, [example]), 4) == steps[1:]
 
@@ -110,14 +119,18 @@ def test_tricky_phrases_one_by_one(phrase):
 
 
 @pytest.mark.parametrize(
-    "phrase", [p for p in PHRASES if ("negated" in p or "dismiss" in p.get("name", "")) and p.get("kind") != "unread"], ids=lambda p: p["text"][:40]
+    "phrase",
+    [p for p in PHRASES if ("negated" in p or "dismiss" in p.get("name", "")) and p.get("kind") != "unread"],
+    ids=lambda p: p["text"][:40],
 )
 def test_dismissed_boxes_are_told_apart(phrase):
     assert regions(phrase["text"], phrase["count"]).negated == set(phrase.get("negated", []))
 
 
 def test_union_over_steps():
-    mentions = regions_of_steps(["I look at R1.", "R2 is not relevant.", "R2 can be ignored, and R9.", "Box 1 is enough."], 4)
+    mentions = regions_of_steps(
+        ["I look at R1.", "R2 is not relevant.", "R2 can be ignored, and R9.", "Box 1 is enough."], 4
+    )
     assert mentions == Mentions(frozenset({1, 2}), frozenset({9}), frozenset({2}))
     assert regions_of_steps([], 4) == Mentions(frozenset(), frozenset(), frozenset())
 
@@ -214,8 +227,14 @@ JOINTS = (
     " is from the ",
     " and that ",
 )
-TEXTS = st.lists(st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.integers(1, 5)] * 3), st.sampled_from(JOINTS)), max_size=7).map(
-    lambda pieces: "".join((piece.format(**dict(zip("abc", abc, strict=True))) if "{" in piece else piece) + joint for piece, abc, joint in pieces)
+TEXTS = st.lists(
+    st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.integers(1, 5)] * 3), st.sampled_from(JOINTS)),
+    max_size=7,
+).map(
+    lambda pieces: "".join(
+        (piece.format(**dict(zip("abc", abc, strict=True))) if "{" in piece else piece) + joint
+        for piece, abc, joint in pieces
+    )
 )
 
 

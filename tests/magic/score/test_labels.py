@@ -52,7 +52,11 @@ def test_what_spreadsheets_do_is_understood(tmp_path):
         ("a.csv", f"{HEAD}\n,1,a,1\n", "line 2: item must be the id of an item, not ''"),
         ("a.csv", f"{HEAD}\nq,1,,1\n", "line 2: a verdict, but no 'annotator'"),
         ("a.csv", f"{HEAD}\nq,1,a,1\nq,1,a,0\n", "line 3: a labelled step 1 of q in line 2 already"),
-        ("a.csv", f"{HEAD}\nq,1,a,\nq,2,,\n", "none of the 2 steps is labelled yet; write 1 (correct) or 0 in the column 'correct'"),
+        (
+            "a.csv",
+            f"{HEAD}\nq,1,a,\nq,2,,\n",
+            "none of the 2 steps is labelled yet; write 1 (correct) or 0 in the column 'correct'",
+        ),
         ("a.csv", f"{HEAD}\n", "no labels"),
         ("a.csv", "", "line 1: no column 'item'"),
         ("a.csv", f'{HEAD}\nq,1,a,"1\n', "not CSV"),
@@ -60,10 +64,26 @@ def test_what_spreadsheets_do_is_understood(tmp_path):
         ("a.csv", f"{HEAD},source\nq,1,a,1,robot\n", "line 2: source must be 'human' or 'judge', not 'robot'"),
         ("a.csv", f"{HEAD},group\nq,1,a,1,g\nq,2,a,1,h\n", "line 3: q has another group in"),
         ("a.csv", f"{HEAD},text\nq,1,a,1,A dog.\nq,1,b,1,A cat.\n", "line 3: step 1 of q has another text in"),
-        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1}\n{"item"', "line 2: cut or not a JSON object"),
-        ("a.jsonl", '{"item": "q", "step": true, "annotator": "a", "correct": 1}', "line 1: step must be a whole number from 1, not True"),
-        ("a.jsonl", '{"item": "q", "step": 1, "annotator": "a", "correct": 1, "correct": 0}', "line 1: the key 'correct' stands twice"),
-        ("a.jsonl", r'{"item": "q", "step": 1, "annotator": "a\ud800", "correct": 1}', "line 1: annotator holds half a character"),
+        (
+            "a.jsonl",
+            '{"item": "q", "step": 1, "annotator": "a", "correct": 1}\n{"item"',
+            "line 2: cut or not a JSON object",
+        ),
+        (
+            "a.jsonl",
+            '{"item": "q", "step": true, "annotator": "a", "correct": 1}',
+            "line 1: step must be a whole number from 1, not True",
+        ),
+        (
+            "a.jsonl",
+            '{"item": "q", "step": 1, "annotator": "a", "correct": 1, "correct": 0}',
+            "line 1: the key 'correct' stands twice",
+        ),
+        (
+            "a.jsonl",
+            r'{"item": "q", "step": 1, "annotator": "a\ud800", "correct": 1}',
+            "line 1: annotator holds half a character",
+        ),
         ("a.csv", f"{HEAD},correct\nq,1,a,1,0\n", "line 1: several columns 'correct'"),
         ("a.jsonl", "[1]", "line 1: cut or not a JSON object"),
         ("a.txt", "x", "read from .csv or .jsonl"),
@@ -115,14 +135,22 @@ def test_runs_are_told_apart_in_any_script(tmp_path, text, other):
     with pytest.raises(LabelError, match="labels of two runs"):
         read_labels([one, put(tmp_path, "two.csv", f"{HEAD},text\nq,1,b,0,{other}\n")])
     for number, form in enumerate(("NFC", "NFD", "NFKC", "NFKD")):  # as other programs may write it
-        again = put(tmp_path, f"again{number}.csv", f"{HEAD},text\nq,1,b{number},0, {unicodedata.normalize(form, text)} \n")
+        again = put(
+            tmp_path, f"again{number}.csv", f"{HEAD},text\nq,1,b{number},0, {unicodedata.normalize(form, text)} \n"
+        )
         assert len(read_labels([one, again]).labels) == 2
 
 
 def test_names_that_are_nearly_the_same_are_told(tmp_path):
-    rows = [{"item": item, "step": 1, "annotator": who, "correct": 1} for item, who in (("a  b", "Ann"), ("a b", "ann"), ("ab", "bob"))]
+    rows = [
+        {"item": item, "step": 1, "annotator": who, "correct": 1}
+        for item, who in (("a  b", "Ann"), ("a b", "ann"), ("ab", "bob"))
+    ]
     found = read_labels([put(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))])
-    assert [note.partition(" differ")[0] for note in found.notes] == ["items 'a  b' and 'a b'", "annotators 'Ann' and 'ann'"]
+    assert [note.partition(" differ")[0] for note in found.notes] == [
+        "items 'a  b' and 'a b'",
+        "annotators 'Ann' and 'ann'",
+    ]
     assert len(found.labels) == 3
     assert read_labels([put(tmp_path, "b.jsonl", json.dumps(rows[0]))]).notes == ()
 
@@ -143,7 +171,13 @@ TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(lam
 @given(st.lists(TEXT, min_size=1, max_size=4), TEXT)
 def test_what_is_written_is_read_again(tmp_path_factory, texts, item):
     rows = [
-        {"item": " ".join(item.replace("\0", " ").split()) or "q", "step": number, "annotator": "ann", "correct": number % 2, "text": text}
+        {
+            "item": " ".join(item.replace("\0", " ").split()) or "q",
+            "step": number,
+            "annotator": "ann",
+            "correct": number % 2,
+            "text": text,
+        }
         for number, text in enumerate(texts, 1)
     ]
     folder = tmp_path_factory.mktemp("labels")
@@ -161,13 +195,30 @@ def test_a_spreadsheet_runs_nothing():
 
 @pytest.mark.parametrize("key", ["item", "step", "annotator", "correct", "source", "text", "group"])
 @pytest.mark.parametrize(
-    "value", ["9" * 400, '"' + "9" * 5000 + '"', "1e999", "[" * 900 + "]" * 900, "[" * 100_000, '{"a": 1}', '"\\u001b[31m\\n' + "x" * 5000 + '"']
+    "value",
+    [
+        "9" * 400,
+        '"' + "9" * 5000 + '"',
+        "1e999",
+        "[" * 900 + "]" * 900,
+        "[" * 100_000,
+        '{"a": 1}',
+        '"\\u001b[31m\\n' + "x" * 5000 + '"',
+    ],
 )
 def test_any_value_is_a_label_or_one_short_line(tmp_path, key, value):
     good = {"item": "q", "step": 1, "annotator": "ann", "correct": 1, "source": "human", "text": "So.", "group": "g"}
     line = json.dumps({**good, key: "@"}).replace('"@"', value) + "\n"
     try:
-        read_labels([put(tmp_path, "a.jsonl", json.dumps({**good, "step": 2}) + "\n" + line + json.dumps(good) + "\n" + json.dumps(good) + "\n")])
+        read_labels(
+            [
+                put(
+                    tmp_path,
+                    "a.jsonl",
+                    json.dumps({**good, "step": 2}) + "\n" + line + json.dumps(good) + "\n" + json.dumps(good) + "\n",
+                )
+            ]
+        )
     except LabelError as error:
         said = str(error).replace(str(tmp_path), "")
         assert len(said) < 300

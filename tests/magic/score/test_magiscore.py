@@ -69,7 +69,9 @@ def test_numbers_outside_are_refused(used, relevant):
         score_item(used, relevant, 5)
 
 
-BOXES = st.integers(1, 7).flatmap(lambda k: st.tuples(st.just(k), st.sets(st.integers(1, k)), st.sets(st.integers(1, k))))
+BOXES = st.integers(1, 7).flatmap(
+    lambda k: st.tuples(st.just(k), st.sets(st.integers(1, k)), st.sets(st.integers(1, k)))
+)
 
 
 @examples(100)
@@ -78,10 +80,15 @@ def test_against_scikit_learn(items):
     truth = [[int(n in relevant) for n in range(1, count + 1)] for count, _, relevant in items]
     said = [[int(n in used) for n in range(1, count + 1)] for count, used, _ in items]
     score = magiscore([score_item(used, relevant, count) for count, used, relevant in items], draws=2)
-    each = [precision_recall_fscore_support(t, s, average="binary", zero_division=0)[:3] for t, s in zip(truth, said, strict=True)]
+    each = [
+        precision_recall_fscore_support(t, s, average="binary", zero_division=0)[:3]
+        for t, s in zip(truth, said, strict=True)
+    ]
     macro = np.mean(each, axis=0)
     assert [score.precision_macro.value, score.recall_macro.value, score.f1_macro.value] == pytest.approx(list(macro))
-    pooled = precision_recall_fscore_support(np.concatenate(truth), np.concatenate(said), average="binary", zero_division=math.nan)[:3]
+    pooled = precision_recall_fscore_support(
+        np.concatenate(truth), np.concatenate(said), average="binary", zero_division=math.nan
+    )[:3]
     seen = [score.precision_micro.value, score.recall_micro.value, score.f1_micro.value]
     for ours, theirs in zip(seen, pooled, strict=True):
         assert (ours is None) == math.isnan(theirs)

@@ -45,7 +45,12 @@ def test_sentences_by_hand(text, steps):
 @pytest.mark.parametrize(
     ("response", "answer", "marker", "steps"),
     [
-        ("**Thought Process**: I see R1. It is red.\n**Answer**: It is red.", "It is red.", "line", ["I see R1.", "It is red."]),
+        (
+            "**Thought Process**: I see R1. It is red.\n**Answer**: It is red.",
+            "It is red.",
+            "line",
+            ["I see R1.", "It is red."],
+        ),
         ("I see R1.\n\n**Answer:** Yes, there is a helmet.", "Yes, there is a helmet.", "line", ["I see R1."]),
         ("I see R1.\nFinal answer: red", "red", "line", ["I see R1."]),
         ("I see R1. Answer: red", "red", "line", ["I see R1."]),
@@ -53,7 +58,12 @@ def test_sentences_by_hand(text, steps):
         ("R1 is red.\n\n### Final Answer\nred", "red", "line", ["R1 is red."]),
         ("R1 is red.\n**Answer**: red\nR2 is blue.", "red", "line", ["R1 is red.", "R2 is blue."]),
         ("Answer: these:\n- a cup\n- a plate", "these: - a cup - a plate", "line", []),
-        ("Answer: red?\nWait, R2 is closer.\n\nFinal Answer: blue", "blue", "line", ["Answer: red?", "Wait, R2 is closer."]),
+        (
+            "Answer: red?\nWait, R2 is closer.\n\nFinal Answer: blue",
+            "blue",
+            "line",
+            ["Answer: red?", "Wait, R2 is closer."],
+        ),
         ("**Answer**:\nThe woman.\n\nBecause R2 shows her.", "The woman.", "line", ["Because R2 shows her."]),
         ("Answer: yes\nExplanation: R2 shows it.", "yes", "line", ["Explanation: R2 shows it."]),
         ("R1 is red. The answer is red.", "red.", "sentence", ["R1 is red.", "The answer is red."]),
@@ -63,8 +73,18 @@ def test_sentences_by_hand(text, steps):
         ("<think>R1 is red. R2 is not.</think>\nred", "red", "after thinking", ["R1 is red.", "R2 is not."]),
         ("R1 is red.</think>\n\n**Answer**: red", "red", "line", ["R1 is red."]),
         ('{"thought": "R1 is red", "answer": "red"}', "red", "json", None),
-        ("## Image 1 (4 bounding box(es))\n**Question**: What color?\n**Thought Process**: R1.\n**Answer**: red", "red", "line", ["R1."]),
-        ("I see R1.\n**Answer**: red\n\n## Image 2 (3 bounding box(es))\n**Question**: x\n**Answer**: blue", "red", "line", ["I see R1."]),
+        (
+            "## Image 1 (4 bounding box(es))\n**Question**: What color?\n**Thought Process**: R1.\n**Answer**: red",
+            "red",
+            "line",
+            ["R1."],
+        ),
+        (
+            "I see R1.\n**Answer**: red\n\n## Image 2 (3 bounding box(es))\n**Question**: x\n**Answer**: blue",
+            "red",
+            "line",
+            ["I see R1."],
+        ),
         ('Answer: "red"', "red", "line", []),
     ],
 )
@@ -118,9 +138,24 @@ def test_figure_8_of_the_paper():
 @given(
     st.one_of(
         st.text(max_size=120),
-        st.lists(st.sampled_from(["R1. ", "Answer: ", "**", "<think>", "</think>", "\n", "yes", "\\boxed{", "}", ". ", "The answer is ", "2"])).map(
-            "".join
-        ),
+        st.lists(
+            st.sampled_from(
+                [
+                    "R1. ",
+                    "Answer: ",
+                    "**",
+                    "<think>",
+                    "</think>",
+                    "\n",
+                    "yes",
+                    "\\boxed{",
+                    "}",
+                    ". ",
+                    "The answer is ",
+                    "2",
+                ]
+            )
+        ).map("".join),
     )
 )
 @example("0</THINK>\\boxed{}")
@@ -132,7 +167,13 @@ def test_every_text_has_a_response(text):
     assert not found.found or found.answer
 
 
-@given(st.lists(st.sampled_from(["I look at R1.", "The dog is brown.", "Is it R2?", "There are 2.5 cups.", "Yes!"]), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(["I look at R1.", "The dog is brown.", "Is it R2?", "There are 2.5 cups.", "Yes!"]),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_plain_sentences_come_back(steps):
     assert list(sentences(" ".join(steps))) == steps
     assert list(sentences("\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1)))) == steps
@@ -187,9 +228,17 @@ def test_a_question_that_is_said_again_ends_nothing_and_another_one_does(respons
 @pytest.mark.parametrize(
     ("response", "answer", "used"),
     [
-        ("**Short answer**: yes\n\n### Image analysis\n- R1: a plate.\n- R3: a cup.\n\n**Final answer**: no", "no", {1, 3}),
+        (
+            "**Short answer**: yes\n\n### Image analysis\n- R1: a plate.\n- R3: a cup.\n\n**Final answer**: no",
+            "no",
+            {1, 3},
+        ),
         ("**Answer**: brown **Thought Process**: R1 shows a bag.", "brown", {1}),
-        ("**Answer**: a bottle. I know this since R2 holds a plate.", "a bottle. I know this since R2 holds a plate.", {2}),
+        (
+            "**Answer**: a bottle. I know this since R2 holds a plate.",
+            "a bottle. I know this since R2 holds a plate.",
+            {2},
+        ),
         ("R1 it is. **Answer**: R4", "R4", {1}),
         ("R1 it is. <answer>R4</answer>", "R4", {1}),
         ("R1 it is. \\boxed{R4}", "R4", {1}),

@@ -36,7 +36,9 @@ DOCS = [
         "appendix D", used=(1, 2, 3), relevant=(1, 4), boxes=5, dismissed=(2, 3), type="verify", exact=False
     ),  # TP 1 FP 2 FN 1: P 1/3, R 1/2, F1 2/5
     record("exact", used=(2,), relevant=(2,), boxes=4, type="verify"),  # TP 1: P 1, R 1, F1 1
-    record("silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False),  # FN 2: P 0 by convention, R 0, F1 0
+    record(
+        "silent", relevant=(1, 2), boxes=2, type="query", answer_found=False, exact=False, synonym=False
+    ),  # FN 2: P 0 by convention, R 0, F1 0
     record("all", used=(1, 2), relevant=(1,), boxes=2, invented=(7, 9), type="query"),  # TP 1 FP 1: P 1/2, R 1, F1 2/3
 ]
 
@@ -65,7 +67,14 @@ def test_every_number_of_four_docs():
 
 def test_counts_name_what_is_behind_the_numbers():
     counts = results.counts(DOCS, "all", judged=False)
-    assert counts == {"docs": 4, "answer_not_found": 1, "no_box": 0, "no_relevant_box": 0, "precision_zero": 1, "boxes_invented": 2}
+    assert counts == {
+        "docs": 4,
+        "answer_not_found": 1,
+        "no_box": 0,
+        "no_relevant_box": 0,
+        "precision_zero": 1,
+        "boxes_invented": 2,
+    }
 
 
 @pytest.mark.parametrize(
@@ -102,7 +111,10 @@ def test_an_accuracy_is_of_the_docs_that_have_a_verdict_and_says_so():
 
 
 def test_self_heal_is_a_share_of_runs_resampled_by_item():
-    docs = [record(name, healed=healed, judge={"model": "m"}) for name, healed in (("x/2-2", True), ("x/4-5", False), ("y/3-3", True))]
+    docs = [
+        record(name, healed=healed, judge={"model": "m"})
+        for name, healed in (("x/2-2", True), ("x/4-5", False), ("y/3-3", True))
+    ]
     for doc, item in zip(docs, "xxy", strict=True):
         doc.item = item
     found = results.numbers(docs, "selfheal", judged=True, draws=200)["self_heal"]
@@ -116,7 +128,9 @@ def test_docs_of_one_image_are_one_cluster():
 
 
 def test_nothing_to_average_is_none_with_a_reason():
-    found = results.numbers([record(short=None, full=None, judge={"model": "m"})], "all", judged=True, draws=50)["acc_short"]
+    found = results.numbers([record(short=None, full=None, judge={"model": "m"})], "all", judged=True, draws=50)[
+        "acc_short"
+    ]
     assert found.value is None
     assert "acc_short" in found.reason
     assert all(one.value is None for one in results.numbers([], "all", judged=True, draws=50).values())
@@ -142,7 +156,11 @@ def test_the_score_of_a_doc_is_what_it_adds_to_the_mean():
 
 def test_a_log_of_an_earlier_version_says_nothing_of_dismissed_boxes():
     old = {key: value for key, value in msgspec.to_builtins(record("old", used=(1, 2))).items() if key != "dismissed"}
-    docs = [msgspec.convert(old, results.Record), record("new", used=(1, 2), dismissed=(2,)), record("none", boxes=0, relevant=())]
+    docs = [
+        msgspec.convert(old, results.Record),
+        record("new", used=(1, 2), dismissed=(2,)),
+        record("none", boxes=0, relevant=()),
+    ]
     assert [results.score(doc, "regions_dismissed") for doc in docs] == [None, 1.0, None]
     found = results.numbers(docs, "all", judged=False, draws=50)
     assert (found["regions_dismissed"].value, found["regions_dismissed"].n) == (1.0, 1)
@@ -167,7 +185,13 @@ def test_bounds_by_hand():
     found = results.bounds(docs, "all", draws=200)
     assert list(found) == ["acc_full"]  # every short answer is judged
     low, high = found["acc_full"].low, found["acc_full"].high
-    assert (low.value, high.value, low.n, found["acc_full"].unjudged, found["acc_full"].matter) == (0.5, 1.0, 60, 30, True)
+    assert (low.value, high.value, low.n, found["acc_full"].unjudged, found["acc_full"].matter) == (
+        0.5,
+        1.0,
+        60,
+        30,
+        True,
+    )
     assert low.low < 0.5 < low.high
     assert high.low == pytest.approx(0.025 ** (1 / 60), abs=1e-6)  # Clopper & Pearson, 60 of 60
 
@@ -178,7 +202,9 @@ def test_bounds_matter_where_they_lie_more_than_a_point_apart(unjudged, matters)
     found = results.bounds(docs, "all", draws=50).get("acc_short")
     assert (found.matter if found else None) is matters
     told = results.warnings(results.counts(docs, "all", True), True, {"acc_short": found} if found else {})
-    assert any("were all unjudged wrong it would be 0.980, were all right 1.000" in line for line in told) == bool(matters)
+    assert any("were all unjudged wrong it would be 0.980, were all right 1.000" in line for line in told) == bool(
+        matters
+    )
 
 
 def test_what_is_due_a_verdict():

@@ -57,7 +57,9 @@ def test_runs_against_brute_force(marks):
         if "." not in marks[i - 1 : j] and (i == 1 or marks[i - 2] == ".") and (j == n or marks[j] == ".")
     ]
     found = wrong_runs(chain(marks))
-    assert [(run.first, run.last) for run in found.tested] == [(i, j) for i, j in maximal if 2 <= i <= j <= n - 2 and "x" in marks[i - 1 : j]]
+    assert [(run.first, run.last) for run in found.tested] == [
+        (i, j) for i, j in maximal if 2 <= i <= j <= n - 2 and "x" in marks[i - 1 : j]
+    ]
     assert len(found.tested) + found.at_start + found.near_end + found.uncorrected == len(maximal)
 
 
@@ -74,7 +76,10 @@ PREFIX = ["I am asked about the pot.", "I see a person in R2.", "There is a pot 
             "No, on the ground.",
         ),
         ("i am asked about the pot; I see a person in `R2`. There is a pot on the table.\n1. Wait.", "1. Wait."),
-        ("I see a person in R2. That is all.", "I see a person in R2. That is all."),  # not up to the last injected step
+        (
+            "I see a person in R2. That is all.",
+            "I see a person in R2. That is all.",
+        ),  # not up to the last injected step
         ("I am asked about the pot. I see a person in R2. There is a pot on the table.", ""),
         ("", ""),
     ],

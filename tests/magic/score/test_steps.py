@@ -43,7 +43,13 @@ def changed(log, **changes):
 def test_a_chain_is_what_the_model_said(log):
     chains = [chain_of(line) for line in list_of(log)]
     assert chains[1].steps == ("R1 shows a dog.", "It is brown.")
-    assert (chains[1].item, chains[1].group, chains[1].question, chains[1].gold, chains[1].answer) == ("q1", "g", "What is in q1?", "brown", "brown")
+    assert (chains[1].item, chains[1].group, chains[1].question, chains[1].gold, chains[1].answer) == (
+        "q1",
+        "g",
+        "What is in q1?",
+        "brown",
+        "brown",
+    )
     assert chains[1].scored == 2
     assert chains[0].steps == ()
 

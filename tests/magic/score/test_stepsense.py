@@ -84,7 +84,11 @@ def test_three_annotators_pooled_by_hand():
     # a-c and b-c: c labels only steps 1, 2 with 1, 0 where a and b said 0, 1: p_o 0, p_e 1/2 on 2 steps each
     # pooled: p_o 4/8, p_e (4*0.625 + 2*0.5 + 2*0.5)/8 = 0.5625, kappa (0.5 - 0.5625)/0.4375 = -1/7
     found = stepsense(labels("x", [0, 1, 1, 1]) + labels("x", [0, 1, 1, 1], "b") + labels("x", [1, 0], "c"))
-    assert {pair.annotators: pair.kappa.value for pair in found.pairs} == {("a", "b"): 1, ("a", "c"): -1, ("b", "c"): -1}
+    assert {pair.annotators: pair.kappa.value for pair in found.pairs} == {
+        ("a", "b"): 1,
+        ("a", "c"): -1,
+        ("b", "c"): -1,
+    }
     assert found.agreement.kappa.value == pytest.approx(-1 / 7)
     assert found.agreement.steps == 8
 
@@ -138,7 +142,12 @@ def test_agreement_of_people_with_a_judge_by_hand():
     human = [*labels("x", [0, 1, 1, 1]), StepLabel("x", 2, "b", True)]
     judged = labels("x", [0, 1, 1, 0], "a", "judge")  # a judge of the same name as a person
     first, second = across(human, judged, draws=200)
-    assert (first.annotators, first.steps, first.kappa.value, first.agreed.value) == (("a", "a"), 4, pytest.approx(0.5), 0.75)
+    assert (first.annotators, first.steps, first.kappa.value, first.agreed.value) == (
+        ("a", "a"),
+        4,
+        pytest.approx(0.5),
+        0.75,
+    )
     assert (second.annotators, second.steps, second.kappa.value) == (("b", "a"), 1, None)
     assert across(human, labels("y", [1], "m", "judge")) == ()
 
@@ -147,9 +156,14 @@ def test_what_has_no_interval_is_said_with_the_reason(tmp_path):
     rows = "".join(f"q{n},1,{who},{verdict}\n" for n in range(3) for who, verdict in (("Ann", 1), ("ann", 1)))
     (tmp_path / "a.csv").write_text(f"item,step,annotator,correct\n{rows}")
     lines = text(api.magic.stepsense(tmp_path / "a.csv")).splitlines()
-    assert "mind: annotators 'Ann' and 'ann' differ by case or white space alone; they are counted as different annotators" in lines
+    assert (
+        "mind: annotators 'Ann' and 'ann' differ by case or white space alone; they are counted as different annotators"
+        in lines
+    )
     (few,) = [line for line in lines if "no interval: 3 items are too few for an interval" in line]
-    assert few.startswith("mind: StepSense (micro) (human, Ann, ann), macro (human, Ann, ann), equal labels (human, Ann, ann): ")
+    assert few.startswith(
+        "mind: StepSense (micro) (human, Ann, ann), macro (human, Ann, ann), equal labels (human, Ann, ann): "
+    )
     assert "mind: Cohen's kappa (human, Ann, ann): not defined on these items" in lines
     many = "".join(f"q{n},1,ann,{n % 2}\n" for n in range(60))
     (tmp_path / "b.csv").write_text(f"item,step,annotator,correct\n{many}")
@@ -190,5 +204,7 @@ def test_a_judge_that_gave_no_verdict_on_some_steps_has_bounds(tmp_path):
 
 
 def test_a_step_that_another_judge_labelled_is_not_open(tmp_path):
-    (tmp_path / "judge.csv").write_text("item,step,annotator,correct,source\na,1,j,1,judge\na,2,j,,judge\na,2,k,0,judge\n")
+    (tmp_path / "judge.csv").write_text(
+        "item,step,annotator,correct,source\na,1,j,1,judge\na,2,j,,judge\na,2,k,0,judge\n"
+    )
     assert api.magic.stepsense(tmp_path / "judge.csv", draws=200).scores[0].bounds is None

@@ -121,7 +121,10 @@ for number in range(60):
 
 
 def test_several_processes_and_threads_write_at_once(tmp_path, told):
-    runs = [subprocess.Popen([sys.executable, "-c", _WRITER, str(number), str(tmp_path)], stderr=subprocess.PIPE) for number in range(3)]
+    runs = [
+        subprocess.Popen([sys.executable, "-c", _WRITER, str(number), str(tmp_path)], stderr=subprocess.PIPE)
+        for number in range(3)
+    ]
     cache = VerdictCache(tmp_path, told.append)
 
     def write(number: int) -> None:
@@ -134,7 +137,9 @@ def test_several_processes_and_threads_write_at_once(tmp_path, told):
         assert run.returncode == 0
     assert told == []
     for me in ("0", "1", "2"):
-        assert [cache.get(f"{me}-{number}", "short", 1).values for number in range(60)] == [(number % 2 == 0,) for number in range(60)]
+        assert [cache.get(f"{me}-{number}", "short", 1).values for number in range(60)] == [
+            (number % 2 == 0,) for number in range(60)
+        ]
     assert all(cache.get(f"t-{number}", "short", 1) == YES for number in range(60))
 
 

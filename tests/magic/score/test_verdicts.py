@@ -126,7 +126,10 @@ STEP_REPLIES = [
     ("1) Correct\n2) Incorrect\n3) Correct", (True, False, True)),
     ('{"1": "Correct", "2": "Incorrect", "3": "Correct"}', (True, False, True)),
     ('{"steps": {"step 1": true, "step_2": false, "Step 3": true}}', (True, False, True)),
-    ('```json\n[{"step": 1, "correct": true}, {"step": 2, "correct": false}, {"step": 3, "label": "correct"}]\n```', (True, False, True)),
+    (
+        '```json\n[{"step": 1, "correct": true}, {"step": 2, "correct": false}, {"step": 3, "label": "correct"}]\n```',
+        (True, False, True),
+    ),
     ("[true, false, true]", (True, False, True)),
     ('["Correct", "Incorrect", "Correct"]', (True, False, True)),
     ("<think>1. Incorrect</think>Step 1: Correct\nStep 2: Correct\nStep 3: Correct", (True, True, True)),
@@ -166,8 +169,14 @@ def test_labels_of_steps(reply, labels):
 
 def test_the_fault_names_the_step():
     assert read(STEPS, "Step 1: Correct\nStep 3: Correct").fault == "no label for step 2 of 3"
-    assert read(STEPS, "Step 1: Correct\nStep 2: Correct\nStep 2: Incorrect\nStep 3: Correct").fault == "both labels for step 2"
-    assert read(STEPS, "1. Correct\n2. Correct\n3. Correct\n4. Correct").fault == "a label for step 4, where there are 3 steps"
+    assert (
+        read(STEPS, "Step 1: Correct\nStep 2: Correct\nStep 2: Incorrect\nStep 3: Correct").fault
+        == "both labels for step 2"
+    )
+    assert (
+        read(STEPS, "1. Correct\n2. Correct\n3. Correct\n4. Correct").fault
+        == "a label for step 4, where there are 3 steps"
+    )
 
 
 def test_reasons():
@@ -220,7 +229,9 @@ def test_each_part_stands_in_its_place():
     ]
     inquiry = full_inquiry("What is it?", "In R1 a sofa.\n\nAnswer: sofa", "It is a couch.")
     assert _block(inquiry.prompt, "Model's text") == "> In R1 a sofa.\n>\n> Answer: sofa\n"
-    inquiry = heal_inquiry(["It is a dog.", "It is black."], ["It is white.", " ", "Its tail is white."], "No, it is white.")
+    inquiry = heal_inquiry(
+        ["It is a dog.", "It is black."], ["It is white.", " ", "Its tail is white."], "No, it is white."
+    )
     assert _block(inquiry.prompt, "First steps") == "> It is a dog.\n> It is black.\n"
     assert _block(inquiry.prompt, "Correction") == "> - It is white.\n> - Its tail is white.\n"
     assert _block(inquiry.prompt, "Continuation") == "> No, it is white.\n"
@@ -236,7 +247,11 @@ def test_no_text_can_pass_for_another_part(question, answer, gold):
         return
     inquiry = short_inquiry(question, answer, gold)
     plain = [line for line in inquiry.prompt.split("\n") if not line.startswith(">")]
-    template = [line for line in verdict_prompts.SHORT.split("\n") if not line.startswith(">") and not re.fullmatch(r"\{\w+\}", line)]
+    template = [
+        line
+        for line in verdict_prompts.SHORT.split("\n")
+        if not line.startswith(">") and not re.fullmatch(r"\{\w+\}", line)
+    ]
     assert [line for line in plain if line] == [line for line in template if line]
 
 

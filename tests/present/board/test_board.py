@@ -32,7 +32,10 @@ def test_near_chance_and_null_have_no_rank_and_are_never_0(tmp_path):
     found = board_of(tmp_path, run("good"), run("chance", None, valid=False, fip=0.26), run("null", None))
     (group,) = found.groups
     assert shown(group) == {"good": (1, 1)}
-    assert {entry.model: reason for entry, reason in group.unranked} == {"chance": "near chance: FIP 0.26 is below 0.3", "null": "FIP is 0"}
+    assert {entry.model: reason for entry, reason in group.unranked} == {
+        "chance": "near chance: FIP 0.26 is below 0.3",
+        "null": "FIP is 0",
+    }
     rows = {row["model"]: row for row in flat_sheet(found).rows}
     assert rows["chance"]["rank_first"] is None
     assert rows["chance"]["index"].value is None
@@ -47,7 +50,9 @@ def test_a_score_near_chance_is_ranked_as_a_score_but_its_mpp_is_luck(tmp_path):
 
 
 def test_no_interval_any_place(tmp_path):
-    (group,) = board_of(tmp_path, run("a", -0.1, -0.11, -0.09), run("b", -0.3, None, None), run("c", -0.5, -0.51, -0.49)).groups
+    (group,) = board_of(
+        tmp_path, run("a", -0.1, -0.11, -0.09), run("b", -0.3, None, None), run("c", -0.5, -0.51, -0.49)
+    ).groups
     assert shown(group) == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
 
 
@@ -117,7 +122,10 @@ def test_a_version_that_is_not_said_is_unknown(tmp_path):
 
 def test_the_same_under_two_filters_stands_apart(tmp_path):
     other = document("b")
-    other["results"] = {task: {key.replace(",none", ",strict"): value for key, value in values.items()} for task, values in other["results"].items()}
+    other["results"] = {
+        task: {key.replace(",none", ",strict"): value for key, value in values.items()}
+        for task, values in other["results"].items()
+    }
     found = board_of(tmp_path, document("a"), other)
     assert [set(shown(group)) for group in found.groups] in ([{"a"}, {"b"}], [{"b"}, {"a"}])
 
@@ -138,7 +146,10 @@ def test_an_unknown_setting_to_ignore(tmp_path):
 
 def test_the_newest_counts_and_older_ones_are_counted(tmp_path):
     found = board_of(
-        tmp_path, run("a", -0.1, date="20260103_000000"), run("a", -0.3, date="20260102_000000"), run("a", -0.2, date="2026-01-01T09-00-00.5")
+        tmp_path,
+        run("a", -0.1, date="20260103_000000"),
+        run("a", -0.3, date="20260102_000000"),
+        run("a", -0.2, date="2026-01-01T09-00-00.5"),
     )
     (group,) = found.groups
     ((_, entry),) = group.ranked
@@ -146,7 +157,9 @@ def test_the_newest_counts_and_older_ones_are_counted(tmp_path):
 
 
 def test_runs_under_other_settings_do_not_replace_it(tmp_path):
-    found = board_of(tmp_path, run("a", date="20260101_000000"), run("a", date="20260102_000000", made={"prompts": "new"}))
+    found = board_of(
+        tmp_path, run("a", date="20260101_000000"), run("a", date="20260102_000000", made={"prompts": "new"})
+    )
     assert [(len(group.entries), group.entries[0].runs) for group in found.groups] == [(1, 1), (1, 1)]
 
 
@@ -165,8 +178,16 @@ def test_names_that_read_alike_are_told_apart(tmp_path):
 
 
 def test_blind_and_text_only_runs_have_tables_of_their_own(tmp_path):
-    found = board_of(tmp_path, document("m", [index_task(), blind_task(score=0.3)]), document("tst_rf", [tst_task(tst=0.5, chance=0.25)]))
-    assert [(group.kind, len(group.ranked), len(group.unranked)) for group in found.groups] == [("index", 1, 0), ("tst", 0, 1), ("blind", 0, 1)]
+    found = board_of(
+        tmp_path,
+        document("m", [index_task(), blind_task(score=0.3)]),
+        document("tst_rf", [tst_task(tst=0.5, chance=0.25)]),
+    )
+    assert [(group.kind, len(group.ranked), len(group.unranked)) for group in found.groups] == [
+        ("index", 1, 0),
+        ("tst", 0, 1),
+        ("blind", 0, 1),
+    ]
     (row,) = group_sheet(found.of("tst")[0], False).rows
     assert row["tst"].value == 0.5
     assert row["tst_over_chance"].value == 0.25
@@ -198,16 +219,24 @@ def test_the_chance_that_is_shown_is_the_one_that_is_subtracted(tmp_path):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ([("a", {})], [("a", {"about": {"config": {"limit": 90}}}), ("b", {"about": {"config": {"limit": 90}}})]),  # whole before many models
+        (
+            [("a", {})],
+            [("a", {"about": {"config": {"limit": 90}}}), ("b", {"about": {"config": {"limit": 90}}})],
+        ),  # whole before many models
         ([("a", {})], [("a", {"about": {"config": {"offset": 5}}, "docs": 300})]),  # and before many docs
         ([("a", {"docs": 300})], [("a", {}), ("b", {})]),  # docs before models
-        ([("a", {}), ("b", {})], [("a", {"made": {"prompts": "other"}, "date": "20260301_000000"})]),  # models before the date
+        (
+            [("a", {}), ("b", {})],
+            [("a", {"made": {"prompts": "other"}, "date": "20260301_000000"})],
+        ),  # models before the date
         ([("a", {"date": "20260301_000000", "made": {"prompts": "other"}})], [("a", {})]),  # then the date
     ],
 )
 def test_the_order_of_groups(tmp_path, first, second):
     found = board_of(tmp_path, *(run(model, **more) for model, more in (*second, *first)))
-    assert [{entry.model for entry in group.entries} for group in found.groups] == [{model for model, _ in side} for side in (first, second)]
+    assert [{entry.model for entry in group.entries} for group in found.groups] == [
+        {model for model, _ in side} for side in (first, second)
+    ]
     assert [len(group.entries) for group in found.groups] == [len(first), len(second)]
 
 
@@ -215,7 +244,8 @@ def test_the_order_of_groups(tmp_path, first, second):
 def test_of_filters_the_task_s_first_comes_first(tmp_path, order):
     made = document("a")
     made["results"] = {
-        task: {key.replace(",none", f",{name}"): v for name in order for key, v in own.items()} for task, own in made["results"].items()
+        task: {key.replace(",none", f",{name}"): v for name in order for key, v in own.items()}
+        for task, own in made["results"].items()
     }
     for settings in range(3):  # whatever their digests
         made["system_instruction_sha"] = str(settings)
@@ -230,7 +260,12 @@ def test_an_index_can_be_checked_from_its_row(tmp_path):
     """60 of 200 docs are left out: FIP 0.9 over all, 0.8 over the others; index -0.1, so MPP is 0.88 and 1 - 0.88 / 0.9 is not it."""
     made = board_of(tmp_path, run("a", docs=200, excluded=60, fip_all=0.9), run("b", docs=200))
     rows = {row["model"]: row for row in flat_sheet(made).rows}
-    assert (rows["a"]["docs"], rows["a"]["docs_used"], rows["a"]["excluded"], rows["b"]["docs_used"]) == (200, 140, 60, 200)
+    assert (rows["a"]["docs"], rows["a"]["docs_used"], rows["a"]["excluded"], rows["b"]["docs_used"]) == (
+        200,
+        140,
+        60,
+        200,
+    )
     assert rows["a"]["fip"].value == 0.9
     for row in rows.values():
         assert 1 - row["mpp"].value / row["fip_used"] == pytest.approx(row["index"].value)
@@ -248,7 +283,18 @@ def test_a_table_has_every_number_that_the_catalogue_shows_of_its_kind(tmp_path)
         entry, kind = group.entries[0], group.entries[0].result.asked
         shown = {id(value) for value in row.values() if isinstance(value, Estimate)}
         for name, (number, _) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
-            if number.measured and name in entry.result.numbers and not number.words and name not in ("score", "ceiling"):
+            if (
+                number.measured
+                and name in entry.result.numbers
+                and not number.words
+                and name not in ("score", "ceiling")
+            ):
                 assert id(entry.result.numbers[name]) in shown, (group.kind, name)
                 seen.add((group.kind, number.name))
-    assert {("regions", "regions_mean"), ("hidden", "{kind}{key}"), ("rotate", "rotate_mean"), ("lowres", "drop{key}"), ("index", "mpp{key}")} <= seen
+    assert {
+        ("regions", "regions_mean"),
+        ("hidden", "{kind}{key}"),
+        ("rotate", "rotate_mean"),
+        ("lowres", "drop{key}"),
+        ("index", "mpp{key}"),
+    } <= seen

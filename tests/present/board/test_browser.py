@@ -11,8 +11,14 @@ from tests.sizes import size
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     root = tmp_path_factory.mktemp("tafel ü")
-    runs = [document(f"m{i}", [index_task(grids={3: (-0.1 * i, -0.1 * i - 0.05, -0.1 * i + 0.05)}, fip=0.9 - 0.05 * i)]) for i in range(9)]
-    runs += [document("near chance", [index_task(grids={3: None}, valid=False, fip=0.26)]), document("<script>alert(1)</script>")]
+    runs = [
+        document(f"m{i}", [index_task(grids={3: (-0.1 * i, -0.1 * i - 0.05, -0.1 * i + 0.05)}, fip=0.9 - 0.05 * i)])
+        for i in range(9)
+    ]
+    runs += [
+        document("near chance", [index_task(grids={3: None}, valid=False, fip=0.26)]),
+        document("<script>alert(1)</script>"),
+    ]
     write(root / "runs", *runs)
     leaderboard([root / "runs"], root / "board")
     return root / "board" / "index.html"
@@ -23,7 +29,9 @@ def faults(axe, page):
 
 
 # Colours do not depend on the width, nor the layout on the colours: so each width needs one of the two grounds.
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark"), *size([], [(1280, "dark"), (768, "light")])])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1440, "light"), (390, "dark"), *size([], [(1280, "dark"), (768, "light")])]
+)
 def test_it_opens_sorts_and_filters(browser, axe, file, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
     opened = Opened(context, file)
@@ -61,7 +69,9 @@ def test_the_table_comes_first_and_the_chart_shows_what_it_says(browser, file):
     assert page.locator("#o0-table tbody tr").nth(8).bounding_box()["y"] < 900
     chart = page.locator(".forest").first
     at = {
-        row.locator("a").inner_text(): [float(row.locator(f"svg > :nth-child({child})").get_attribute(name)[:-1]) for child, name in PLACES]
+        row.locator("a").inner_text(): [
+            float(row.locator(f"svg > :nth-child({child})").get_attribute(name)[:-1]) for child, name in PLACES
+        ]
         for row in chart.locator("tbody tr").all()
     }
     zero = at["m0"][0]
@@ -110,7 +120,11 @@ def test_the_keyboard_sorts_searches_and_follows_a_model(browser, file):
 @pytest.mark.parametrize("models", [1, 60])
 def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
     runs = [
-        document(f"org/model-{i:02d}-with-a-long-name-7B", [index_task(grids={3: (0.01 * i, 0.01 * i - 0.1, 0.01 * i + 0.1)})]) for i in range(models)
+        document(
+            f"org/model-{i:02d}-with-a-long-name-7B",
+            [index_task(grids={3: (0.01 * i, 0.01 * i - 0.1, 0.01 * i + 0.1)})],
+        )
+        for i in range(models)
     ]
     write(tmp_path / "runs", *runs)
     leaderboard([tmp_path / "runs"], tmp_path / "board")
@@ -118,17 +132,44 @@ def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
         context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
         page = Opened(context, tmp_path / "board" / "index.html").page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator(".forest").first.locator("tbody tr").count() == 20 if models > 1 else page.locator(".forest").count() == 0
+        assert (
+            page.locator(".forest").first.locator("tbody tr").count() == 20
+            if models > 1
+            else page.locator(".forest").count() == 0
+        )
         assert page.evaluate("document.documentElement.scrollHeight") < (8_000 if width == 390 else 6_000)
         context.close()
 
 
 def test_twelve_benchmarks_fit_a_wide_screen_with_score_and_index_in_each_cell(browser, tmp_path):
-    names = ["gqa", "mmbench_en_dev", "scienceqa_img", "textvqa_val", "docvqa_val", "chartqa", "ai2d", "mmstar", "realworldqa"]
+    names = [
+        "gqa",
+        "mmbench_en_dev",
+        "scienceqa_img",
+        "textvqa_val",
+        "docvqa_val",
+        "chartqa",
+        "ai2d",
+        "mmstar",
+        "realworldqa",
+    ]
     names += ["hallusion_bench_image", "vstar_bench", "seedbench_2_plus"]
-    models = ["Qwen/Qwen2.5-VL-7B-Instruct", "llava-hf/llava-onevision-qwen2-7b-ov-hf", "microsoft/Phi-4-multimodal-instruct"]
-    runs = [document(model, [index_task(name, "rci", {3: (0.4, 0.3, 0.5)}, adj=(0.6, 0.5, 0.7), looks=True) for name in names]) for model in models]
-    write(tmp_path / "runs", *runs, document("org/one-benchmark", [index_task("gqa", "rci", {3: None}, fip=0.3, valid=False)]))
+    models = [
+        "Qwen/Qwen2.5-VL-7B-Instruct",
+        "llava-hf/llava-onevision-qwen2-7b-ov-hf",
+        "microsoft/Phi-4-multimodal-instruct",
+    ]
+    runs = [
+        document(
+            model, [index_task(name, "rci", {3: (0.4, 0.3, 0.5)}, adj=(0.6, 0.5, 0.7), looks=True) for name in names]
+        )
+        for model in models
+    ]
+    write(
+        tmp_path / "runs",
+        *runs,
+        document("org/one-benchmark", [index_task("gqa", "rci", {3: None}, fip=0.3, valid=False)]),
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "board", over=names)
     context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
     page = Opened(context, tmp_path / "board" / "index.html").page
@@ -148,7 +189,13 @@ def test_twelve_benchmarks_fit_a_wide_screen_with_score_and_index_in_each_cell(b
 
 def test_a_long_table_shows_its_first_rows_and_a_search_finds_the_others(browser, tmp_path):
     """Of 230 models 200 rows are shown; those that a search finds are, wherever they stand, and all on demand."""
-    write(tmp_path / "runs", *(document(f"m{i:03d}", [index_task(grids={3: (0.001 * i, 0.001 * i - 0.1, 0.001 * i + 0.1)})]) for i in range(230)))
+    write(
+        tmp_path / "runs",
+        *(
+            document(f"m{i:03d}", [index_task(grids={3: (0.001 * i, 0.001 * i - 0.1, 0.001 * i + 0.1)})])
+            for i in range(230)
+        ),
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
     page = Opened(context, tmp_path / "board" / "index.html").page

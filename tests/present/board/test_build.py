@@ -20,7 +20,16 @@ from tests.making.boards import blind_task, document, index_task, tst_task  # fm
 from tests.making.boards import write as write_runs
 from tests.making.runs import mc_run, write_run
 
-FILES = {write.LOCK, "board.json", "index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md", "model-index", "models"}
+FILES = {
+    write.LOCK,
+    "board.json",
+    "index.html",
+    "leaderboard.csv",
+    "leaderboard.json",
+    "leaderboard.md",
+    "model-index",
+    "models",
+}
 
 
 @pytest.fixture
@@ -33,7 +42,9 @@ def reads(monkeypatch):
 
 
 def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
 
 
 def models(built):
@@ -79,13 +90,17 @@ def test_the_store_is_as_its_schema_says(tmp_path):
         document("c", [index_task(grids={2: None, 3: None})]),
     )
     leaderboard([tmp_path / "runs"], tmp_path / "board")
-    jsonschema.Draft202012Validator(schemas.load("leaderboard")).validate(json.loads((tmp_path / "board" / "leaderboard.json").read_text()))
+    jsonschema.Draft202012Validator(schemas.load("leaderboard")).validate(
+        json.loads((tmp_path / "board" / "leaderboard.json").read_text())
+    )
 
 
 def test_a_second_time_nothing_is_read_and_nothing_changes(tmp_path, reads):
     write_runs(tmp_path / "runs", *(document(f"m{i}") for i in range(3)))
     leaderboard([tmp_path / "runs"], tmp_path / "board")
-    made = [path for path in (tmp_path / "board").rglob("*") if path.name != ".leaderboard.lock"]  # some versions of filelock touch their file
+    made = [
+        path for path in (tmp_path / "board").rglob("*") if path.name != ".leaderboard.lock"
+    ]  # some versions of filelock touch their file
     before, times = contents(tmp_path / "board"), {path: path.stat().st_mtime_ns for path in made}
     assert len(reads) == 3
     again = leaderboard([tmp_path / "runs"], tmp_path / "board")
@@ -96,7 +111,9 @@ def test_a_second_time_nothing_is_read_and_nothing_changes(tmp_path, reads):
 
 
 def test_the_order_of_adding_changes_nothing(tmp_path):
-    one, two, three = write_runs(tmp_path / "runs", *(document(f"m{i}", date=f"2026010{i + 1}_000000") for i in range(3)))
+    one, two, three = write_runs(
+        tmp_path / "runs", *(document(f"m{i}", date=f"2026010{i + 1}_000000") for i in range(3))
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "whole")
     for path in (three, one, two):
         leaderboard([path], tmp_path / "steps")
@@ -187,7 +204,12 @@ def test_a_store_cannot_have_other_files_removed(tmp_path):
     (tmp_path / "precious.md").write_text("x")
     (board / "README.md").write_text("x")
     data = json.loads((board / "leaderboard.json").read_text())
-    data["written"] |= {"../precious.md": "1", "README.md": "1", "model-index/../../precious.md": "1", "models/../README.md": "1"}
+    data["written"] |= {
+        "../precious.md": "1",
+        "README.md": "1",
+        "model-index/../../precious.md": "1",
+        "models/../README.md": "1",
+    }
     (board / "leaderboard.json").write_text(json.dumps(data))
     leaderboard([tmp_path / "runs"], board)
     assert (tmp_path / "precious.md").exists()
@@ -244,7 +266,10 @@ def test_a_damaged_results_file_is_one_line_and_the_board_stays(tmp_path, damage
         (lambda text: text[:-30], "not a whole board"),
         (lambda text: "", "not a whole board"),
         (lambda text: "[]", "not a whole board"),
-        (lambda text: text.replace('"schema":1', '"schema":2', 1), "schema 2; this version of lmms-patch reads schema 1"),
+        (
+            lambda text: text.replace('"schema":1', '"schema":2', 1),
+            "schema 2; this version of lmms-patch reads schema 1",
+        ),
         (lambda text: text.replace('"sha256"', '"sha"'), "changed or is damaged"),
         (lambda text: text.replace('"kind":"pcri"', '"kind":"x"'), "changed or is damaged"),
         (lambda text: text.replace('"value":0.25', '"value":"0.25"'), "changed or is damaged"),
@@ -351,7 +376,9 @@ def test_unicode_paths_and_names(tmp_path):
 
 
 def test_what_must_stay_secret_is_not_stored(tmp_path):
-    write_runs(tmp_path / "runs", document("m", args="model_version=gpt,api_key=sk-SECRET,base_url=https://me:SECRET@host/v1"))
+    write_runs(
+        tmp_path / "runs", document("m", args="model_version=gpt,api_key=sk-SECRET,base_url=https://me:SECRET@host/v1")
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert b"SECRET" not in b"".join(contents(tmp_path / "board").values())
     (run,) = store.load(tmp_path / "board").runs
@@ -398,7 +425,9 @@ def test_many_processes_at_once(tmp_path):
     for i in range(4):
         write_runs(tmp_path / f"runs{i}", document(f"m{i}"))
     context = multiprocessing.get_context("fork")
-    updates = [context.Process(target=leaderboard, args=([tmp_path / f"runs{i}"], tmp_path / "board")) for i in range(4)]
+    updates = [
+        context.Process(target=leaderboard, args=([tmp_path / f"runs{i}"], tmp_path / "board")) for i in range(4)
+    ]
     for one in updates:
         one.start()
     for one in updates:
@@ -411,7 +440,10 @@ def test_many_processes_at_once(tmp_path):
 def test_an_update_that_never_ends_is_told(tmp_path, monkeypatch):
     write_runs(tmp_path / "runs", document("m"))
     monkeypatch.setattr(write, "PATIENCE", 0.05)
-    with write.locked(tmp_path / "board", print), pytest.raises(PatchError, match="another update of this board has not ended for 0 s"):
+    with (
+        write.locked(tmp_path / "board", print),
+        pytest.raises(PatchError, match="another update of this board has not ended for 0 s"),
+    ):
         leaderboard([tmp_path / "runs"], tmp_path / "board")
 
 
@@ -509,7 +541,11 @@ def test_a_copy_that_is_laid_out_otherwise_is_no_second_run(tmp_path):
     ],
 )
 def test_what_was_asked_otherwise_is_not_ranked_together(tmp_path, change, told):
-    other = document("b", [index_task(made=change.get("made"))], **{key: one for key, one in change.items() if key not in ("made", "configs")})
+    other = document(
+        "b",
+        [index_task(made=change.get("made"))],
+        **{key: one for key, one in change.items() if key not in ("made", "configs")},
+    )
     other["configs"]["toy_pcri3"] |= change.get("configs", {})
     write_runs(tmp_path / "runs", document("a"), other)
     groups = leaderboard([tmp_path / "runs"], tmp_path / "board").board.groups

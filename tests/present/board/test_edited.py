@@ -42,7 +42,9 @@ def of_another_model(run):
 
 
 def written(board):
-    return {path.name: path.read_bytes() for path in board.rglob("*") if path.is_file() and path.name != ".leaderboard.lock"}
+    return {
+        path.name: path.read_bytes() for path in board.rglob("*") if path.is_file() and path.name != ".leaderboard.lock"
+    }
 
 
 @pytest.mark.parametrize("forged", [False, True])
@@ -109,8 +111,14 @@ def spoiled(**changes):
         (spoiled(numbers={}), ": numbers have no score"),
         (lambda run: run["results"][0]["numbers"].pop("gap2"), ": numbers have no gap2"),
         (lambda run: run["results"][0]["numbers"]["score"].update(low=None), ": score: an interval with one end"),
-        (lambda run: run["results"][0]["numbers"]["score"].update(low=0.9, high=0.1), "low end 0.9 is above its high end 0.1"),
-        (lambda run: run["results"][0]["numbers"]["score"].update(value="x"), r"runs[0].results[0].numbers.score.value must be"),
+        (
+            lambda run: run["results"][0]["numbers"]["score"].update(low=0.9, high=0.1),
+            "low end 0.9 is above its high end 0.1",
+        ),
+        (
+            lambda run: run["results"][0]["numbers"]["score"].update(value="x"),
+            r"runs[0].results[0].numbers.score.value must be",
+        ),
         (lambda run: run["results"][0]["fingerprint"].update(docs={}), r"runs[0].results[0].fingerprint.docs must be"),
         (spoiled(numbers=[]), r"runs[0].results[0].numbers must be an object, not a list"),
         (spoiled(grids=[20]), ": grids must be whole numbers from 2 to 9, not 20"),

@@ -35,7 +35,13 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("hostile")
-    write(root / "runs", *(document(name, [index_task(name or "toy"), blind_task(name or "toy"), tst_task(name or "toy")]) for name in HOSTILE))
+    write(
+        root / "runs",
+        *(
+            document(name, [index_task(name or "toy"), blind_task(name or "toy"), tst_task(name or "toy")])
+            for name in HOSTILE
+        ),
+    )
     leaderboard([root / "runs"], root / "board", title="<b>Board</b>")
     return root / "board"
 
@@ -61,7 +67,24 @@ OURS = {
         "input",
         "span",
     ),
-    *("main", "section", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "output", "footer", "strong", "button"),
+    *(
+        "main",
+        "section",
+        "p",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "details",
+        "summary",
+        "output",
+        "footer",
+        "strong",
+        "button",
+    ),
     *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle", "line", "text", "tfoot", "pre", "code", "wbr"),
 }
 
@@ -178,12 +201,34 @@ def test_a_clean_name_is_one_line_and_can_be_written(text):
 
 
 cleaned = st.text().map(clean) | st.sampled_from(
-    ["yes", "No", "on", "null", "~", "1e5", "1.5", "0x1f", "-", "- a", "a: b", "# x", "NaN", ".inf", "=", "<<", "2026-01-01"]
+    [
+        "yes",
+        "No",
+        "on",
+        "null",
+        "~",
+        "1e5",
+        "1.5",
+        "0x1f",
+        "-",
+        "- a",
+        "a: b",
+        "# x",
+        "NaN",
+        ".inf",
+        "=",
+        "<<",
+        "2026-01-01",
+    ]
 )
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | cleaned
 
 
-@given(st.recursive(values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(cleaned, inner, max_size=3), max_leaves=12))
+@given(
+    st.recursive(
+        values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(cleaned, inner, max_size=3), max_leaves=12
+    )
+)
 def test_our_yaml_is_read_back_as_it_was(value):
     found = yaml.safe_load("\n".join(yaml_lines(value)))
     assert found == value
@@ -191,7 +236,11 @@ def test_our_yaml_is_read_back_as_it_was(value):
 
 
 def test_small_numbers_are_numbers_in_yaml():
-    assert yaml.safe_load("\n".join(yaml_lines({"a": 1e-05, "b": -2e22, "c": 1.5e300}))) == {"a": 1e-05, "b": -2e22, "c": 1.5e300}
+    assert yaml.safe_load("\n".join(yaml_lines({"a": 1e-05, "b": -2e22, "c": 1.5e300}))) == {
+        "a": 1e-05,
+        "b": -2e22,
+        "c": 1.5e300,
+    }
 
 
 # --- metadata for cards ---
@@ -204,10 +253,26 @@ def test_a_card_by_hand(tmp_path):
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     card = ModelCard((tmp_path / "board" / "model-index" / "org__m.md").read_text(encoding="utf-8"))
     found = {one.metric_type: one for one in card.data.eval_results}
-    assert set(found) == {"acc", "acc_mpp3", "pcri3", "gap3", "chance"}  # the index at 2x2 is null: not there, and not 0
+    assert set(found) == {
+        "acc",
+        "acc_mpp3",
+        "pcri3",
+        "gap3",
+        "chance",
+    }  # the index at 2x2 is null: not there, and not 0
     index = found["pcri3"]
-    assert (index.metric_value, index.metric_args["low"], index.metric_args["high"], index.metric_args["level"]) == (-0.25, -0.3, -0.2, 0.95)
-    assert (index.dataset_type, index.dataset_name, index.dataset_split, index.task_type) == ("org/toy", "toy", "test", "image-text-to-text")
+    assert (index.metric_value, index.metric_args["low"], index.metric_args["high"], index.metric_args["level"]) == (
+        -0.25,
+        -0.3,
+        -0.2,
+        0.95,
+    )
+    assert (index.dataset_type, index.dataset_name, index.dataset_split, index.task_type) == (
+        "org/toy",
+        "toy",
+        "test",
+        "image-text-to-text",
+    )
     assert index.source_name == "lmms-patch"
     assert found["acc_mpp3"].metric_value == pytest.approx(0.8 * 1.25)
     assert index.dataset_args["lmms-eval version"] == "0.7.3"
@@ -215,12 +280,20 @@ def test_a_card_by_hand(tmp_path):
 
 def test_benchmarks_on_one_dataset_keep_their_names(tmp_path):
     """The Hub's function puts all results on one dataset under the first one's name; ours are made one by one."""
-    write(tmp_path / "runs", document("m", [index_task("toy_en", grids={3: (0.1, 0.0, 0.2)}), index_task("toy_cn", grids={3: (0.5, 0.4, 0.6)})]))
+    write(
+        tmp_path / "runs",
+        document(
+            "m", [index_task("toy_en", grids={3: (0.1, 0.0, 0.2)}), index_task("toy_cn", grids={3: (0.5, 0.4, 0.6)})]
+        ),
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     text = (tmp_path / "board" / "model-index" / "m.md").read_text(encoding="utf-8")
     name, results = model_index_to_eval_results(yaml.safe_load(text.split("---")[1])["model-index"])
     assert name == "m"
-    assert {one.dataset_name: one.metric_value for one in results if one.metric_type == "pcri3"} == {"toy_en": 0.1, "toy_cn": 0.5}
+    assert {one.dataset_name: one.metric_value for one in results if one.metric_type == "pcri3"} == {
+        "toy_en": 0.1,
+        "toy_cn": 0.5,
+    }
 
 
 @pytest.mark.parametrize("path", ["/home/me/data", "parquet", "C:\\data", "../data", "a/b/c", None, 7])
@@ -253,5 +326,9 @@ def test_each_number_of_a_card_says_on_how_many_docs_it_rests(tmp_path):
         "pcri3": 140,
         "gap3": 140,
     }
-    assert 1 - found["acc_mpp3"].metric_value / found["pcri3"].metric_args["fip"] == pytest.approx(found["pcri3"].metric_value)
-    assert found["gap3"].metric_args["fip"] - found["acc_mpp3"].metric_value == pytest.approx(found["gap3"].metric_value)
+    assert 1 - found["acc_mpp3"].metric_value / found["pcri3"].metric_args["fip"] == pytest.approx(
+        found["pcri3"].metric_value
+    )
+    assert found["gap3"].metric_args["fip"] - found["acc_mpp3"].metric_value == pytest.approx(
+        found["gap3"].metric_value
+    )

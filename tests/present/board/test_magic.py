@@ -28,9 +28,18 @@ def test_ranked_by_the_primary_metric_with_every_number(tmp_path):
     for name, good in (("middle", 20), ("best", 38), ("last", 4)):
         write_magic(tmp_path / "runs" / name, {"all": docs(good), "selfheal": docs(40)}, model=name)
     found = boards(tmp_path / "runs")
-    assert [(entry.model, str(place)) for place, entry in found["toy_magic", 1].ranked] == [("best", "1"), ("middle", "2"), ("last", "3")]
-    assert [str(place) for place, _ in found["toy_magic_selfheal", 1].ranked] == ["1–3"] * 3  # all 1: nobody is before the others
-    rows = {(row["task"], row["model"]): row for row in csv.DictReader(io.StringIO((tmp_path / "board" / "leaderboard.csv").read_text()))}
+    assert [(entry.model, str(place)) for place, entry in found["toy_magic", 1].ranked] == [
+        ("best", "1"),
+        ("middle", "2"),
+        ("last", "3"),
+    ]
+    assert [str(place) for place, _ in found["toy_magic_selfheal", 1].ranked] == [
+        "1–3"
+    ] * 3  # all 1: nobody is before the others
+    rows = {
+        (row["task"], row["model"]): row
+        for row in csv.DictReader(io.StringIO((tmp_path / "board" / "leaderboard.csv").read_text()))
+    }
     assert float(rows["toy_magic", "middle"]["magiscore_f1_micro"]) == 0.5
     assert float(rows["toy_magic", "best"]["acc_synonym"]) == pytest.approx(38 / 40)
     assert rows["toy_magic", "best"]["rank_first"] == "1"
@@ -61,7 +70,9 @@ def test_a_board_that_is_read_again_is_the_same(tmp_path):
 def test_what_is_not_comparable_stands_apart(tmp_path, one, other, differs):
     judged = {"short": True, "full": True}
     for name, told in (("a", one), ("b", other)):
-        write_magic(tmp_path / "runs" / name, {"all": docs(20, **(judged if told.get("judge") else {}))}, model=name, **told)
+        write_magic(
+            tmp_path / "runs" / name, {"all": docs(20, **(judged if told.get("judge") else {}))}, model=name, **told
+        )
     found = boards(tmp_path / "runs")
     assert [len(group.entries) for group in found.values()] == [1, 1]
     assert any(line.startswith(differs) for line in found["toy_magic", 2].differs)
@@ -84,7 +95,11 @@ def test_beside_boards_of_other_kinds(tmp_path):
     assert both.board.of("index") == alone.board.of("index")
     assert both.overall == alone.overall
     heads = [
-        [name for name in next(csv.reader((tmp_path / one / "leaderboard.csv").read_text().splitlines())) if not name.endswith(("_low", "_high"))]
+        [
+            name
+            for name in next(csv.reader((tmp_path / one / "leaderboard.csv").read_text().splitlines()))
+            if not name.endswith(("_low", "_high"))
+        ]
         for one in ("alone", "both")
     ]
     assert heads[1][: len(heads[0])] == heads[0]
@@ -93,7 +108,11 @@ def test_beside_boards_of_other_kinds(tmp_path):
 
 
 def test_a_run_without_its_numbers_is_refused(tmp_path):
-    write_magic(tmp_path / "runs", {"all": docs(20)}, change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("magic"))
+    write_magic(
+        tmp_path / "runs",
+        {"all": docs(20)},
+        change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("magic"),
+    )
     with pytest.raises(RecordError, match="no 'magic' object with its numbers"):
         boards(tmp_path / "runs")
     assert not (tmp_path / "board").exists()

@@ -73,7 +73,9 @@ def test_each_contradiction_is_named(plain, spoil, told):
 def test_a_metric_below_0_without_an_index_is_no_nonsense(plain):
     """Its scale goes below 0, so it has none."""
     signed = consistent(plain, 0.5, 0.2)
-    signed = with_number(with_number(signed, "rci2", value=None, low=None, high=None), "mpp2", value=-0.4, low=-0.5, high=-0.3)
+    signed = with_number(
+        with_number(signed, "rci2", value=None, low=None, high=None), "mpp2", value=-0.4, low=-0.5, high=-0.3
+    )
     assert signed.nonsense == ""
 
 
@@ -85,7 +87,10 @@ def test_any_index_but_that_of_its_fip_and_mpp_is_found(plain):
         off = stream.choice([-1, 1]) * stream.uniform(0.001, 0.5)
         value = 1 - mpp / fip + off
         assert consistent(plain, fip, mpp).nonsense == ""
-        assert "is not 1 - MPP / FIP" in with_number(consistent(plain, fip, mpp), "rci2", value=value, low=value, high=value).nonsense
+        assert (
+            "is not 1 - MPP / FIP"
+            in with_number(consistent(plain, fip, mpp), "rci2", value=value, low=value, high=value).nonsense
+        )
 
 
 # --- on a board -----------------------------------------------------------------------------------
@@ -105,14 +110,20 @@ def spoiled(model, *path, value):
 def test_nonsense_has_no_rank_is_named_and_goes_into_no_card(tmp_path, monkeypatch, by):
     """Of a board that took in its runs before results files were checked as they are read."""
     monkeypatch.setattr("lmms_patch.compare.audit.check", lambda *args, **options: ())
-    write(tmp_path / "runs", document("good", [index_task("toy")]), spoiled("bad", "grids", "3", "mpp", "value", value=0.1))
+    write(
+        tmp_path / "runs",
+        document("good", [index_task("toy")]),
+        spoiled("bad", "grids", "3", "mpp", "value", value=0.1),
+    )
     built = leaderboard([tmp_path / "runs"], tmp_path / "board", by=by)
     (group,) = built.board.groups
     assert [entry.model for _, entry in group.ranked] == ["good"]
     ((entry, reason),) = group.unranked
     assert entry.model == "bad"
     assert reason.startswith("contradicts itself: mpp3 0.1 is outside its interval")
-    assert any(line.startswith("bad: toy_pcri3 is not ranked, it contradicts itself: mpp3 0.1") for line in notes(built))
+    assert any(
+        line.startswith("bad: toy_pcri3 is not ranked, it contradicts itself: mpp3 0.1") for line in notes(built)
+    )
     assert [path.name for path in (tmp_path / "board" / "model-index").iterdir()] == ["good.md"]
     assert "contradicts itself" in (tmp_path / "board" / "index.html").read_text()
 

@@ -64,7 +64,11 @@ def test_a_model_that_never_looks_has_no_rank_and_luck_is_no_merit(real, tmp_pat
         assert ", contradicted" in said or ">contradicted<" in said
         assert "the first is mostly luck" in said
     rows = {row["model"]: row for row in csv.DictReader((tmp_path / "board" / "leaderboard.csv").open())}
-    assert (rows["never"]["gate"], rows["never"]["rank_first"], rows["never"]["reason"]) == ("does not look", "", reason)
+    assert (rows["never"]["gate"], rows["never"]["rank_first"], rows["never"]["reason"]) == (
+        "does not look",
+        "",
+        reason,
+    )
     assert rows["guesses"]["index_note"] == "contradicted"
     assert rows["guesses"]["band"] == "strong global"
     assert [rows[name]["null"] for name in ("never", "guesses", "known")] == ["", "measured", "measured"]
@@ -73,11 +77,22 @@ def test_a_model_that_never_looks_has_no_rank_and_luck_is_no_merit(real, tmp_pat
 
 def test_cards_say_what_a_number_rests_on(real, tmp_path):
     leaderboard([real], tmp_path / "board")
-    assert 'name: "RCI, 3×3 cells: 1 - MPP / FIP (contradicted)"' in (tmp_path / "board" / "model-index" / "guesses.md").read_text()
+    assert (
+        'name: "RCI, 3×3 cells: 1 - MPP / FIP (contradicted)"'
+        in (tmp_path / "board" / "model-index" / "guesses.md").read_text()
+    )
     assert "rci3" not in (tmp_path / "board" / "model-index" / "never.md").read_text().replace("toy_rci3", "")
-    as_before(write_run(tmp_path / "old", {"toy_rci3": world_run(lambda stream, gold: (one_cell_knows(stream, gold)[0], None), n=100, grid=3)}))
+    as_before(
+        write_run(
+            tmp_path / "old",
+            {"toy_rci3": world_run(lambda stream, gold: (one_cell_knows(stream, gold)[0], None), n=100, grid=3)},
+        )
+    )
     leaderboard([tmp_path / "old"], tmp_path / "before")
-    assert 'name: "luck-corrected RCI, 3×3 cells (assumed null)"' in next((tmp_path / "before" / "model-index").glob("*.md")).read_text()
+    assert (
+        'name: "luck-corrected RCI, 3×3 cells (assumed null)"'
+        in next((tmp_path / "before" / "model-index").glob("*.md")).read_text()
+    )
 
 
 # --- what it is ranked by -------------------------------------------------------------------------
@@ -103,13 +118,16 @@ def test_one_assumed_null_and_the_raw_index_ranks_and_the_board_says_why(tmp_pat
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
     told = remarks(group)
     assert told[0] == "Ranked by the index, not luck-corrected: luck is not measured in b."
-    assert any(line.startswith("Not known whether the answers depend on the image") and line.endswith(": b.") for line in told)
+    assert any(
+        line.startswith("Not known whether the answers depend on the image") and line.endswith(": b.") for line in told
+    )
 
 
 def test_where_luck_saturates_for_all_the_raw_index_ranks(tmp_path):
     saturated = {"adj": (None, None, None), "looks": True}
     documents = [
-        document(name, [index_task(grids={3: (index, index - 0.01, index + 0.01)}, **saturated)]) for name, index in (("a", -0.2), ("b", 0.1))
+        document(name, [index_task(grids={3: (index, index - 0.01, index + 0.01)}, **saturated)])
+        for name, index in (("a", -0.2), ("b", 0.1))
     ]
     (group,) = board_of(tmp_path, *documents).groups
     assert (group.by.key, list(shown(group))) == ("pcri", ["b", "a"])
@@ -167,7 +185,13 @@ def test_a_marginal_pass_is_marked(tmp_path):
 def of(model, adjs, nulls=("measured", "measured")):
     """A run on x and y: the index 0.05 and 0.1; the luck-corrected one as given."""
     tasks = [
-        index_task(base, grids=dict.fromkeys((2, 3), (index, index - 0.01, index + 0.01)), adj=(adj, adj - 0.01, adj + 0.01), null=null, looks=True)
+        index_task(
+            base,
+            grids=dict.fromkeys((2, 3), (index, index - 0.01, index + 0.01)),
+            adj=(adj, adj - 0.01, adj + 0.01),
+            null=null,
+            looks=True,
+        )
         for base, index, adj, null in zip("xy", (0.05, 0.1), adjs, nulls, strict=True)
     ]
     return document(model, tasks)
@@ -177,7 +201,10 @@ def test_means_are_of_the_corrected_index_where_every_null_is_measured(tmp_path)
     """a: |0.2|, |0.4| -> 0.3; b: |-0.1|, |0.1| -> 0.1."""
     found = board_of(tmp_path, of("a", (0.2, 0.4)), of("b", (-0.1, 0.1)))
     for table in overall(found):
-        assert [(line.model, round(line.mean_abs.value, 9), str(line.place)) for line in table.lines] == [("b", 0.1, "1"), ("a", 0.3, "2")]
+        assert [(line.model, round(line.mean_abs.value, 9), str(line.place)) for line in table.lines] == [
+            ("b", 0.1, "1"),
+            ("a", 0.3, "2"),
+        ]
         assert "Of the luck-corrected index: luck is measured on wrong images in every run." in overall_note(table)
     (step,) = changes(found)
     assert {line.model: line.coarse.value for line in step.lines} == pytest.approx({"a": 0.3, "b": 0.0})
@@ -199,7 +226,9 @@ def test_what_a_model_lacks_says_that_it_does_not_look(tmp_path):
 
 
 def refused_on_x(model):
-    return document(model, [index_task("x", grids={2: None, 3: None}, valid=False, looks=False, why=NOT_LOOKING, fip=0.6)])
+    return document(
+        model, [index_task("x", grids={2: None, 3: None}, valid=False, looks=False, why=NOT_LOOKING, fip=0.6)]
+    )
 
 
 # --- what a board remembers -----------------------------------------------------------------------

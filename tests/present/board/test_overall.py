@@ -20,7 +20,8 @@ from tests.making.boards import board_of, document, index_task
 def run(model, indices, grid=3, half=0.01, **task):
     """A run with an index on each benchmark; None: near chance."""
     tasks = [
-        index_task(base, grids={grid: None if v is None else (v, v - half, v + half)}, valid=v is not None, **task) for base, v in indices.items()
+        index_task(base, grids={grid: None if v is None else (v, v - half, v + half)}, valid=v is not None, **task)
+        for base, v in indices.items()
     ]
     return document(model, tasks)
 
@@ -31,10 +32,16 @@ def by_model(table):
 
 def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path):
     """By hand: (0.8 + 0.6) / 2, each with the standard error 0.05 / 1.96. A score of 60 of 100 is no fraction, so it has no mean with one of 0.8."""
-    tasks = [index_task("x", "rci", {3: (0.1, 0.0, 0.2)}, fip=0.8), index_task("y", "rci", {3: (0.3, 0.2, 0.4)}, fip=0.6)]
+    tasks = [
+        index_task("x", "rci", {3: (0.1, 0.0, 0.2)}, fip=0.8),
+        index_task("y", "rci", {3: (0.3, 0.2, 0.4)}, fip=0.6),
+    ]
     refused = index_task("x", "rci", {3: None}, fip=0.26, valid=False)
     (table,) = overall(
-        board_of(tmp_path / "fractions", document("a", tasks), document("b", [refused, tasks[1]]), document("c", tasks[:1])), over=["x", "y"]
+        board_of(
+            tmp_path / "fractions", document("a", tasks), document("b", [refused, tasks[1]]), document("c", tasks[:1])
+        ),
+        over=["x", "y"],
     )
     line = by_model(table)["a"]
     assert (line.score.value, line.score.n) == (pytest.approx(0.7), 200)
@@ -42,7 +49,18 @@ def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path)
     assert (line.score.low, line.score.high) == pytest.approx((0.7 - half, 0.7 + half))
     sheet = overall_sheet(table)
     assert [column.title for column in sheet.columns] == [
-        *("Rank", "Model", "Mean |RCI|, nearer 0 is better", "Mean RCI", "Mean FIP", "x", "x, FIP", "y", "y, FIP", "Lacks")
+        *(
+            "Rank",
+            "Model",
+            "Mean |RCI|, nearer 0 is better",
+            "Mean RCI",
+            "Mean FIP",
+            "x",
+            "x, FIP",
+            "y",
+            "y, FIP",
+            "Lacks",
+        )
     ]
     rows = {row["model"]: row for row in sheet.rows}
     assert (rows["a"]["on:y"].value, rows["a"]["fip:y"].value) == (0.3, 0.6)
@@ -54,7 +72,9 @@ def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path)
     assert "score" not in [column.key for column in overall_sheet(mixed).columns]
 
 
-@pytest.mark.parametrize(("kinds", "name"), [(["rci", "rci", "pcri"], "RCI"), (["rci", "pcri"], "PCRI"), (["crci"], "CRCI")])
+@pytest.mark.parametrize(
+    ("kinds", "name"), [(["rci", "rci", "pcri"], "RCI"), (["rci", "pcri"], "PCRI"), (["crci"], "CRCI")]
+)
 def test_an_index_is_called_as_most_of_its_runs_call_it(tmp_path, kinds, name):
     runs = [document(f"m{i}", [index_task("x", kind, {3: (0.1, 0.0, 0.2)})]) for i, kind in enumerate(kinds)]
     found = board_of(tmp_path, *runs)
@@ -95,7 +115,11 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
 
 def test_an_index_under_other_settings_is_not_in_the_table(tmp_path):
     found = board_of(
-        tmp_path, run("a", {"x": 0.1, "y": 0.1}), run("b", {"x": 0.1, "y": 0.1}), run("c", {"x": 0.1}), run("c", {"y": 0.0}, made={"prompts": "o"})
+        tmp_path,
+        run("a", {"x": 0.1, "y": 0.1}),
+        run("b", {"x": 0.1, "y": 0.1}),
+        run("c", {"x": 0.1}),
+        run("c", {"y": 0.0}, made={"prompts": "o"}),
     )
     (table,) = overall(found, over=["x", "y"])
     line = by_model(table)["c"]
@@ -111,7 +135,9 @@ def test_the_interval_of_a_mean_of_distances_by_hand(tmp_path):
     signed, size = table.lines[0].mean, table.lines[0].mean_abs
     assert (signed.value, signed.low, signed.high) == pytest.approx((-0.125, -0.25, 0.0))
     assert (size.value, size.high) == pytest.approx((0.375, 0.5))
-    added = [stats.foldnorm.mean(near / se, scale=se) - near for near, se in ((0.1, 0.15 / 1.959964), (0.3, 0.2 / 1.959964))]
+    added = [
+        stats.foldnorm.mean(near / se, scale=se) - near for near, se in ((0.1, 0.15 / 1.959964), (0.3, 0.2 / 1.959964))
+    ]
     assert size.low == pytest.approx(0.25 - sum(added) / 2, abs=1e-6)
     assert size.n == 200
 
@@ -126,15 +152,33 @@ def test_of_one_benchmark_the_mean_has_its_own_interval(tmp_path):
 
 def test_a_board_and_a_report_give_one_interval(tmp_path):
     """The same numbers, once from results files and once as a report has them."""
-    made = {"a": {"x": (-0.1, -0.2, 0.05), "y": (0.3, 0.2, 0.5)}, "b": {"x": (0.01, -0.03, 0.04), "y": (-0.4, -0.45, -0.3)}}
-    documents = [document(model, [index_task(base, grids={3: one}) for base, one in numbers.items()]) for model, numbers in made.items()]
+    made = {
+        "a": {"x": (-0.1, -0.2, 0.05), "y": (0.3, 0.2, 0.5)},
+        "b": {"x": (0.01, -0.03, 0.04), "y": (-0.4, -0.45, -0.3)},
+    }
+    documents = [
+        document(model, [index_task(base, grids={3: one}) for base, one in numbers.items()])
+        for model, numbers in made.items()
+    ]
     (table,) = overall(board_of(tmp_path, *documents))
-    points = [Point(base, model, 3, *one, 100, "", True, "") for model, numbers in made.items() for base, one in numbers.items()]
+    points = [
+        Point(base, model, 3, *one, 100, "", True, "")
+        for model, numbers in made.items()
+        for base, one in numbers.items()
+    ]
     standings = {one.model: one for one in models.standings(points, 3)}
     for line in table.lines:
         theirs = standings[line.model]
-        assert (line.mean_abs.value, line.mean_abs.low, line.mean_abs.high) == (theirs.size.value, theirs.size.low, theirs.size.high)
-        assert (line.mean.value, line.mean.low, line.mean.high) == (theirs.signed.value, theirs.signed.low, theirs.signed.high)
+        assert (line.mean_abs.value, line.mean_abs.low, line.mean_abs.high) == (
+            theirs.size.value,
+            theirs.size.low,
+            theirs.size.high,
+        )
+        assert (line.mean.value, line.mean.low, line.mean.high) == (
+            theirs.signed.value,
+            theirs.signed.low,
+            theirs.signed.high,
+        )
         assert (line.place.first, line.place.last) == (theirs.place.first, theirs.place.last)
 
 
@@ -174,9 +218,14 @@ def test_later_tries_with_a_limit_never_become_the_headline(tmp_path):
     whole = [run("a", {"x": 0.01}), run("b", {"x": 0.25})]
     tries = [limited(model, 0.9, "20260301_000000") for model in "abc"]
     found = board_of(tmp_path, *whole, *tries)
-    assert [(group.number, group.limits, len(group.entries)) for group in found.groups] == [(1, ("all",), 2), (2, ("20",), 3)]
+    assert [(group.number, group.limits, len(group.entries)) for group in found.groups] == [
+        (1, ("all",), 2),
+        (2, ("20",), 3),
+    ]
     (table,) = overall(found)
-    assert {name: line.mean_abs and line.mean_abs.value for name, line in by_model(table).items()} == pytest.approx({"a": 0.01, "b": 0.25, "c": None})
+    assert {name: line.mean_abs and line.mean_abs.value for name, line in by_model(table).items()} == pytest.approx(
+        {"a": 0.01, "b": 0.25, "c": None}
+    )
     assert "From whole runs: x (100 docs)." in overall_note(table)
     assert "limit" not in overall_note(table)
 
@@ -185,8 +234,13 @@ def test_where_there_are_only_tries_the_headline_says_so(tmp_path):
     found = board_of(tmp_path, limited("a", 0.1, "20260301_000000"), run("a", {"y": 0.2}))
     (table,) = overall(found)
     assert "From whole runs: y (100 docs)." in overall_note(table)
-    assert "From runs with a limit, which say little of the whole benchmark: x (20 docs, limit 20)." in overall_note(table)
-    assert [column.title for column in overall_sheet(table).columns if column.key.startswith("on:")] == ["x (limit 20)", "y"]
+    assert "From runs with a limit, which say little of the whole benchmark: x (20 docs, limit 20)." in overall_note(
+        table
+    )
+    assert [column.title for column in overall_sheet(table).columns if column.key.startswith("on:")] == [
+        "x (limit 20)",
+        "y",
+    ]
 
 
 def test_a_mixed_limit_is_told_where_it_is_ignored(tmp_path):
@@ -233,14 +287,18 @@ def test_task_types_have_tables_of_their_own(tmp_path):
 
 
 def test_one_type_needs_no_table_of_its_own(tmp_path):
-    assert len(overall(board_of(tmp_path, document("m", [index_task("x", type="mcq"), index_task("y", type="mcq")])))) == 1
+    assert (
+        len(overall(board_of(tmp_path, document("m", [index_task("x", type="mcq"), index_task("y", type="mcq")])))) == 1
+    )
 
 
 # --- 2x2 against 3x3 ---
 
 
 def two_grids(base, coarse, fine, **task):
-    return index_task(base, grids={2: (coarse, coarse - 0.001, coarse + 0.001), 3: (fine, fine - 0.01, fine + 0.01)}, **task)
+    return index_task(
+        base, grids={2: (coarse, coarse - 0.001, coarse + 0.001), 3: (fine, fine - 0.01, fine + 0.01)}, **task
+    )
 
 
 def test_the_relative_change_is_the_papers(tmp_path):
@@ -253,7 +311,11 @@ def test_the_relative_change_is_the_papers(tmp_path):
 
 def test_the_change_of_means_by_hand(tmp_path):
     """x -0.1 to -0.2, y 0.2 to 0.3: means 0.05 to 0.05, no change; the two benchmarks by themselves -1 and +0.5."""
-    found = board_of(tmp_path, document("m", [two_grids("x", -0.1, -0.2), two_grids("y", 0.2, 0.3)]), document("n", [two_grids("x", -0.1, -0.1)]))
+    found = board_of(
+        tmp_path,
+        document("m", [two_grids("x", -0.1, -0.2), two_grids("y", 0.2, 0.3)]),
+        document("n", [two_grids("x", -0.1, -0.1)]),
+    )
     (table,) = changes(found, over=["x", "y"])
     first, second = table.lines
     assert (first.coarse.value, first.fine.value, first.change.value) == pytest.approx((0.05, 0.05, 0.0))
@@ -270,7 +332,10 @@ def test_a_change_of_next_to_nothing_is_not_a_number(tmp_path):
 
 
 def test_grids_of_runs_under_other_settings_are_not_set_against_each_other(tmp_path):
-    coarse, fine = index_task("x", grids={2: (0.1, 0.0, 0.2)}), index_task("x", grids={3: (0.2, 0.1, 0.3)}, made={"prompts": "other"})
+    coarse, fine = (
+        index_task("x", grids={2: (0.1, 0.0, 0.2)}),
+        index_task("x", grids={3: (0.2, 0.1, 0.3)}, made={"prompts": "other"}),
+    )
     assert changes(board_of(tmp_path, document("m", [coarse]), document("m", [fine]))) == []
 
 
@@ -278,16 +343,25 @@ def test_many_models_are_as_the_definition_says(tmp_path):
     """Brute force over random boards: means, and ranges of places, from the numbers in the files."""
     stream = np.random.default_rng(3)
     made = {
-        f"m{i}": {f"b{j}": (float(v := stream.normal(0, 0.2)), float(v - h), float(v + h)) for j, h in enumerate(stream.uniform(0, 0.05, 3))}
+        f"m{i}": {
+            f"b{j}": (float(v := stream.normal(0, 0.2)), float(v - h), float(v + h))
+            for j, h in enumerate(stream.uniform(0, 0.05, 3))
+        }
         for i in range(8)
     }
-    documents = [document(model, [index_task(base, grids={3: one}) for base, one in numbers.items()]) for model, numbers in made.items()]
+    documents = [
+        document(model, [index_task(base, grids={3: one}) for base, one in numbers.items()])
+        for model, numbers in made.items()
+    ]
     (table,) = overall(board_of(tmp_path, *documents))
     assert table.shared == ("b0", "b1", "b2")
 
     spans = {}
     for model, numbers in made.items():
-        mean, halves = np.mean([abs(one[0]) for one in numbers.values()]), np.array([one[2] - one[0] for one in numbers.values()])
+        mean, halves = (
+            np.mean([abs(one[0]) for one in numbers.values()]),
+            np.array([one[2] - one[0] for one in numbers.values()]),
+        )
         nearest = np.maximum(0, np.abs([one[0] for one in numbers.values()]) - halves)
         surplus = stats.foldnorm.mean(nearest / (halves / 1.959964), scale=halves / 1.959964) - nearest
         half = np.sqrt((halves**2).sum()) / 3
@@ -310,7 +384,9 @@ def test_benchmarks_that_were_chosen_but_not_asked_at_a_grid_leave_it_without_ra
     coarse, fine = overall(found, ["x"])
     assert [line.mean_abs.value for line in coarse.lines] == [pytest.approx(0.1)]
     assert [(line.mean_abs, line.lacks) for line in fine.lines] == [(None, ("x (not run)",))]
-    assert overall_note(fine).startswith("Means over 1 of 2 benchmarks, which every ranked model has (0): x. Without a rank, because they lack some")
+    assert overall_note(fine).startswith(
+        "Means over 1 of 2 benchmarks, which every ranked model has (0): x. Without a rank, because they lack some"
+    )
     assert changes(found, ["x"]) == []
 
 

@@ -36,7 +36,10 @@ def test_a_date_is_a_day(stamp, said):
     [
         ([], ""),
         ([Place(1, 1, 2), Place(2, 2, 2), None], ""),
-        ([Place(1, 1, 3), Place(2, 3, 3), Place(2, 3, 3)], "Rank 2–3 means the intervals cannot separate second from third."),
+        (
+            [Place(1, 1, 3), Place(2, 3, 3), Place(2, 3, 3)],
+            "Rank 2–3 means the intervals cannot separate second from third.",
+        ),
         ([Place(1, 4, 9), Place(1, 2, 9)], "Rank 1–4 means the intervals cannot separate first from fourth."),
         ([Place(10, 11, 99)], "Rank 10–11 means the intervals cannot separate tenth from 11th."),
         ([Place(21, 112, 199)], "Rank 21–112 means the intervals cannot separate 21st from 112th."),
@@ -53,7 +56,9 @@ def est(value, low=None, high=None):
 
 def test_the_places_of_a_chart():
     """From −0.5 to 0.5 and 4 % free at both ends: an axis of 1.08, on which 0 lies in the middle and 0.27 three quarters on."""
-    found = chart.chart("PCRI", [("a", est(0.27, 0.0, 0.5)), ("b", est(-0.27, -0.5, 0.0)), ("none", est(None)), ("c", est(0.0))])
+    found = chart.chart(
+        "PCRI", [("a", est(0.27, 0.0, 0.5)), ("b", est(-0.27, -0.5, 0.0)), ("none", est(None)), ("c", est(0.0))]
+    )
     assert found.zero == 50.0
     assert [(bar.name, bar.at, bar.low, bar.high) for bar in found.bars] == [
         ("a", 75.0, 50.0, 96.3),
@@ -69,20 +74,27 @@ def test_a_chart_says_which_intervals_it_shows(tmp_path):
     """In the caption of a table of runs at another level; a mean over benchmarks has its own."""
 
     def shown(*levels):
-        numbers = [(str(i), Estimate(0.1, None, 0.0, 0.2, 100, 100, 1000, level=level)) for i, level in enumerate(levels)]
+        numbers = [
+            (str(i), Estimate(0.1, None, 0.0, 0.2, 100, 100, 1000, level=level)) for i, level in enumerate(levels)
+        ]
         return chart.chart("x", [*numbers, ("none", est(0.3)), ("nor", est(0.4))]).intervals
 
     assert shown(0.9, 0.9) == "90 % intervals"
     assert shown(0.975, 0.9) == "90 % or 97.5 % intervals"
     assert shown() == ""
-    write(tmp_path / "runs", *(json.loads(json.dumps(document(name)).replace('"level": 0.95', '"level": 0.9')) for name in "ab"))
+    write(
+        tmp_path / "runs",
+        *(json.loads(json.dumps(document(name)).replace('"level": 0.95', '"level": 0.9')) for name in "ab"),
+    )
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     captions = re.findall(r"<caption>(.*?)</caption>", (tmp_path / "board" / "index.html").read_text())
     assert "All 2 ranked: PCRI, with 90 % intervals" in captions
 
 
 def test_a_chart_of_many_has_the_first_and_one_of_few_is_none():
-    assert [bar.name for bar in chart.chart("x", [(str(i), est(i / 100)) for i in range(50)]).bars] == list(map(str, range(20)))
+    assert [bar.name for bar in chart.chart("x", [(str(i), est(i / 100)) for i in range(50)]).bars] == list(
+        map(str, range(20))
+    )
     assert chart.chart("x", [("a", est(0.1)), ("b", None), ("c", est(None))]) is None
     assert chart.chart("x", [("a", est(0.0)), ("b", est(0.0))]).bars[0].at == 50.0  # no width at all
 
@@ -120,7 +132,8 @@ def rows_of(text):
     """Rows of the table of numbers as texts, without markup."""
     body = text.partition('id="numbers-table"')[2].partition("</table>")[0].partition("<tbody>")[2]
     return [
-        [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", cell)).strip() for cell in re.split(r"</t[hd]>", row)[:-1]] for row in body.split("</tr>")[:-1]
+        [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", cell)).strip() for cell in re.split(r"</t[hd]>", row)[:-1]]
+        for row in body.split("</tr>")[:-1]
     ]
 
 
@@ -129,7 +142,15 @@ def test_a_model_has_its_numbers_over_benchmarks(tmp_path):
     rows = {(row[0], row[1]): row for row in rows_of(found["m"])}
     full, day_ = "full image and cells", "2026-11-23"
     score = "0.700 [0.650, 0.750]"
-    assert rows["gqa, 3×3", full][2:] == ["−0.200 [−0.300, −0.100]", score, "0.840 [0.770, 0.910]", "0.250 [0.200, 0.300]", "✓ valid", "100", day_]
+    assert rows["gqa, 3×3", full][2:] == [
+        "−0.200 [−0.300, −0.100]",
+        score,
+        "0.840 [0.770, 0.910]",
+        "0.250 [0.200, 0.300]",
+        "✓ valid",
+        "100",
+        day_,
+    ]
     assert rows["gqa, 2×2", full][2:5] == ["0.000 [−0.100, +0.100]", score, "0.700 [0.630, 0.770]"]
     assert rows["pope, 3×3", full][2].startswith("N/A near chance")
     assert rows["gqa", "no image"][3] == "0.300 [0.200, 0.400]"
@@ -141,7 +162,10 @@ def test_a_model_has_its_numbers_over_benchmarks(tmp_path):
 
 def test_its_findings_are_those_of_its_results(tmp_path):
     found, built = pages(tmp_path, document("m", TASKS))
-    cases = {id(entry.result): model_page.case("m", entry.result, str(i)) for i, entry in enumerate(e for g in built.board.groups for e in g.entries)}
+    cases = {
+        id(entry.result): model_page.case("m", entry.result, str(i))
+        for i, entry in enumerate(e for g in built.board.groups for e in g.entries)
+    }
     for one in findings(list(cases.values())):
         assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
     low = "PCRI_3 −0.20 [−0.30, −0.10], luck not measured, and luck alone may make it so low"
@@ -257,7 +281,10 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
     tasks = [f"benchmark{i:03d}" for i in range(300)]
     found, _ = pages(tmp_path, document("m", [blind_task(base) for base in tasks]))
     (command,) = re.findall(r"<code>(.*?)</code>", found["m"])
-    assert command == f"lmms-eval --model adapter --tasks {','.join(f'{base}_blind' for base in tasks)} --output_path out --log_samples"
+    assert (
+        command
+        == f"lmms-eval --model adapter --tasks {','.join(f'{base}_blind' for base in tasks)} --output_path out --log_samples"
+    )
     assert len(command) > 5_000
     found, _ = pages(tmp_path / "longer", document("m", args="x=<b>" + "y" * 30_000))
     (command,) = re.findall(r"<code>(.*?)</code>", found["m"])
@@ -295,9 +322,18 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
             index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True, marginal=True),
             "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60], marginal).",
         ),
-        (index_task("toy", grids={3: None}, valid=False, fip=0.26), "No result for toy (acc 0.260, where guesses earn 0.250)."),
         (
-            index_task("toy", grids={3: None}, valid=False, why="the answers do not depend on the image (0.6 and 0.6)", looks=False),
+            index_task("toy", grids={3: None}, valid=False, fip=0.26),
+            "No result for toy (acc 0.260, where guesses earn 0.250).",
+        ),
+        (
+            index_task(
+                "toy",
+                grids={3: None},
+                valid=False,
+                why="the answers do not depend on the image (0.6 and 0.6)",
+                looks=False,
+            ),
             "No image is needed for toy.",
         ),
     ],
@@ -314,7 +350,9 @@ def test_dates_are_days_in_every_file(tmp_path):
         text = (board / name).read_text()
         assert "2026-11-23" in text
         assert "20261123" not in text
-    assert json.loads((board / "leaderboard.json").read_text())["runs"][0]["date"] == "20261123_235959", "what the harness wrote"
+    assert json.loads((board / "leaderboard.json").read_text())["runs"][0]["date"] == "20261123_235959", (
+        "what the harness wrote"
+    )
 
 
 # --- quick runs, and metrics that are better when lower -----------------------------------------------
@@ -325,8 +363,14 @@ def estimated(task):
     name, values, described = task
     asked = {"calls": 600, "of": 1000, "docs": 60, "whole": 20, "estimated": True}
     patch = values["patch"]
-    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")} | {"numbers": NUMBERS}
-    return name, {**values, "patch": {**patch, "made": made, "analysis": {**patch["analysis"], "asked": asked}}}, described
+    made = {key: one for key, one in patch["made"].items() if key not in ("image_sizes", "images")} | {
+        "numbers": NUMBERS
+    }
+    return (
+        name,
+        {**values, "patch": {**patch, "made": made, "analysis": {**patch["analysis"], "asked": asked}}},
+        described,
+    )
 
 
 def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tmp_path):
@@ -348,12 +392,16 @@ def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tm
     assert sure.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
     index = (tmp_path / "board" / "index.html").read_text()
     assert "toy (100 docs, 2 estimated from a part of them)" in index
-    assert "Not comparable with group 1" not in index  # one group: the images are those of the whole run with the same settings
+    assert (
+        "Not comparable with group 1" not in index
+    )  # one group: the images are those of the whole run with the same settings
 
 
 def lower(fip):
     """A task whose metric counts errors: an index has no meaning, and the gate is unknown."""
-    name, values, described = index_task(grids={3: None}, fip=fip, valid=None, why="unknown: the metric is better when lower")
+    name, values, described = index_task(
+        grids={3: None}, fip=fip, valid=None, why="unknown: the metric is better when lower"
+    )
     return name, {**values, "patch": {**values["patch"], "higher_is_better": {"acc": False}}}, described
 
 
@@ -361,7 +409,11 @@ def test_of_a_metric_that_counts_errors_the_lowest_is_first_and_the_table_says_s
     """FIP ± 0.05: 0.40 is surely lower than 0.60, which cannot be told from 0.62; without the word, rank 1 of 0.40 reads as a mistake."""
     runs = [document(model, [lower(fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
     (group,) = board_of(tmp_path / "of", *runs, by="fip").groups
-    assert [(entry.model, place.first, place.last) for place, entry in group.ranked] == [("b", 1, 1), ("c", 2, 3), ("a", 2, 3)]
+    assert [(entry.model, place.first, place.last) for place, entry in group.ranked] == [
+        ("b", 1, 1),
+        ("c", 2, 3),
+        ("a", 2, 3),
+    ]
     write(tmp_path / "runs", *runs)
     leaderboard([tmp_path / "runs"], tmp_path / "board", by="fip")
     for name in ("index.html", "leaderboard.md"):

@@ -40,6 +40,8 @@ def pictures():
     def open_task(base):
         if base != "album":
             raise PatchError(f"{base}: its dataset cannot be loaded here")
-        return lambda doc_id: None if doc_id == 1 else (Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60)), "")
+        return lambda doc_id: (
+            None if doc_id == 1 else (Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60)), "")
+        )
 
     return Pictures(open_task)

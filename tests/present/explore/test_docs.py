@@ -49,8 +49,12 @@ def test_columns_are_those_of_the_log(stored, loaded, task):
     assert found["image"][0] == "".join(str(by_hand(line)[0]) for line in log)
     assert found["need"][0] == "".join("-" if need is None else str(need) for _, need in map(by_hand, log))
     assert found["first"][0] == "".join(RIGHT if right(line["patch"]["views"][0]) else WRONG for line in log)
-    assert found["cells"][0] == [sum(right(view) for view in line["patch"]["views"] if view.get("n") == 3) for line in log]
-    assert [found["categories"][one] for one in found["category"]] == [line["patch"]["fields"]["category"] for line in log]
+    assert found["cells"][0] == [
+        sum(right(view) for view in line["patch"]["views"] if view.get("n") == 3) for line in log
+    ]
+    assert [found["categories"][one] for one in found["category"]] == [
+        line["patch"]["fields"]["category"] for line in log
+    ]
 
 
 def test_classes_are_those_of_the_analysis(stored, loaded):
@@ -59,7 +63,9 @@ def test_classes_are_those_of_the_analysis(stored, loaded):
         for number, task in enumerate(explorer.tasks):
             result = task.main.result
             known = needs(list(result.records()), result.described["metric"], max(result.described["grids"]))
-            assert explorer.columns(number)["need"][0] == "".join("-" if need is None else str(NEEDS.index(need)) for need in known)
+            assert explorer.columns(number)["need"][0] == "".join(
+                "-" if need is None else str(NEEDS.index(need)) for need in known
+            )
 
 
 def test_the_map_of_a_run_that_stored_none_is_made_of_the_log(album, loaded):
@@ -68,7 +74,9 @@ def test_the_map_of_a_run_that_stored_none_is_made_of_the_log(album, loaded):
     assert Counter(map(kind_of, range(300))) == dict.fromkeys(NEEDS, 75)
     assert Counter(map(kind_of, range(300, 420))) == {"one cell": 60, "whole image": 30, "unsolved": 30}
     expected = {"text": 75 + 30, "one cell": 75 + 30, "whole image": 75 + 30, "unsolved": 75 + 30}
-    assert {need: share["value"] for need, share in found["shares"].items()} == pytest.approx({need: docs / 420 for need, docs in expected.items()})
+    assert {need: share["value"] for need, share in found["shares"].items()} == pytest.approx(
+        {need: docs / 420 for need, docs in expected.items()}
+    )
     assert (found["docs"], found["checked"], found["n"]) == (420, 300, 3)
 
 
@@ -83,7 +91,12 @@ def test_a_category_has_a_map_of_its_own(album, loaded):
 def test_every_answer_of_a_doc(album, loaded):
     doc = loaded(album).doc(0, 3)
     [side] = doc["sides"]
-    assert (doc["id"], doc["size"], doc["gold"], doc["options"]) == (3, [300, 200], "B", ["a cat", "a dog", "a hen", "a cow"])
+    assert (doc["id"], doc["size"], doc["gold"], doc["options"]) == (
+        3,
+        [300, 200],
+        "B",
+        ["a cat", "a dog", "a hen", "a cow"],
+    )
     assert [view["state"] for view in side["views"]] == ["right", *["wrong"] * 4, "right", *["wrong"] * 4]
     assert side["views"][5]["box"] == [33.3333, 33.0, 33.3333, 33.5]  # rows 66 to 133 of 200, columns 100 to 200 of 300
     assert [view["answer"] for view in side["views"][:2]] == ["B", "C"]
@@ -102,7 +115,9 @@ def test_two_runs_are_joined_by_doc(tmp_path, loaded):
     one, two = write_many(tmp_path / "one", 40).parent, write_many(tmp_path / "two", 40).parent
     [log] = two.glob("*.jsonl")
     turned = list(reversed(log.read_text().splitlines()))
-    turned[0] = turned[0].replace('["C", "C", "C", "C", "C", "C", "C", "C", "C", "C"', '["hen", "C", "C", "C", "C", "C", "C", "C", "C", "C"')
+    turned[0] = turned[0].replace(
+        '["C", "C", "C", "C", "C", "C", "C", "C", "C", "C"', '["hen", "C", "C", "C", "C", "C", "C", "C", "C", "C"'
+    )
     log.write_text("\n".join(turned) + "\n")
     results = json.loads(next(two.glob("*_results.json")).read_text()) | {"model_name": "org/other"}
     next(two.glob("*_results.json")).write_text(json.dumps(results))
@@ -162,8 +177,16 @@ def test_every_task_of_a_base_is_shown(tmp_path, loaded):
         (["toy_rci2", "toy_rci3"], ["toy_rci3"], [("toy_rci2", None), ("toy_rci3", "toy_rci3")]),
         (["toy_rci2"], ["toy_rci3"], [("toy_rci2", None), (None, "toy_rci3")]),  # other grids are another task
         (["toy_rci2"], ["toy_rci2_quick"], [("toy_rci2", "toy_rci2_quick")]),
-        (["toy_rci2_quick", "toy_rci2"], ["toy_rci2", "toy_rci2_quick"], [("toy_rci2_quick", "toy_rci2_quick"), ("toy_rci2", "toy_rci2")]),
-        (["a_rci2", "b_rci2"], ["toy_rci2"], [("a_rci2", None), ("b_rci2", None), (None, "toy_rci2")]),  # which of the two is not known
+        (
+            ["toy_rci2_quick", "toy_rci2"],
+            ["toy_rci2", "toy_rci2_quick"],
+            [("toy_rci2_quick", "toy_rci2_quick"), ("toy_rci2", "toy_rci2")],
+        ),
+        (
+            ["a_rci2", "b_rci2"],
+            ["toy_rci2"],
+            [("a_rci2", None), ("b_rci2", None), (None, "toy_rci2")],
+        ),  # which of the two is not known
     ],
 )
 def test_tasks_of_two_runs_stand_side_by_side_where_it_is_clear_which(tmp_path, one, two, pairs):
@@ -175,7 +198,11 @@ def test_tasks_of_two_runs_stand_side_by_side_where_it_is_clear_which(tmp_path, 
 def test_a_category_is_known_by_its_name_in_both_runs(tmp_path, loaded):
     """The second run lacks the docs of the first category by name, so its other categories have other numbers."""
     one, two = write_many(tmp_path / "one", 24).parent, write_many(tmp_path / "two", 24)
-    kept = [line for line in lines(two.parent, "album_rci3") if line["patch"]["fields"]["category"] != "indoor" and line["doc_id"] != 5]
+    kept = [
+        line
+        for line in lines(two.parent, "album_rci3")
+        if line["patch"]["fields"]["category"] != "indoor" and line["doc_id"] != 5
+    ]
     [log] = two.parent.glob("*.jsonl")
     log.write_text("".join(json.dumps(line) + "\n" for line in kept))
     data = json.loads(two.read_text())
@@ -218,7 +245,11 @@ def test_the_orders_of_a_doc_have_names_of_their_own(tmp_path, loaded):
     """Three options: the first is right in the doc's own order, where the model takes it."""
     write_run(tmp_path, {"toy_rotate": turned_run(lambda *_: 0, n=4, options=3)})
     [side] = loaded(tmp_path).doc(0, 0)["sides"]
-    assert [view["name"] for view in side["views"]] == ["full image", "full image, options moved by 1", "full image, options moved by 2"]
+    assert [view["name"] for view in side["views"]] == [
+        "full image",
+        "full image, options moved by 1",
+        "full image, options moved by 2",
+    ]
     assert [view["state"] for view in side["views"]] == ["right", "wrong", "wrong"]
 
 
@@ -235,7 +266,9 @@ def test_docs_of_a_swap_task_show_another_docs_image(tmp_path, loaded):
     assert side["views"][2]["box"] == [50.0, 0.0, 50.0, 50.0]
     columns = explorer.columns(0)
     assert (columns["first"][0], columns["cells"][0]) == ("101f", [1, 1, 1, 0])
-    assert columns["need"][0] == columns["image"][0] == "----"  # what a wrong image answers says nothing of what the doc needs
+    assert (
+        columns["need"][0] == columns["image"][0] == "----"
+    )  # what a wrong image answers says nothing of what the doc needs
     assert explorer.about()["tasks"][0]["classes"] is False
     assert [explorer.seen(0, place)[1] and explorer.seen(0, place)[1].doc_id for place in range(4)] == [1, 3, 9, None]
 
@@ -258,7 +291,10 @@ def test_answers_that_nobody_scored_are_shown_as_such(tmp_path, loaded):
     data["configs"]["album_rci3"]["lmms_patch"]["metric"] = "bypass"  # as --predict_only leaves it
     path.write_text(json.dumps(data))
     explorer = loaded(path)
-    assert explorer.about()["tasks"][0]["note"] == "answers were written and not scored (--predict_only), so none is right or wrong"
+    assert (
+        explorer.about()["tasks"][0]["note"]
+        == "answers were written and not scored (--predict_only), so none is right or wrong"
+    )
     assert explorer.columns(0)["first"][0] == "u" * 8
     assert explorer.columns(0)["need"][0] == "-" * 8
 
@@ -271,7 +307,9 @@ def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, lo
     explorer = loaded(folder)
     task = explorer.tasks[0]
     assert task.whole
-    assert explorer.columns(0)["need"][0] == "".join(str(NEEDS.index(kind_of(doc))) for doc in range(40))  # by the wrong images alone
+    assert explorer.columns(0)["need"][0] == "".join(
+        str(NEEDS.index(kind_of(doc))) for doc in range(40)
+    )  # by the wrong images alone
     said = {
         "no log": "album_blind has no sample log, so it does not say which docs are text",
         "cut": "album_blind is not used, its docs cannot be read",
@@ -334,7 +372,9 @@ def test_runs_that_cannot_be_shown_are_refused_in_one_line(tmp_path, stored):
         open_runs([bare])
     unlogged = write_many(tmp_path / "unlogged", 8)
     next(unlogged.parent.glob("*.jsonl")).unlink()
-    with pytest.raises(RecordError, match="album_rci3: no sample log, so its docs are not known; run with --log_samples"):
+    with pytest.raises(
+        RecordError, match="album_rci3: no sample log, so its docs are not known; run with --log_samples"
+    ):
         open_runs([unlogged])
     one, two = write_many(tmp_path / "one", 8), write_many(tmp_path / "two", 8)
     for path, digest in ((one, "a" * 16), (two, "b" * 16)):
@@ -356,7 +396,10 @@ def test_the_docs_of_a_long_log_come_in_two_parts(tmp_path, monkeypatch):
 def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored):
     explorer = open_runs([stored / "damaged"])
     explorer.load()
-    assert re.search(r"^mosaic_center_rci: its docs cannot be read: .*mosaic_center_rci\.jsonl, line 20: cut or not JSON", explorer.fault)
+    assert re.search(
+        r"^mosaic_center_rci: its docs cannot be read: .*mosaic_center_rci\.jsonl, line 20: cut or not JSON",
+        explorer.fault,
+    )
     assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci"]
     assert explorer.search("digit")[0] == []
     [left_out] = explorer.left_out
@@ -372,6 +415,9 @@ def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
     path.write_text(json.dumps(data))
     explorer = loaded(path)
     assert explorer.columns(0)["need"][0] == "-" * 8
-    assert explorer.about()["tasks"][0]["note"] == "acc is better when lower, so answers have a score, but are not right or wrong"
+    assert (
+        explorer.about()["tasks"][0]["note"]
+        == "acc is better when lower, so answers have a score, but are not right or wrong"
+    )
     assert explorer.about()["tasks"][0]["maps"] == [None]
     assert explorer.doc(0, 0)["sides"][0]["views"][0]["score"] == 1.0

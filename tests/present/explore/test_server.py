@@ -15,7 +15,14 @@ from tests.sizes import each
 PORT, TOKEN = 51234, "a-token-of-this-test"
 HERE = {"host": f"127.0.0.1:{PORT}"}
 PUBLIC = ["/", "/explore.js", "/explore.css"]
-OF_RUNS = ["/api/about", "/api/columns?task=0", "/api/doc?task=0&place=0", "/image?task=0&place=0", "/api/image?task=0&place=0", "/nothing"]
+OF_RUNS = [
+    "/api/about",
+    "/api/columns?task=0",
+    "/api/doc?task=0&place=0",
+    "/image?task=0&place=0",
+    "/api/image?task=0&place=0",
+    "/nothing",
+]
 
 
 @pytest.fixture
@@ -39,10 +46,15 @@ def test_the_page_itself_says_nothing_of_the_run_and_sets_no_cookie(client, path
     assert not any(word in answer.text for word in ("album", "org/vlm", "picture 7919"))
 
 
-@pytest.mark.parametrize(("path", "token"), each(OF_RUNS, [None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\u00e9".encode()]))
+@pytest.mark.parametrize(
+    ("path", "token"), each(OF_RUNS, [None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\u00e9".encode()])
+)
 def test_without_the_token_there_is_nothing(client, path, token):
     """Neither in the address nor as a cookie does a token count: a cookie goes to every port of this machine."""
-    for headers in ({} if token is None else {HEADER: token}, {"cookie": f"{HEADER}={TOKEN}; lmms_patch_explore_{PORT}={TOKEN}"}):
+    for headers in (
+        {} if token is None else {HEADER: token},
+        {"cookie": f"{HEADER}={TOKEN}; lmms_patch_explore_{PORT}={TOKEN}"},
+    ):
         answer = client.get(path, headers=HERE | headers)
         assert (answer.status_code, answer.text) == (403, "not yours\n")
     assert client.get(path, params={"token": TOKEN, "task": 0, "place": 0}).status_code == 403
@@ -54,7 +66,10 @@ def test_a_fault_of_ours_is_told_in_words(ours, monkeypatch):
 
     monkeypatch.setattr("lmms_patch.present.explore.explorer.Explorer.about", fails)
     answer = ours.get("/api/about")
-    assert (answer.status_code, answer.json()) == (500, {"error": "the explorer failed at /api/about: TypeError: no such thing"})
+    assert (answer.status_code, answer.json()) == (
+        500,
+        {"error": "the explorer failed at /api/about: TypeError: no such thing"},
+    )
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 
 
@@ -69,7 +84,11 @@ FOREIGN = {
     "https": {"origin": f"https://127.0.0.1:{PORT}"},
     "a request that another site makes": {"sec-fetch-site": "cross-site"},
     "one that another port makes": {"sec-fetch-site": "same-site"},
-    "a frame of another site": {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
+    "a frame of another site": {
+        "sec-fetch-site": "cross-site",
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "iframe",
+    },
 }
 
 
@@ -79,7 +98,13 @@ def test_another_origin_gets_nothing_even_with_the_token(ours, path, foreign):
 
 
 @pytest.mark.parametrize(
-    "headers", [{"origin": f"http://localhost:{PORT}"}, {"host": f"localhost:{PORT}"}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
+    "headers",
+    [
+        {"origin": f"http://localhost:{PORT}"},
+        {"host": f"localhost:{PORT}"},
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+    ],
 )
 def test_our_own_page_gets_its_answers(ours, headers):
     assert ours.get("/api/about", headers=HERE | headers).status_code == 200
@@ -96,8 +121,22 @@ def test_nothing_can_be_changed(ours, method):
 
 
 PATHS = [
-    *("/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/explore.js/../../server.py", "/page/index.html"),
-    *("/index.html", "/server.py", "/explore.js%00.html", "/images/..%5c..%5cx", "/api/../../etc/passwd", "/file:///etc/passwd"),
+    *(
+        "/../../etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/explore.js/../../server.py",
+        "/page/index.html",
+    ),
+    *(
+        "/index.html",
+        "/server.py",
+        "/explore.js%00.html",
+        "/images/..%5c..%5cx",
+        "/api/../../etc/passwd",
+        "/file:///etc/passwd",
+    ),
 ]
 
 
@@ -162,7 +201,9 @@ def test_images_come_when_they_were_taken(ours):
 
 def test_a_doc_without_its_image_says_why(ours):
     assert wait_for(ours, 1)["why"] == "the doc has no image that can be read"
-    assert wait_for(ours, 2)["why"] == "another image: the one here has 301 × 200 pixels, the one in the run had 300 × 200"
+    assert (
+        wait_for(ours, 2)["why"] == "another image: the one here has 301 × 200 pixels, the one in the run had 300 × 200"
+    )
     assert ours.get("/image", params={"task": 0, "place": 1}).status_code == 404
 
 

@@ -37,11 +37,15 @@ def test_it_takes_the_place_of_an_earlier_export_and_of_nothing_else(pictures, t
     assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == [MARK, "images", "index.html"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(OptionError, match="this folder has other files in it; name a new folder, or that of an earlier export"):
+    with pytest.raises(
+        OptionError, match="this folder has other files in it; name a new folder, or that of an earlier export"
+    ):
         write(open_runs([album]), pictures, tmp_path / "mine")
 
 
-@pytest.mark.parametrize("change", ["thesis.tex", "images/holiday.jpg", "images/more/0-0.png", "another program's", "not JSON"])
+@pytest.mark.parametrize(
+    "change", ["thesis.tex", "images/holiday.jpg", "images/more/0-0.png", "another program's", "not JSON"]
+)
 def test_a_folder_with_the_mark_of_an_export_is_replaced_only_if_it_is_one(pictures, tmp_path, change):
     run, docs = write_many(tmp_path / "out", 4), tmp_path / "docs"
     write(open_runs([run]), pictures, docs)
@@ -64,7 +68,10 @@ def test_too_many_docs_are_one_line(pictures, tmp_path):
 def test_the_command_writes_it(album, tmp_path, capsys):
     assert main(["explore", str(album), "--export", str(tmp_path / "docs"), "--no-images", "--quiet"]) == 0
     assert capsys.readouterr().out == f"420 docs; written: {tmp_path / 'docs' / 'index.html'}\n"
-    assert data_of(tmp_path / "docs")[1]["images"][0][0] == {"file": "", "why": "images were switched off with --no-images"}
+    assert data_of(tmp_path / "docs")[1]["images"][0][0] == {
+        "file": "",
+        "why": "images were switched off with --no-images",
+    }
 
 
 @pytest.mark.parametrize(

@@ -16,4 +16,6 @@ def without_figures(monkeypatch):
 def without_pdfs(monkeypatch):
     """Leave PDFs empty: they take most of the time of writing a figure."""
     real = canvas._bytes
-    monkeypatch.setattr(canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else real(drawing, form, **more))
+    monkeypatch.setattr(
+        canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else real(drawing, form, **more)
+    )

@@ -28,7 +28,9 @@ published_tables = pytest.mark.skipif(not TABLE_2.is_file(), reason="the publish
 
 def point(benchmark, model, n, value, half=None, kind="", valid=True):
     ends = (None, None) if half is None else (value - half, value + half)
-    return Point(benchmark, model, n, value, *ends, None if half is None else 100, kind, valid, "" if valid else "near chance")
+    return Point(
+        benchmark, model, n, value, *ends, None if half is None else 100, kind, valid, "" if valid else "near chance"
+    )
 
 
 def by_name(found):
@@ -56,8 +58,12 @@ def test_table_2_comes_out_as_it_went_in():
     lines = [line.removesuffix(r" \\").split(" & ") for line in sheet.to_latex().splitlines() if line.count("&") == 6]
     latex = {}
     for name, *cells in lines[1:]:
-        latex |= {(name.replace("\\_", "_"), model, int(n)): cell for (model, n), cell in zip(heads, cells, strict=True)}
-    assert {key: float(cell) for key, cell in latex.items()} == {key: round(float(text), 3) for key, text in truth.items()}
+        latex |= {
+            (name.replace("\\_", "_"), model, int(n)): cell for (model, n), cell in zip(heads, cells, strict=True)
+        }
+    assert {key: float(cell) for key, cell in latex.items()} == {
+        key: round(float(text), 3) for key, text in truth.items()
+    }
     assert all(cell[0] in "+-" for cell in latex.values())
 
 
@@ -73,7 +79,11 @@ def test_bands_of_table_2_by_the_papers_own_words():
         return "strong global" if x >= 0.30 else "moderate global"
 
     sheet = by_name(across.sheets([], published.read(TABLE_2)))["bands"]
-    found = {(row["benchmark"], model, n): row[f"{model}, n={n}"] for row in sheet.rows for _, model, n in published_numbers()}
+    found = {
+        (row["benchmark"], model, n): row[f"{model}, n={n}"]
+        for row in sheet.rows
+        for _, model, n in published_numbers()
+    }
     assert found == {key: band(float(text)) for key, text in published_numbers().items()}
 
 
@@ -93,7 +103,9 @@ def test_correlations_of_table_2_span_what_is_published():
         assert row["r"].value == pytest.approx(stats.pearsonr(x, y).statistic)
         assert row["rho"] == pytest.approx(stats.spearmanr(x, y).statistic)
     square = sheets["correlation_matrix"].rows
-    assert [row[key] for row, key in zip(square, [c.key for c in sheets["correlation_matrix"].columns[1:]], strict=True)] == [1.0] * 6
+    assert [
+        row[key] for row, key in zip(square, [c.key for c in sheets["correlation_matrix"].columns[1:]], strict=True)
+    ] == [1.0] * 6
 
 
 def _split(label):
@@ -119,7 +131,10 @@ def test_means_of_the_pcri_papers_tables():
     assert len(ranked) * len(shared) >= 19 * 8  # more numbers than over what all of them have
     assert {one.model for one in ranked} == {m for m, names in have.items() if shared <= names}
     brute = {
-        one.model: np.mean([abs(float(row["pcri"])) for row in rows if row["model"] == one.model and row["dataset"] in shared]) for one in ranked
+        one.model: np.mean(
+            [abs(float(row["pcri"])) for row in rows if row["model"] == one.model and row["dataset"] in shared]
+        )
+        for one in ranked
     }
     assert {one.model: one.size.value for one in ranked} == pytest.approx(brute)
     assert [one.model for one in ranked] == sorted(brute, key=lambda m: brute[m])
@@ -150,7 +165,9 @@ def test_fit_goes_by_the_whole_interval(value, half, verdicts):
 
 
 def test_fit_is_unclear_where_models_disagree():
-    (row,) = benchmarks.fit([point("toy", "a", 3, -0.3, 0.05), point("toy", "b", 3, 0.0, 0.05), point("toy", "c", 3, None, valid=False)]).rows
+    (row,) = benchmarks.fit(
+        [point("toy", "a", 3, -0.3, 0.05), point("toy", "b", 3, 0.0, 0.05), point("toy", "c", 3, None, valid=False)]
+    ).rows
     assert (row["models"], row["general"], row["inspection"], row["scene"]) == (2, "unclear", "fits", "does not")
     assert (row["lowest"], row["highest"]) == pytest.approx((-0.35, 0.05))
 
@@ -158,7 +175,9 @@ def test_fit_is_unclear_where_models_disagree():
 def test_percentiles_by_brute_force_and_only_from_five():
     stream = np.random.default_rng(0)
     values = np.round(stream.normal(size=9), 1).tolist()
-    points = [point(f"b{i}", "m", 3, v) for i, v in enumerate(values)] + [point(f"b{i}", "few", 3, 0.1 * i) for i in range(4)]
+    points = [point(f"b{i}", "m", 3, v) for i, v in enumerate(values)] + [
+        point(f"b{i}", "few", 3, 0.1 * i) for i in range(4)
+    ]
     sheet = benchmarks.percentiles([*points, point("bad", "m", 3, None, valid=False)])
     found = [row["m, n=3"] for row in sheet.rows]
     assert found == pytest.approx([100 * sum((w < v) + 0.5 * (w == v) for w in values) / 9 for v in values])
@@ -208,7 +227,10 @@ def test_the_mean_of_a_folded_normal_is_scipys():
         assert folded_mean(size, se) == pytest.approx(stats.foldnorm.mean(size / se, scale=se) - size, abs=1e-9)
 
 
-@pytest.mark.parametrize("truth", [np.zeros(8), np.full(8, 0.03), np.linspace(-0.3, 0.3, 8), np.array([0.0] * 4 + [-0.4] * 4), np.array([0.02])])
+@pytest.mark.parametrize(
+    "truth",
+    [np.zeros(8), np.full(8, 0.03), np.linspace(-0.3, 0.3, 8), np.array([0.0] * 4 + [-0.4] * 4), np.array([0.02])],
+)
 def test_the_interval_of_a_mean_size_covers(truth):
     """Also where every index is 0, and |index| is noise alone; it may cover more than it says, not less."""
     stream, se, hits, runs = np.random.default_rng(1), 0.05, 0, 800
@@ -221,11 +243,19 @@ def test_the_interval_of_a_mean_size_covers(truth):
 
 def test_ranks_that_intervals_leave_open():
     points = [point("x", m, 3, v, 0.05) for m, v in (("a", 0.1), ("b", -0.16), ("c", 0.5))]
-    assert [(one.model, one.rank, str(one.place)) for one in models.standings(points, 3)] == [("a", 1, "1–2"), ("b", 2, "1–2"), ("c", 3, "3")]
+    assert [(one.model, one.rank, str(one.place)) for one in models.standings(points, 3)] == [
+        ("a", 1, "1–2"),
+        ("b", 2, "1–2"),
+        ("c", 3, "3"),
+    ]
 
 
 def test_relative_change_is_left_out_where_the_first_is_noise():
-    points = [point("x", m, n, v, h) for m, vs, h in (("a", (-0.2, -0.3), 0.1), ("b", (-0.02, -0.3), 0.1)) for n, v in zip((2, 3), vs, strict=True)]
+    points = [
+        point("x", m, n, v, h)
+        for m, vs, h in (("a", (-0.2, -0.3), 0.1), ("b", (-0.02, -0.3), 0.1))
+        for n, v in zip((2, 3), vs, strict=True)
+    ]
     a, b = models.changes(points)
     assert a.relative.value == pytest.approx(-0.5)
     assert b.relative.value is None
@@ -233,7 +263,11 @@ def test_relative_change_is_left_out_where_the_first_is_noise():
 
 
 def test_a_benchmark_near_chance_at_one_grid_is_in_neither_mean():
-    points = [*(point("x", "a", n, -0.1 * n) for n in (2, 3)), point("y", "a", 2, 0.9), point("y", "a", 3, None, valid=False)]
+    points = [
+        *(point("x", "a", n, -0.1 * n) for n in (2, 3)),
+        point("y", "a", 2, 0.9),
+        point("y", "a", 3, None, valid=False),
+    ]
     (found,) = models.changes(points)
     assert (found.first.value, found.second.value, found.first.n) == pytest.approx((-0.2, -0.3, 1))
 
@@ -242,7 +276,9 @@ def test_a_benchmark_near_chance_at_one_grid_is_in_neither_mean():
 
 
 def test_points_of_results():
-    found = across.points_of([entry("a", "m"), entry("b", "m", gate=0), entry("c", "m", gate=None, kind="pcri"), tst_entry("a")])
+    found = across.points_of(
+        [entry("a", "m"), entry("b", "m", gate=0), entry("c", "m", gate=None, kind="pcri"), tst_entry("a")]
+    )
     assert [(p.benchmark, p.n, p.value, p.valid) for p in found] == [
         ("a", 2, -0.1, True),
         ("a", 3, -0.2, True),
@@ -259,7 +295,12 @@ def test_points_of_results():
 def test_two_results_of_one_benchmark_are_told_apart():
     one = entry("a", "m", grids=(3,), indices=(-0.1,))
     other = entry("a", "m", grids=(3,), indices=(-0.2,), kind="pcri", task="a_pcri3")
-    assert [p.benchmark for p in across.points_of([one, other, entry("b", "m")])] == ["a (a_rci)", "a (a_pcri3)", "b", "b"]
+    assert [p.benchmark for p in across.points_of([one, other, entry("b", "m")])] == [
+        "a (a_rci)",
+        "a (a_pcri3)",
+        "b",
+        "b",
+    ]
 
 
 def test_published_models_of_the_same_name_are_named_with_their_table():
@@ -268,12 +309,19 @@ def test_published_models_of_the_same_name_are_named_with_their_table():
         Point("a", "m", 3, 0.5, None, None, None, "", True, "", source="t.csv"),
         Point("b", "n", 3, 0.1, None, None, None, "", True, "", source="t.csv"),
     ]
-    assert [(p.model, p.value) for p in distinct([*own, *theirs, theirs[1]])] == [("m", -0.1), ("m (t.csv)", 0.5), ("n", 0.1)]
+    assert [(p.model, p.value) for p in distinct([*own, *theirs, theirs[1]])] == [
+        ("m", -0.1),
+        ("m (t.csv)", 0.5),
+        ("n", 0.1),
+    ]
     assert [p.model for p in distinct([theirs[0], replace(theirs[0], value=0.6)])] == ["m (t.csv)", "m (t.csv) #2"]
 
 
 def test_near_chance_is_in_no_mean_and_is_listed():
-    entries = [entry(b, m, seed=i, gate=0 if (b, m) == ("b", "one") else 1) for i, (b, m) in enumerate(itertools.product("abcde", ("one", "two")))]
+    entries = [
+        entry(b, m, seed=i, gate=0 if (b, m) == ("b", "one") else 1)
+        for i, (b, m) in enumerate(itertools.product("abcde", ("one", "two")))
+    ]
     sheets = by_name(across.sheets(entries, across.points_of(entries)))
     assert [(row["benchmark"], row["n"]) for row in sheets["no_index"].rows] == [("b", 2), ("b", 3)]
     assert all("near chance" in row["reason"] for row in sheets["no_index"].rows)
@@ -313,7 +361,10 @@ def test_the_runs_table_has_a_row_per_grid():
 
 
 def test_names_of_tables_are_unique_and_all_forms_can_be_written():
-    entries = [entry(b, m, seed=i, type_="mcq") for i, (b, m) in enumerate(itertools.product(("a$_|", "b", "c", "d"), ("<m>", "n")))]
+    entries = [
+        entry(b, m, seed=i, type_="mcq")
+        for i, (b, m) in enumerate(itertools.product(("a$_|", "b", "c", "d"), ("<m>", "n")))
+    ]
     found = across.sheets([*entries, tst_entry("b")], across.points_of(entries))
     names = [sheet.name for sheets in found.values() for sheet in sheets]
     assert len(set(names)) == len(names)
@@ -324,7 +375,11 @@ def test_names_of_tables_are_unique_and_all_forms_can_be_written():
             assert sheet.to_latex()
             assert sheet.to_markdown()
             assert len({column.key for column in sheet.columns}) == len(sheet.columns)
-            assert not any(isinstance(cell, Estimate) and cell.value is None and not cell.reason for row in sheet.rows for cell in row.values())
+            assert not any(
+                isinstance(cell, Estimate) and cell.value is None and not cell.reason
+                for row in sheet.rows
+                for cell in row.values()
+            )
 
 
 def test_nothing_makes_nothing():
@@ -368,7 +423,9 @@ def test_an_index_of_cells_and_one_of_segments_are_in_no_table_or_mean_together(
     assert means == pytest.approx({"a": -0.21, "b": -0.22})
     ranked = by_name({"": found["models_time"]})["ranking_time"]
     assert {row["model"]: row["signed"].value for row in ranked.rows} == pytest.approx({"a": 0.6, "b": 0.7})
-    assert len({sheet.name for sheets in found.values() for sheet in sheets}) == sum(map(len, found.values()))  # no file is written over another
+    assert len({sheet.name for sheets in found.values() for sheet in sheets}) == sum(
+        map(len, found.values())
+    )  # no file is written over another
     said = " ".join(
         f"{sheet.title} {sheet.note} {[(c.title, c.help) for c in sheet.columns]}"
         for end in ("benchmarks", "models")

@@ -76,7 +76,12 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
         assert any((out / "figures" / name).read_bytes().startswith(b"%PDF") for name in figure.files)
     for sheets in found.sheets.values():
         for sheet in sheets:
-            assert {path.suffix for path in (out / "tables").glob(f"{sheet.name}.*")} == {".csv", ".json", ".md", ".tex"}
+            assert {path.suffix for path in (out / "tables").glob(f"{sheet.name}.*")} == {
+                ".csv",
+                ".json",
+                ".md",
+                ".tex",
+            }
     data = json.loads((out / "report.json").read_text())
     jsonschema.validate(data, api.schema("report"))
     rci = data["results"][0]["measures"]["rci2"]["value"]
@@ -244,7 +249,9 @@ def test_a_damaged_log_is_one_line(run, tmp_path, capsys, text):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "dataset,model,n,rci\nGQA,M,2,high\n", "dataset,model,n,rci\nGQA,M,99,0.1\n", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n1,2\n", "dataset,model,n,rci\nGQA,M,2,high\n", "dataset,model,n,rci\nGQA,M,99,0.1\n", "\x00"]
+)
 def test_a_damaged_table_is_one_line(tmp_path, capsys, text):
     (tmp_path / "t.csv").write_text(text)
     assert "t.csv" in refused(capsys, "--from-csv", tmp_path / "t.csv", "--output", tmp_path / "report")
@@ -289,7 +296,10 @@ def test_where_the_new_report_cannot_take_its_place_the_earlier_one_is_back(tmp_
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with pytest.raises(OptionError, match="No space left on device"), files.folder(tmp_path / "r", "--output") as folder:
+    with (
+        pytest.raises(OptionError, match="No space left on device"),
+        files.folder(tmp_path / "r", "--output") as folder,
+    ):
         (folder / "index.html").write_text("new")
     assert (tmp_path / "r" / "index.html").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["r"]

@@ -50,7 +50,12 @@ def made(tmp_path_factory):
             "small_lowres": easy_where_small(),
             "film_frames": views_run("frames", known, n=60, grids=(1, 2, 4, 8), base="film"),
             "sheet_grids": world_run(held, n=60, grid=GRIDS, base="sheet", answers=ord(model)),
-            "dice_grids": world_run(lambda stream, gold: tuple(some * 5 for some in never_looks(stream, gold)), n=60, grid=GRIDS, base="dice"),
+            "dice_grids": world_run(
+                lambda stream, gold: tuple(some * 5 for some in never_looks(stream, gold)),
+                n=60,
+                grid=GRIDS,
+                base="dice",
+            ),
             "quiz_rotate": turned_run(takes_a if model == "a" else knows_all, n=60, base="quiz"),
             "two_rci": world_run(held, n=60, grid=(2, 3), base="two"),
         }
@@ -82,10 +87,20 @@ def test_less_detail_stands_beside_the_full_image_of_the_same_docs(made):
     """
     figure, told = tips(made, "curve-lowres")
     values = {
-        tip.partition("org/a, ")[2].partition(": ")[0]: float(tip.partition(": ")[2].split(" ")[0]) for tip in told if "small with org/a" in tip
+        tip.partition("org/a, ")[2].partition(": ")[0]: float(tip.partition(": ")[2].split(" ")[0])
+        for tip in told
+        if "small with org/a" in tip
     }
     full = "full image of the docs at"
-    assert values == {"full": 0.75, "1/2": 0.75, "1/4": 0.75, "1/8": 0.5, f"{full} 1/2": 0.75, f"{full} 1/4": 0.75, f"{full} 1/8": 0.5}
+    assert values == {
+        "full": 0.75,
+        "1/2": 0.75,
+        "1/4": 0.75,
+        "1/8": 0.5,
+        f"{full} 1/2": 0.75,
+        f"{full} 1/4": 0.75,
+        f"{full} 1/8": 0.5,
+    }
     assert "Detail is shown to be needed where the interval of the drop" in figure.caption
     assert "better when lower" not in figure.caption
     assert "curve falls" not in figure.caption
@@ -94,7 +109,11 @@ def test_less_detail_stands_beside_the_full_image_of_the_same_docs(made):
 def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
     """By hand: 28 of 60 docs are known. The others are right where the gold stands at A, which is once in four orders."""
     figure, told = tips(made, "curve-orders")
-    of_a = {tip.partition(": ")[0].rpartition(", ")[2]: tip.partition(": ")[2].split(" ")[0] for tip in told if "org/a" in tip}
+    of_a = {
+        tip.partition(": ")[0].rpartition(", ")[2]: tip.partition(": ")[2].split(" ")[0]
+        for tip in told
+        if "org/a" in tip
+    }
     once = (28 + 8) / 60  # gold first in the docs' own order: 0, 8, 16, ..., 56
     assert of_a == {
         "once": f"{once:.3f}",
@@ -106,7 +125,10 @@ def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
         "D": "0.467",
     }
     assert all(" 1.000 " in tip for tip in told if "org/b" in tip)
-    assert "a taste for places is shown where p is below 0.01 (quiz with org/a 0.001, quiz with org/b 1.000)." in figure.caption
+    assert (
+        "a taste for places is shown where p is below 0.01 (quiz with org/a 0.001, quiz with org/b 1.000)."
+        in figure.caption
+    )
 
 
 def test_frames_have_a_curve_without_a_full_clip(made):
@@ -119,7 +141,9 @@ def test_frames_have_a_curve_without_a_full_clip(made):
 def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(made):
     """MPP over FIP is near 6/9, 3/9 and 0 by construction; in two grids there is no curve."""
     figure, told = tips(made, "curve-grids")
-    values = [float(tip.partition(": ")[2].split(" ")[0].replace("−", "-")) for tip in told if "sheet with org/a" in tip]
+    values = [
+        float(tip.partition(": ")[2].split(" ")[0].replace("−", "-")) for tip in told if "sheet with org/a" in tip
+    ]
     assert values == sorted(values)
     assert values == pytest.approx([1 / 3, 2 / 3, 1], abs=0.2)
     assert not any("dice with" in tip or "two with" in tip for tip in told)

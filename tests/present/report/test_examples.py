@@ -33,10 +33,34 @@ def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
     for i, score in enumerate(cells):
         row, col = divmod(i, n)
         box = [200 * col // n, 100 * row // n, 200 * (col + 1) // n, 100 * (row + 1) // n]
-        views.append({"kind": "cell", "n": n, "cell": i + 1, "row": row, "col": col, "boxes": [box], "scores": {"acc": score}, "items": {}})
+        views.append(
+            {
+                "kind": "cell",
+                "n": n,
+                "cell": i + 1,
+                "row": row,
+                "col": col,
+                "boxes": [box],
+                "scores": {"acc": score},
+                "items": {},
+            }
+        )
     baselines = [{"answer": gold, "roles": ["gold"], "scores": {"acc": marks}}]
-    patch = {"doc_id": doc_id, "views": views, "excluded": {}, "image_sizes": [[200, 100]], "answer": {"gold": gold}, "baselines": baselines, **more}
-    return {"input": "Which?", "target": gold, "filtered_resps": answers or [gold if s else "unknown" for s in scores], "patch": patch}
+    patch = {
+        "doc_id": doc_id,
+        "views": views,
+        "excluded": {},
+        "image_sizes": [[200, 100]],
+        "answer": {"gold": gold},
+        "baselines": baselines,
+        **more,
+    }
+    return {
+        "input": "Which?",
+        "target": gold,
+        "filtered_resps": answers or [gold if s else "unknown" for s in scores],
+        "patch": patch,
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,7 +75,12 @@ def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
         (0, [1, 0, 0, 0], ["B", "A", "B", "C", "D"], "luck-like"),  # four cells, four options
         (1, [1, 0, 0, 0], ["A", "A", "B", "C", "D"], "luck-like"),
         (1, [1, 1, 0, 0], ["A", "A", "A", "C", "D"], "local"),  # the right answer is given more often than any other
-        (0, [1, 0, 0, 0], ["B", "A", "B", "B", "B"], "distracted"),  # most cells agree on one wrong answer: the right one stands out
+        (
+            0,
+            [1, 0, 0, 0],
+            ["B", "A", "B", "B", "B"],
+            "distracted",
+        ),  # most cells agree on one wrong answer: the right one stands out
         (1, [None, 0, 0, 0], None, None),
         (None, [1, 0, 0, 0], None, None),
     ],

@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from lmms_patch.errors import RecordError
 from lmms_patch.present import palette
 from lmms_patch.present.report import across, safe
-from lmms_patch.present.report.figures import canvas, figures, forests, heatmaps, indices, labels, lettering, regions, scores, sketches
+from lmms_patch.present.report.figures import (
+    canvas,
+    figures,
+    forests,
+    heatmaps,
+    indices,
+    labels,
+    lettering,
+    regions,
+    scores,
+    sketches,
+)
 from lmms_patch.present.report.points import Point
 from lmms_patch.stats.spatial import CellShares
 from tests.making.drawings import marks_outside, outside, overlapping, painted
@@ -46,7 +57,10 @@ def words(sketch, width=canvas.TWO):
     """The texts of a figure, with their places in inches from the lower left."""
     drawing = sketch.draw(width)
     found, (_, tall) = painted(drawing)
-    return {s: ((points[0][0] + points[2][0]) / 2 / drawing.dpi, (tall - (points[0][1] + points[2][1]) / 2) / drawing.dpi) for s, points in found}
+    return {
+        s: ((points[0][0] + points[2][0]) / 2 / drawing.dpi, (tall - (points[0][1] + points[2][1]) / 2) / drawing.dpi)
+        for s, points in found
+    }
 
 
 def named(some, name):
@@ -65,7 +79,9 @@ def signed(value, digits=3):
 def test_row_1_column_3_is_the_top_right():
     score = np.array([0.05, 0.06, 0.40, 0.07, 0.08, 0.09, 0.10, 0.11, 0.04])
     win, p_cells = np.array([0.02] * 2 + [0.86] + [0.02] * 5 + [0.0]), np.array([1.0] * 2 + [0.01] + [1.0] * 6)
-    sketch = heatmaps.heatmap(with_grid(entry(grids=(3,), indices=(-0.1,)), 3, shares=CellShares(score, win, 1.0, 0.001, p_cells, 77)))
+    sketch = heatmaps.heatmap(
+        with_grid(entry(grids=(3,), indices=(-0.1,)), 3, shares=CellShares(score, win, 1.0, 0.001, p_cells, 77))
+    )
     at = words(sketch)
     assert at["40.0"][0] > at["6.0"][0] > at["5.0"][0]
     assert at["40.0"][1] == pytest.approx(at["5.0"][1], abs=0.01)
@@ -134,7 +150,9 @@ def drawn_marks(sketch, width=canvas.TWO):
     return out
 
 
-@pytest.mark.parametrize(("many", "width"), each([(1, 1), (20, 1), (5, 5), *size([], [(5, 1), (20, 5)])], [canvas.ONE, canvas.TWO]))
+@pytest.mark.parametrize(
+    ("many", "width"), each([(1, 1), (20, 1), (5, 5), *size([], [(5, 1), (20, 5)])], [canvas.ONE, canvas.TWO])
+)
 def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
     entries = situations(*many)
     sketch = next(forests.drawings(across.points_of(entries)))
@@ -146,7 +164,11 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
         if index.value is None:
             assert any(text.startswith(f"{who}: N/A, ") and index.reason in text for text in told)
             continue
-        raw = [place for text, place in marks.items() if text.startswith(f"{who}, RCI: {signed(index.value)} [{signed(index.low)}, ")]
+        raw = [
+            place
+            for text, place in marks.items()
+            if text.startswith(f"{who}, RCI: {signed(index.value)} [{signed(index.low)}, ")
+        ]
         assert raw == [pytest.approx(index.value)]
         measured = one.whole.grid(3).adj.null == "measured"
         lead = [place for text, place in marks.items() if text.startswith(f"{who}, luck-corrected RCI: ")]
@@ -157,7 +179,12 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
             assert any(text.startswith(f"{who}, luck-corrected RCI: 1.00, cells mislead") for text in told)
         else:
             assert lead == [pytest.approx(adj.value)]
-            assert any(text.startswith(f"{who}, luck-corrected RCI: {signed(adj.value)} [{signed(adj.low)}, {signed(adj.high)}]") for text in told)
+            assert any(
+                text.startswith(
+                    f"{who}, luck-corrected RCI: {signed(adj.value)} [{signed(adj.low)}, {signed(adj.high)}]"
+                )
+                for text in told
+            )
 
 
 def test_the_headline_says_what_stands_beside_an_index():
@@ -168,7 +195,9 @@ def test_the_headline_says_what_stands_beside_an_index():
         adj = entries[one].whole.measures["rci3_adj"]
         assert f"{signed(adj.value, 2)} [{signed(adj.low, 2)}, {signed(adj.high, 2)}], {beside}" in shown
     assert "1.00, cells mislead" in shown
-    assert {"N/A: near chance", "N/A: does not look", "luck-corrected RCI", "RCI", "RCI, luck not measured"} <= set(shown)
+    assert {"N/A: near chance", "N/A: does not look", "luck-corrected RCI", "RCI", "RCI, luck not measured"} <= set(
+        shown
+    )
     narrow = words(sketch, canvas.ONE)
     adj = entries[1].whole.measures["rci3_adj"]
     assert f"{signed(adj.value, 2)}  m" in narrow
@@ -207,14 +236,20 @@ def test_each_grid_is_drawn_once():
 
 
 def test_an_index_far_out_is_written_at_the_edge():
-    points = [Point("d", "model", 3, -2.31, None, None, None, "", True, ""), Point("e", "model", 3, 0.1, 0.0, 1.4, 20, "", True, "")]
+    points = [
+        Point("d", "model", 3, -2.31, None, None, None, "", True, ""),
+        Point("e", "model", 3, 0.1, 0.0, 1.4, 20, "", True, ""),
+    ]
     sketch = next(forests.drawings(points))
     assert "◂ −2.31" in words(sketch)
     assert "d, model, 3×3, RCI: −2.310" in titles(sketch)
     low, high = sketch.draw(canvas.TWO).axes[0].get_xlim()
     assert (low, high) == (-forests.LEAST, forests.LEAST)
     # The interval goes on beyond the axis: an arrow at its end.
-    assert [line.get_marker() for line in sketch.draw(canvas.TWO).axes[0].lines if len(line.get_xdata()) == 1] == [">", "o"]
+    assert [line.get_marker() for line in sketch.draw(canvas.TWO).axes[0].lines if len(line.get_xdata()) == 1] == [
+        ">",
+        "o",
+    ]
 
 
 # --- maps and agreement ---------------------------------------------------------------------------
@@ -250,7 +285,9 @@ def test_many_models_become_a_map_with_each_number_in_its_cell():
 
 def test_the_correlation_matrix_is_drawn_as_it_is():
     stream = np.random.default_rng(0)
-    points = [Point(f"b{i}", m, 3, float(stream.normal()), None, None, None, "", True, "") for i in range(6) for m in "xyz"]
+    points = [
+        Point(f"b{i}", m, 3, float(stream.normal()), None, None, None, "", True, "") for i in range(6) for m in "xyz"
+    ]
     told = titles(next(indices.matrices(points)))
     truth = np.corrcoef([[p.value for p in points if p.model == m] for m in "xyz"])
     for (a, x), (b, y) in itertools.permutations(enumerate("xyz"), 2):
@@ -285,7 +322,11 @@ def test_metrics_of_other_scales_have_axes_of_their_own():
     cider = entry("c", metric="CIDEr")
     cider.whole.measures["ceiling"] = estimate(3.7)
     found = scores.scales([entry("a"), percent, cider])
-    assert {name: [e.base for e in some] for name, some, _ in found} == {"0 to 1": ["a"], "0 to 100": ["p"], "CIDEr of c": ["c"]}
+    assert {name: [e.base for e in some] for name, some, _ in found} == {
+        "0 to 1": ["a"],
+        "0 to 100": ["p"],
+        "CIDEr of c": ["c"],
+    }
 
 
 def test_models_and_scores_tell_their_numbers():
@@ -325,7 +366,9 @@ def test_names_beside_points_hide_nothing(points, wide):
         assert max(right, top) <= 3
         assert not any(left < x < right and bottom < y < top for x, y in points)
     for one, other in itertools.combinations(found, 2):
-        assert min(one.box[2], other.box[2]) <= max(one.box[0], other.box[0]) or min(one.box[3], other.box[3]) <= max(one.box[1], other.box[1])
+        assert min(one.box[2], other.box[2]) <= max(one.box[0], other.box[0]) or min(one.box[3], other.box[3]) <= max(
+            one.box[1], other.box[1]
+        )
         for leader, box in ((one.leader, other.box), (other.leader, one.box)):
             for t in np.linspace(0, 1, 50) if leader else ():
                 x, y = (a + t * (b - a) for a, b in zip(*leader, strict=True))
@@ -340,7 +383,8 @@ def test_a_name_with_room_stands_beside_its_point():
 
 
 @pytest.mark.parametrize(
-    ("name", "room", "lines"), each([*NAMES, *MODELS, "x" * 300, "no.separator" * 9, "أ" * 70, "名" * 70], [0.5, 1.0, 2.0], [1, 2])
+    ("name", "room", "lines"),
+    each([*NAMES, *MODELS, "x" * 300, "no.separator" * 9, "أ" * 70, "名" * 70], [0.5, 1.0, 2.0], [1, 2]),
 )
 def test_long_names_are_wrapped_then_shortened(name, room, lines):
     from matplotlib.backends.backend_agg import RendererAgg
@@ -364,7 +408,10 @@ def test_long_names_are_wrapped_then_shortened(name, room, lines):
 
 def test_names_that_fit_stay_whole_and_are_broken_at_separators():
     assert lettering.fit("GQA", 1.0) == "GQA"
-    assert lettering.fit("hallusion_bench_image", 0.9).replace("\n", "|") in ("hallusion_|bench_image", "hallusion_bench_|image")
+    assert lettering.fit("hallusion_bench_image", 0.9).replace("\n", "|") in (
+        "hallusion_|bench_image",
+        "hallusion_bench_|image",
+    )
     assert lettering.fit("a\u202eb\ud800", 1.0) == "a\ufffdb\ufffd"
 
 
@@ -386,7 +433,9 @@ GRID = size([(1, 1), (20, 5)], [(1, 1), (5, 1), (20, 1), (1, 5), (5, 5), (20, 5)
 def test_no_text_hides_another_and_nothing_leaves_the_figure(benchmarks, models):
     entries = situations(benchmarks, models)
     for sketch in sketches(entries, across.points_of(entries)):
-        if re.search(r"-[2-9]$", sketch.name) or (sketch.name.startswith("cells-") and sketch.entries[0] != entries[0].label):
+        if re.search(r"-[2-9]$", sketch.name) or (
+            sketch.name.startswith("cells-") and sketch.entries[0] != entries[0].label
+        ):
             continue  # one stands for all
         for width in sketch.papers if canvas.TWO in sketch.papers else (canvas.ONE, canvas.TWO):
             drawing = sketch.draw(width)
@@ -412,7 +461,10 @@ def test_regions_hide_nothing_and_tell_their_numbers(models, width):
     told = titles(precision, width)
     for one in entries:
         recall, share = (one.whole.measures[f"magiscore_{what}_micro"].value for what in ("recall", "precision"))
-        assert any(text.startswith(f"{one.model}, magic_magic: recall {recall:.3f} [") and f"precision {share:.3f} [" in text for text in told)
+        assert any(
+            text.startswith(f"{one.model}, magic_magic: recall {recall:.3f} [") and f"precision {share:.3f} [" in text
+            for text in told
+        )
 
 
 def test_the_measure_of_overlaps_finds_some():
@@ -444,7 +496,10 @@ def check_svg(svg):
 @quickly
 def test_the_set_of_two_models_and_text_only(tmp_path):
     pairs = enumerate(itertools.product("abcd", ("m1", "m2")))
-    made = [entry(b, m, seed=i, indices=(0.1 * i - 0.3, 0.02 * i**2 - 0.3), blind=estimate(0.3, 0.05)) for i, (b, m) in pairs]
+    made = [
+        entry(b, m, seed=i, indices=(0.1 * i - 0.3, 0.02 * i**2 - 0.3), blind=estimate(0.3, 0.05))
+        for i, (b, m) in pairs
+    ]
     entries = [*made, tst_entry("a")]
     points = across.points_of(entries)
     told = []
@@ -453,7 +508,17 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
     names = [one.name for one in found]
     assert len(set(names)) == len(names)
     assert names[0] == "headline"
-    assert {"fip-mpp", "cells-e-a-m1", "index2", "correlation", "cells3-all", "spread3", "ranking", "by-type", "without-image"} <= set(names)
+    assert {
+        "fip-mpp",
+        "cells-e-a-m1",
+        "index2",
+        "correlation",
+        "cells3-all",
+        "spread3",
+        "ranking",
+        "by-type",
+        "without-image",
+    } <= set(names)
     ids = [one for figure in found for svg in (figure.svg, figure.narrow) if svg for one in check_svg(svg)]
     assert [figure.name for figure in found if figure.narrow] == ["headline"]
     assert len(set(ids)) == len(ids)
@@ -511,7 +576,13 @@ def test_files_for_papers_have_the_width_of_their_columns(tmp_path):
         assert widths == {file: pytest.approx(3.3 if "-1col" in file else 6.9) for file in widths}
         assert widths
         live = "\n".join(line for line in snippet.splitlines() if not line.startswith("%"))
-        assert live.count(r"\caption{") == live.count(r"\label{fig:") == live.count(r"\begin{figure") == live.count(r"\end{figure") == 1
+        assert (
+            live.count(r"\caption{")
+            == live.count(r"\label{fig:")
+            == live.count(r"\begin{figure")
+            == live.count(r"\end{figure")
+            == 1
+        )
         plain = re.sub(r"\\.", "", live)
         assert plain.count("{") == plain.count("}")
         assert not re.search(r"(?<!\\)[%&_#$]", live)
@@ -526,7 +597,9 @@ def test_hostile_names_stay_text(tmp_path):
         assert "<script" not in figure.svg
         assert "<script" not in safe.drawing(figure.svg, "f0")
         assert any(
-            "<script>alert(1)</script>" in (element.text or "") for element in ElementTree.fromstring(figure.svg).iter() if "title" in element.tag
+            "<script>alert(1)</script>" in (element.text or "")
+            for element in ElementTree.fromstring(figure.svg).iter()
+            if "title" in element.tag
         )
 
     def draw(width):

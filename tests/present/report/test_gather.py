@@ -44,7 +44,13 @@ def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path, made
     path = write_run(tmp_path, {"toy_rci2": made})
     (entry,), _, warnings = entries(tmp_path)
     assert warnings == []
-    assert (entry.base, entry.result.label, entry.kind.name, entry.grids, entry.result.metric) == ("toy", "toy_rci2", "rci", (2,), "acc")
+    assert (entry.base, entry.result.label, entry.kind.name, entry.grids, entry.result.metric) == (
+        "toy",
+        "toy_rci2",
+        "rci",
+        (2,),
+        "acc",
+    )
     run = load(path)[0]
     assert entry.whole.measures["rci2"].value == run.result.metrics["rci2"]
     for name in ("a", "b"):
@@ -91,13 +97,27 @@ def test_only_the_newest_of_each_model_and_task_is_shown(tmp_path, made):
 @pytest.mark.parametrize(
     ("options", "shown", "told"),
     [
-        ({}, (False, False), "no examples and no categories, because there are more than 1 results; to have them, type --examples 2 --categories"),
-        ({"categories": True}, (False, True), "no examples, because there are more than 1 results; to have them, type --examples 2"),
-        ({"examples": 1}, (True, False), "no categories, because there are more than 1 results; to have them, type --categories"),
+        (
+            {},
+            (False, False),
+            "no examples and no categories, because there are more than 1 results; to have them, type --examples 2 --categories",
+        ),
+        (
+            {"categories": True},
+            (False, True),
+            "no examples, because there are more than 1 results; to have them, type --examples 2",
+        ),
+        (
+            {"examples": 1},
+            (True, False),
+            "no categories, because there are more than 1 results; to have them, type --categories",
+        ),
         ({"examples": 1, "categories": True}, (True, True), None),
     ],
 )
-def test_of_many_results_examples_and_categories_are_there_where_they_are_asked_for(tmp_path, made, monkeypatch, options, shown, told):
+def test_of_many_results_examples_and_categories_are_there_where_they_are_asked_for(
+    tmp_path, made, monkeypatch, options, shown, told
+):
     write_run(tmp_path, {"toy_rci2": made, "toy2_rci2": mc_run(n=60)})
     found, picked, warnings = entries(tmp_path, **options)
     assert (found[0].categories == {}, len(picked[0]) > 0, warnings) == (options.get("categories") is False, True, [])
@@ -112,7 +132,8 @@ def test_too_many_results_for_a_page_are_refused_before_a_log_is_read(tmp_path, 
     monkeypatch.setattr(module, "MOST", 1)
     monkeypatch.setattr(runs.Result, "lines", lambda *_, **__: pytest.fail("a log was read"))
     with pytest.raises(
-        RecordError, match="2 results are too many for one page, which has at most 1; give runs of fewer models or benchmarks, or rank"
+        RecordError,
+        match="2 results are too many for one page, which has at most 1; give runs of fewer models or benchmarks, or rank",
     ):
         entries(tmp_path)
 
@@ -149,7 +170,11 @@ def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
     for name in ("a", "b"):
         path = write_run(tmp_path / name, {"toy_rci2": made})
         data = json.loads(path.read_text())
-        path.write_text(json.dumps({**data, "model_name": f"<b>{name}?</b>" if name == "a" else "(b) b (b)", "config": {"model": "x"}}))
+        path.write_text(
+            json.dumps(
+                {**data, "model_name": f"<b>{name}?</b>" if name == "a" else "(b) b (b)", "config": {"model": "x"}}
+            )
+        )
     found, _, _ = entries(tmp_path)
     ids = [entry.label for entry in found]
     assert len(set(ids)) == 2
@@ -158,7 +183,9 @@ def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
 
 
 def test_nothing_wrapped_is_one_line(tmp_path):
-    (tmp_path / "1_results.json").write_text(json.dumps({"configs": {"gqa": {}}, "results": {"gqa": {"acc,none": 0.5}}}))
+    (tmp_path / "1_results.json").write_text(
+        json.dumps({"configs": {"gqa": {}}, "results": {"gqa": {"acc,none": 0.5}}})
+    )
     with pytest.raises(RecordError, match="no wrapped task that scored a doc"):
         entries(tmp_path)
 
@@ -173,7 +200,10 @@ def blind_run(folder, docs, date="2026-03-03T00-00-00.000000"):
 def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made):
     write_run(tmp_path / "r" / "run", {"toy_rci2": made})
     name = {"model_name": "m", "config": {"model": "m"}}
-    for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 10).glob("*_results.json")]:
+    for path in [
+        *(tmp_path / "r" / "run").glob("*_results.json"),
+        *blind_run(tmp_path / "r" / "blind", 10).glob("*_results.json"),
+    ]:
         path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
     found, _, warnings = entries(tmp_path / "r")
     entry = next(one for one in found if one.kind.name == "rci")
@@ -184,7 +214,10 @@ def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made):
 def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
     write_run(tmp_path / "r" / "run", {"toy_rci2": made})
     name = {"model_name": "m", "config": {"model": "m"}}
-    for path in [*(tmp_path / "r" / "run").glob("*_results.json"), *blind_run(tmp_path / "r" / "blind", 240).glob("*_results.json")]:
+    for path in [
+        *(tmp_path / "r" / "run").glob("*_results.json"),
+        *blind_run(tmp_path / "r" / "blind", 240).glob("*_results.json"),
+    ]:
         path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
     found, _, _ = entries(tmp_path / "r")
     assert next(one for one in found if one.kind.name == "rci").blind.value == 0.5

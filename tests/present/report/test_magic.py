@@ -22,7 +22,10 @@ HOSTILE = "<script>alert(1)</script> \u202e **R1** & ]]>"
 
 def docs(good, n=12, **more):
     """F1 and answers: ``good`` of n docs use exactly box 1 and are right, the others use box 2 and are wrong."""
-    return [magic_doc(f"d{k:02}", (1,) if k < good else (2,), right=k < good, kind="verify" if k % 2 else "query", **more) for k in range(n)]
+    return [
+        magic_doc(f"d{k:02}", (1,) if k < good else (2,), right=k < good, kind="verify" if k % 2 else "query", **more)
+        for k in range(n)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,11 @@ def rows(report, name):
 def test_the_overview_is_by_hand(made):
     """a: TP 6, FP 6, FN 6: P = R = F1 = 1/2, micro and macro; 6 of 12 right. b: all 1."""
     a, b = rows(made[0], "magic")
-    for name in ("acc_exact", "acc_synonym", *(f"magiscore_{what}_{mean}" for what in ("precision", "recall", "f1") for mean in ("micro", "macro"))):
+    for name in (
+        "acc_exact",
+        "acc_synonym",
+        *(f"magiscore_{what}_{mean}" for what in ("precision", "recall", "f1") for mean in ("micro", "macro")),
+    ):
         assert (a[name].value, b[name].value) == (0.5, 1.0), name
     assert (a["docs"], a["dataset"], a["judge"]) == (12, "toy", "none")
     assert a["acc_exact"].low < 0.5 < a["acc_exact"].high
@@ -61,7 +68,11 @@ def test_types_and_counts(made):
     assert [found["toy_magic", kind]["acc_exact"].value for kind in ("query", "verify")] == [0.5, 0.5]
     assert found["toy_magic", "query"]["docs"] == 6
     counted = {row["task"]: row for row in rows(made[0], "magic_counts") if row["model"] == "a"}
-    assert (counted["toy_magic"]["docs"], counted["toy_magic"]["precision_zero"], counted["toy_magic"]["left_out"]) == (12, 0, 0)
+    assert (counted["toy_magic"]["docs"], counted["toy_magic"]["precision_zero"], counted["toy_magic"]["left_out"]) == (
+        12,
+        0,
+        0,
+    )
 
 
 def test_contrasts_by_hand(made):
@@ -73,7 +84,11 @@ def test_contrasts_by_hand(made):
     assert found["cost of distraction"]["magiscore_recall_macro"].value == 0.5
     assert found["gain from boxes"].get("magiscore_recall_macro") is None
     assert {row["model"] for row in found.values()} == {"a"}
-    sides = next(row for row in rows(made[0], "magic_contrast_sides") if (row["contrast"], row["metric"]) == ("cost of distraction", "Acc, exact"))
+    sides = next(
+        row
+        for row in rows(made[0], "magic_contrast_sides")
+        if (row["contrast"], row["metric"]) == ("cost of distraction", "Acc, exact")
+    )
     assert (sides["first"], sides["second"], sides["items"]) == (0.5, 1.0, 12)
 
 
@@ -109,7 +124,11 @@ def test_one_example_of_each_rule_and_task(made):
         ("e-b-toy-magic", "focused"),
     }
     one = found["e-a-toy-magic", "distracted"]
-    assert [(box.number, box.relevant, box.used) for box in one.boxes] == [(1, True, False), (2, False, True), (3, False, False)]
+    assert [(box.number, box.relevant, box.used) for box in one.boxes] == [
+        (1, True, False),
+        (2, False, True),
+        (3, False, False),
+    ]
     assert (one.right, one.by, one.image) == (False, "by synonyms", None)
 
 

@@ -16,7 +16,15 @@ from lmms_patch.present.report.points import Point, luck_corrected, points_of
 from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
 from tests.making.pages import rows_of
-from tests.making.runs import as_before, guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.making.runs import (
+    as_before,
+    guesses_on_cells,
+    misled_by_cells,
+    never_looks,
+    one_cell_knows,
+    world_run,
+    write_run,
+)
 
 
 def without_null(model):
@@ -92,7 +100,9 @@ def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
     """The bands of both cells, index and luck-corrected index, by their classes."""
     table = html.partition('id="results-table"')[2].partition("</table>")[0]
     rows = {name: next(row for row in table.split("<tr")[1:] if f'data-value="{name}"' in row) for name in entries}
-    coloured = {name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][5:7] for name, row in rows.items()}
+    coloured = {
+        name: [found.strip() for found in re.findall(r'<td class="num([^"]*)"', row)][5:7] for name, row in rows.items()
+    }
     assert coloured == {
         "never": ["", ""],
         "guesses": ["", "strong-global"],
@@ -104,9 +114,14 @@ def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
 
 def test_the_details_say_the_reason_the_null_and_what_was_not_checked(html):
     details = {name: html.partition(f'id="e-{name}-toy-rci3"')[2].partition('class="entry"')[0] for name in WORLDS}
-    assert "the answers do not depend on the image (full image 0.5867, a wrong image 0.5867, 300 docs)" in details["never"]
+    assert (
+        "the answers do not depend on the image (full image 0.5867, a wrong image 0.5867, 300 docs)" in details["never"]
+    )
     assert "300 docs asked on another doc’s image: full image 0.587, wrong image 0.587; difference" in details["never"]
-    assert "Measured null: each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs" in details["known"]
+    assert (
+        "Measured null: each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs"
+        in details["known"]
+    )
     assert "Assumed null:" in details["before"]
     assert "not checked whether the answers depend on the image" in details["before"]
     assert "3x3, contradicted: not luck-corrected −0." in details["guesses"].replace("corrected -", "corrected −")
@@ -137,7 +152,9 @@ def test_tables_across_benchmarks_are_marked_and_say_what_it_means(report):
         assert other[f"{name}, n=3"].value == pytest.approx(adj, abs=0.15)
         assert raw[f"{name}, n=3"].value < 0.05
     assert other["before, n=3"] == "luck not measured"
-    assert {"guesses, RCI_3", "guesses, luck-corrected RCI_3"} <= {column.title for column in (*table.columns, *corrected.columns)}
+    assert {"guesses, RCI_3", "guesses, luck-corrected RCI_3"} <= {
+        column.title for column in (*table.columns, *corrected.columns)
+    }
     assert "guesses, luck-corrected RCI\\_3" in corrected.to_latex()
     assert "a cell does worse than a wrong image" in corrected.note  # of "misled"
     assert "worse than a wrong image" not in table.note
@@ -182,11 +199,15 @@ def test_one_without_and_they_are_ranked_by_the_index_as_published(other):
     (table,) = models.sheets([point("a", 0.05, 0.6, words=("contradicted",)), other])
     assert [row["model"] for row in table.rows] == ["a", "b"]
     assert table.title == "Models by |PCRI|"
-    assert table.note.startswith("Of the index, not luck-corrected; the luck-corrected one contradicts it for x with a, 3x3.")
+    assert table.note.startswith(
+        "Of the index, not luck-corrected; the luck-corrected one contradicts it for x with a, 3x3."
+    )
 
 
 def test_a_saturated_point_has_no_place_among_corrected_ones():
-    saturated = dataclasses.replace(point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates"))
+    saturated = dataclasses.replace(
+        point("c", 0.0), corrected=Estimate(None, None, None, None, 100, 100, 0, reason="luck saturates")
+    )
     found, which = luck_corrected([point("a", 0.05, 0.6), saturated])
     assert (which, [(p.model, p.valid, p.value) for p in found]) == (True, [("a", True, 0.6), ("c", False, None)])
     assert not luck_corrected([saturated])[1]
@@ -200,7 +221,11 @@ def test_drawings_show_what_the_tables_rank_by():
     (headline,) = forests.drawings(points)
     with canvas.style():
         (axes,) = headline.draw(canvas.TWO).axes
-    marks = {float(line.get_xdata()[0]): canvas.told(line.get_gid()) for line in axes.lines if line.get_marker() in ("D", "s", "o")}
+    marks = {
+        float(line.get_xdata()[0]): canvas.told(line.get_gid())
+        for line in axes.lines
+        if line.get_marker() in ("D", "s", "o")
+    }
     assert set(marks) == {0.05, 0.6, 0.2, 0.1}
     assert marks[0.6].endswith("RCI contradicted")
     assert marks[0.05].endswith(", contradicted")

@@ -85,7 +85,9 @@ def read(html):
 
 
 def test_the_policy_allows_this_style_and_script_and_nothing_else(read):
-    policy = next(attrs["content"] for tag, attrs in read.elements if attrs.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        attrs["content"] for tag, attrs in read.elements if attrs.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     for tag in ("style", "script"):
         (source,) = read.sources[tag]
@@ -99,10 +101,15 @@ def test_the_policy_allows_this_style_and_script_and_nothing_else(read):
 def test_nothing_in_it_runs_styles_itself_or_leads_elsewhere(html, read):
     for tag, attrs in read.elements:
         assert tag not in ("iframe", "object", "embed", "link", "base", "form", "foreignobject", "img")
-        assert not any(key.startswith("on") or key in ("style", "srcdoc", "action", "src") for key in attrs), (tag, attrs)
+        assert not any(key.startswith("on") or key in ("style", "srcdoc", "action", "src") for key in attrs), (
+            tag,
+            attrs,
+        )
         for key in ("href", "xlink:href"):
             target = attrs.get(key) or ""
-            assert re.match(r"^(#|tables/|figures/|report\.json$|data:image/(jpeg|png);base64,)", target) or not target, (tag, target)
+            assert (
+                re.match(r"^(#|tables/|figures/|report\.json$|data:image/(jpeg|png);base64,)", target) or not target
+            ), (tag, target)
     assert [tag for tag, _ in read.elements].count("script") == 1
     outside = re.findall(r"https?://[^\s\"'<]+", html)
     assert set(outside) <= {"http://www.w3.org/2000/svg"}
@@ -152,7 +159,16 @@ def test_a_data_uri_that_is_no_picture_is_not_shown(html):
 @given(st.text(min_size=1, max_size=30))
 def test_any_model_name_stays_in_its_place(name):
     plain, found = (
-        Read(page.page(pages.report(entries=(pages.index_entry("e-1", one, one, 0.8, {2: 0.1}, **more),), examples=(), figures=(), sheets={})))
+        Read(
+            page.page(
+                pages.report(
+                    entries=(pages.index_entry("e-1", one, one, 0.8, {2: 0.1}, **more),),
+                    examples=(),
+                    figures=(),
+                    sheets={},
+                )
+            )
+        )
         for one, more in (
             ("m", {"categories": {"c": pages.part(0.8, {2: 0.1})}}),
             (name, {"categories": {name: pages.part(0.8, {2: 0.1})}, "path": "o"}),
@@ -167,7 +183,10 @@ def test_any_model_name_stays_in_its_place(name):
 
 def told(text, *names, models=("m",)):
     """The pieces of a sentence about results of these benchmarks; links as ``[name|id]``, what is in brackets in braces."""
-    entries = tuple(pages.index_entry(f"e-{i}", one, name, 0.8, {2: 0.1}) for i, (name, one) in enumerate((n, m) for n in names for m in models))
+    entries = tuple(
+        pages.index_entry(f"e-{i}", one, name, 0.8, {2: 0.1})
+        for i, (name, one) in enumerate((n, m) for n in names for m in models)
+    )
     finding = Finding("cell", text, tuple(entry.label for entry in entries))
     (made,) = shapes.sentences(pages.report(entries=entries, findings=(finding,)))
     pieces = [f"[{p.text}|{p.entry}]" if p.entry else f"{{{p.text}}}" if p.aside else p.text for p in made.pieces]
@@ -190,7 +209,9 @@ def test_a_name_inside_a_longer_name_is_no_mention():
 
 
 def test_a_benchmark_of_several_models_is_linked_once_for_all():
-    text, others, _ = told("The whole image is needed for a (all 2 models, RCI +0.50) and b (n).", "a", "b", models=("m", "n"))
+    text, others, _ = told(
+        "The whole image is needed for a (all 2 models, RCI +0.50) and b (n).", "a", "b", models=("m", "n")
+    )
     assert text == "The whole image is needed for [a|e-0] {(all 2 models, RCI +0.50)} and [b (n)|e-3]."
     assert others == ["e-2"]
 
@@ -224,12 +245,19 @@ def test_a_bar_has_the_classes_of_the_finest_grid_one_after_the_other():
     one = needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), made.necessity(0.1, 0.7, 0.0, text=0.2, n=2))
     (bar,) = shapes.needs([one, made.entry("none")])
     assert (bar.n, bar.docs, bar.without_text) == (3, 200, False)
-    assert [(part.name, part.at, part.width) for part in bar.parts] == [("text", 0, 20), ("one cell", 20, 30), ("whole image", 50, 50)]
+    assert [(part.name, part.at, part.width) for part in bar.parts] == [
+        ("text", 0, 20),
+        ("one cell", 20, 30),
+        ("whole image", 50, 50),
+    ]
     assert bar.parts[1].says == "one cell: 30 % [27, 33], 60 of 200 docs"
 
 
 def test_counts_that_are_estimated_say_so_and_an_unknown_class_has_no_part():
-    sampled, unknown = needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2, checked=50)), needing("b", made.necessity(0.25, 0.75, 0.0))
+    sampled, unknown = (
+        needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2, checked=50)),
+        needing("b", made.necessity(0.25, 0.75, 0.0)),
+    )
     first, second = shapes.needs([sampled, unknown])
     assert first.parts[0].says == "text: 20 % [17, 23], about 40 of 200 docs"
     assert [part.name for part in second.parts] == ["one cell", "whole image"]
@@ -243,7 +271,9 @@ def test_a_part_is_labelled_as_far_as_it_has_room():
 
 def test_warnings_of_one_result_and_of_several_are_told_in_their_number():
     warned, more = (dataclasses.replace(made.entry(name), warnings=("mind",)) for name in "ab")
-    told = [squeezed(re.sub(r"<[^>]+>", "", page.page(Report("t", {}, entries)))) for entries in ((warned,), (warned, more))]
+    told = [
+        squeezed(re.sub(r"<[^>]+>", "", page.page(Report("t", {}, entries)))) for entries in ((warned,), (warned, more))
+    ]
     assert "1 of 1 results has warnings of its own, marked !: see its details." in told[0]
     assert "2 of 2 results have warnings of their own, marked !: see their details." in told[1]
 
@@ -257,17 +287,32 @@ def test_each_part_of_a_bar_is_told_as_text_whatever_its_width():
 
 def test_what_a_drawing_tells_who_points_at_it_stands_below_it_as_text():
     """Each number once, in the order of the drawing; names of rows and of bands are none, and what hostile names bring stays text."""
-    marks = ("strong local", "GQA", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "GQA, m, 3×3: −0.380 [−0.430, −0.330]", "POPE, m: N/A, near chance")
+    marks = (
+        "strong local",
+        "GQA",
+        "GQA, m, 3×3: −0.380 [−0.430, −0.330]",
+        "GQA, m, 3×3: −0.380 [−0.430, −0.330]",
+        "POPE, m: N/A, near chance",
+    )
     told = "".join(f"<g><title>{text}</title><path d='M0 0'/></g>" for text in (*marks, "&lt;b&gt; &amp;amp;, m: 0.5"))
     drawn = pages.figure("ranking", "models")
-    html = page.page(pages.report(figures=(dataclasses.replace(drawn, svg=drawn.svg.replace("</svg>", f"{told}</svg>")),)))
+    html = page.page(
+        pages.report(figures=(dataclasses.replace(drawn, svg=drawn.svg.replace("</svg>", f"{told}</svg>")),))
+    )
     (shown,) = re.findall(r'<details class="more told">.*?<ul>(.*?)</ul>', html, re.DOTALL)
-    assert [unescape(line) for line in re.findall(r"<li>(.*?)</li>", shown)] == [marks[2], marks[4], "<b> &amp;, m: 0.5"]
+    assert [unescape(line) for line in re.findall(r"<li>(.*?)</li>", shown)] == [
+        marks[2],
+        marks[4],
+        "<b> &amp;, m: 0.5",
+    ]
     assert "3 lines" in html
 
 
 def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_known():
-    entries = [needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), model="m1"), needing("a", made.necessity(0.4, 0.4, 0.0, text=0.2), model="m2")]
+    entries = [
+        needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), model="m1"),
+        needing("a", made.necessity(0.4, 0.4, 0.0, text=0.2), model="m2"),
+    ]
     html = page.page(Report("t", {}, tuple(entries), across.sheets(entries, ())))
     assert html.count('class="needbar"') == 2
     assert "one cell: 40 % [37, 43], 80 of 200 docs" in html
@@ -352,7 +397,13 @@ def test_row_1_column_3_is_the_top_right(html):
     part = pages.part(0.8, {3: 0.2}, top=2)
     found = shapes.shares(part, 3, KINDS["rci"])
     top_right = found.rows[0][2]
-    assert (top_right.row, top_right.col, round(top_right.score, 4), top_right.odd, top_right.level) == (1, 3, round(2 / 9, 4), True, 8)
+    assert (top_right.row, top_right.col, round(top_right.score, 4), top_right.odd, top_right.level) == (
+        1,
+        3,
+        round(2 / 9, 4),
+        True,
+        8,
+    )
     assert sum(share.odd for row in found.rows for share in row) == 1
     heat = next(table for table in re.findall(r'<table class="heat">.*?</table>', html, re.DOTALL) if "3 by 3" in table)
     cells = [re.sub(r"<[^>]+>", " ", cell) for cell in re.findall(r'<td class="h\d">(.*?)</td>', heat, re.DOTALL)]
@@ -423,7 +474,10 @@ def test_a_heat_map_of_one_result_is_a_table_in_its_details_and_a_file(html):
     assert html.count('class="drawing"') == 4
 
 
-@pytest.mark.parametrize("name", ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"])
+@pytest.mark.parametrize(
+    "name",
+    ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"],
+)
 def test_each_number_is_explained_with_when_not_to_read_it(html, name):
     found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]
     assert len(found) > 150
@@ -433,7 +487,9 @@ def test_each_number_is_explained_with_when_not_to_read_it(html, name):
 def test_the_ends_of_the_bands_are_those_of_the_paper(html):
     """RCI paper, 3.2: at most −0.30, at most −0.10, at most +0.10, below +0.30, and from there on."""
     found = unescape(re.search(r'<div class="read" id="read-rci">(.*?)</div>', html, re.DOTALL)[1])
-    paper = "strong local ≤ −0.30, moderate local ≤ −0.10, balanced ≤ +0.10, moderate global < +0.30, strong global ≥ +0.30"
+    paper = (
+        "strong local ≤ −0.30, moderate local ≤ −0.10, balanced ≤ +0.10, moderate global < +0.30, strong global ≥ +0.30"
+    )
     assert f"The bands ({paper}) are given for the interval" in found
 
 
@@ -459,9 +515,12 @@ def _at(entry, level):
 
 def test_sentences_of_a_page_have_the_minus_of_its_tables():
     warned = dataclasses.replace(
-        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}), warnings=("not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global)",)
+        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}),
+        warnings=("not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global)",),
     )
-    found = Finding("one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",))
+    found = Finding(
+        "one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",)
+    )
     texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
     assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
     assert "not luck-corrected −0.085 (balanced)" in texts
@@ -470,7 +529,10 @@ def test_sentences_of_a_page_have_the_minus_of_its_tables():
 
 
 def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):
-    found = re.findall(r'<td class="num ([a-z-]+)" data-value="([^"]+)"', re.search(r'id="s-benchmarks-1">.*?</table>', html, re.DOTALL)[0])
+    found = re.findall(
+        r'<td class="num ([a-z-]+)" data-value="([^"]+)"',
+        re.search(r'id="s-benchmarks-1">.*?</table>', html, re.DOTALL)[0],
+    )
     for style, value in found:
         number = float(value)
         expected = (
@@ -491,7 +553,9 @@ def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):
 def test_differences_of_scores_are_not_coloured_as_indices():
     gap = Column("gap", "FIP - MPP", signed=True, help="on the metric's own scale")
     assert 'class="num"' in markup.cell(pages.estimate(-0.4), gap)
-    assert 'class="num strong-local"' in markup.cell(pages.estimate(-0.4), Column("index", "index", signed=True, index=True))
+    assert 'class="num strong-local"' in markup.cell(
+        pages.estimate(-0.4), Column("index", "index", signed=True, index=True)
+    )
 
 
 def test_files_are_linked_beside_the_page(html):
@@ -511,7 +575,9 @@ def test_files_are_linked_beside_the_page(html):
 def test_an_index_stands_in_one_table_beside_the_details(models):
     """Each index has digits of its own; the page writes them in full where a table is sorted by them."""
     entries = [
-        made.entry(f"b{b}", f"m{m}", indices=(0.1 + 0.0101 * b**2 + 0.00107 * m**2, -0.2 - 0.0103 * b**2 - 0.00109 * m**2))
+        made.entry(
+            f"b{b}", f"m{m}", indices=(0.1 + 0.0101 * b**2 + 0.00107 * m**2, -0.2 - 0.0103 * b**2 - 0.00109 * m**2)
+        )
         for b in range(5)
         for m in range(models)
     ]
@@ -521,7 +587,9 @@ def test_an_index_stands_in_one_table_beside_the_details(models):
     for entry in entries:
         for name in ("rci2", "rci3"):
             assert values.count(repr(entry.whole.measures[name].value)) == 1
-    assert {"rci", "bands", "indices", "cells2"} <= {sheet.name for sheet in across.sheets(entries, across.points_of(entries))["benchmarks"]}
+    assert {"rci", "bands", "indices", "cells2"} <= {
+        sheet.name for sheet in across.sheets(entries, across.points_of(entries))["benchmarks"]
+    }
     for name in ("rci", "bands", "indices", "cells2", "categories"):
         assert f'id="t-{name}"' not in html
         assert (f'href="tables/{name}.csv"' in html) == (name != "categories")

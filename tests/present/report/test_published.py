@@ -32,7 +32,9 @@ def test_one_index_a_row_columns_in_any_case_and_order(tmp_path):
 
 
 def test_everything_that_a_table_may_say(tmp_path):
-    path = table(tmp_path, "benchmark,model,n,rci,rci_low,rci_high,docs,type\ntoy,m,2,0.5,0.4,0.6,1000,yes/no\n", "a.csv")
+    path = table(
+        tmp_path, "benchmark,model,n,rci,rci_low,rci_high,docs,type\ntoy,m,2,0.5,0.4,0.6,1000,yes/no\n", "a.csv"
+    )
     assert published.read(path) == [Point("toy", "m", 2, 0.5, 0.4, 0.6, 1000, "yesno", True, "", source="a.csv")]
 
 
@@ -68,7 +70,10 @@ HEAD = "dataset,model,n,rci\n"
         (HEAD + "a,,2,0.1\n", "line 2: no model"),
         (HEAD + "a,m,2,0.1\na,m,2,0.2\n", "line 3: a with m at n=2 comes twice"),
         (HEAD + 'a,"m,2,0.1\n', "line 2: not CSV"),
-        ("dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.6,0.7\n", "line 2: an index of 0.5 outside of its interval 0.6 to 0.7"),
+        (
+            "dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.6,0.7\n",
+            "line 2: an index of 0.5 outside of its interval 0.6 to 0.7",
+        ),
         ("dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.4,\n", "line 2: one end of an interval without the other"),
         ("dataset,model,n,rci,docs\na,m,2,0.5,many\n", "line 2: docs is 'many'"),
         ("dataset,model,n,rci,type\na,m,2,0.5,essay\n", "line 2: type is 'essay'; allowed: mcq, yesno, vqa, caption"),
@@ -97,7 +102,9 @@ def test_files_that_are_no_tables(tmp_path):
 
 @pytest.mark.parametrize("sheet", [benchmarks.indices, benchmarks.table2])
 def test_tables_of_our_own_come_back(tmp_path, sheet):
-    own = across.points_of([entry("=toy", "m, n", indices=(-0.1, 1 / 3)), entry("b|c", "other", gate=0), entry("d", "other")])
+    own = across.points_of(
+        [entry("=toy", "m, n", indices=(-0.1, 1 / 3)), entry("b|c", "other", gate=0), entry("d", "other")]
+    )
     found = published.read(table(tmp_path, sheet(own).to_csv()))
 
     def plain(points):

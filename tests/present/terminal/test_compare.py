@@ -14,11 +14,22 @@ from tests.making.terminal import cells
 
 def number(name, first, second, low, high, p, *, primary=False, p_holm=None, tests=1, detectable=0.05):
     estimate = Estimate(second - first, 0.02, low, high, 400, 400, 1000)
-    return Number(name, Difference(first, second, estimate, p, 40), primary, p if p_holm is None else p_holm, tests, detectable)
+    return Number(
+        name, Difference(first, second, estimate, p, 40), primary, p if p_holm is None else p_holm, tests, detectable
+    )
 
 
 def task(base, primary, *others, kind="rci", name="", **about):
-    given = {"metric": "accuracy", "docs": 400, "only_first": (), "only_second": (), "unscored": 0, "mcnemar": None, "settings": (), **about}
+    given = {
+        "metric": "accuracy",
+        "docs": 400,
+        "only_first": (),
+        "only_second": (),
+        "unscored": 0,
+        "mcnemar": None,
+        "settings": (),
+        **about,
+    }
     label = name or f"{base}_{kind}3"
     compared = Compared(task=label, differences={}, base=base, kind=kind, **given)
     return Task(label, label, compared, (primary, *others))
@@ -37,8 +48,14 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (comparison(task("gqa", BETTER)), "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140])."),
-        (comparison(task("gqa", WORSE)), "A (first) is better on gqa (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040])."),
+        (
+            comparison(task("gqa", BETTER)),
+            "B (second) is better on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]).",
+        ),
+        (
+            comparison(task("gqa", WORSE)),
+            "A (first) is better on gqa (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]).",
+        ),
         (
             comparison(task("gqa", OPEN)),
             "A and B cannot be told apart on gqa (accuracy 0.610 → 0.620, B - A = +0.010 [-0.020, +0.040]; "
@@ -49,7 +66,12 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
             "B (second) is better on ocr (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]).",
         ),
         (  # p is below 0.05, but not after Holm's correction
-            comparison(task("gqa", number("fip", 0.61, 0.69, 0.02, 0.14, 0.03, primary=True, p_holm=0.06, tests=2, detectable=None))),
+            comparison(
+                task(
+                    "gqa",
+                    number("fip", 0.61, 0.69, 0.02, 0.14, 0.03, primary=True, p_holm=0.06, tests=2, detectable=None),
+                )
+            ),
             "A and B cannot be told apart on gqa (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]; "
             "too little differs to say what would be found).",
         ),
@@ -63,7 +85,8 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
             comparison(*(task(base, OPEN) for base in "abcde")),
             "A and B cannot be told apart on "
             + ", ".join(
-                f"{base} (accuracy 0.610 → 0.620, B - A = +0.010 [-0.020, +0.040]; 0.050 would be found in 4 of 5 comparisons)" for base in "abc"
+                f"{base} (accuracy 0.610 → 0.620, B - A = +0.010 [-0.020, +0.040]; 0.050 would be found in 4 of 5 comparisons)"
+                for base in "abc"
             )
             + " and 2 more.",
         ),
@@ -77,7 +100,11 @@ OPEN = number("fip", 0.61, 0.62, -0.02, 0.04, 0.4, primary=True)
             "no difference is shown on gqa_rci2 (0.050 would be found in 4 of 5 comparisons).",
         ),
         (  # one task with two filters; of the other benchmark there is one task alone
-            comparison(task("gqa", BETTER, name="gqa_rci3, strict"), task("pope", OPEN), task("gqa", WORSE, name="gqa_rci3, flexible")),
+            comparison(
+                task("gqa", BETTER, name="gqa_rci3, strict"),
+                task("pope", OPEN),
+                task("gqa", WORSE, name="gqa_rci3, flexible"),
+            ),
             "B (second) is better on gqa_rci3, strict (accuracy 0.610 → 0.690, B - A = +0.080 [+0.020, +0.140]); "
             "A (first) is better on gqa_rci3, flexible (accuracy 0.500 → 0.400, B - A = -0.100 [-0.160, -0.040]); "
             "no difference is shown on pope (0.050 would be found in 4 of 5 comparisons).",

@@ -12,7 +12,9 @@ from tests.making.terminal import cells
 CHINESE = "这个模型不需要整张图片就能回答一半以上的问题，因此它的分数不能说明它看了图。"
 
 
-@pytest.mark.parametrize("text", [CHINESE, f"mmbench_cn ({CHINESE})", "a " + "한국어 " * 40, "日本語" * 30 + " and words after it"])
+@pytest.mark.parametrize(
+    "text", [CHINESE, f"mmbench_cn ({CHINESE})", "a " + "한국어 " * 40, "日本語" * 30 + " and words after it"]
+)
 def test_wide_characters_fit_the_line(text):
     """38 characters of two cells each are 76 cells: with the hyphen and names before them they would not fit."""
     lines = fold(text, 40, "- ").splitlines()

@@ -6,12 +6,17 @@ from tests.making.analyses import labelled
 
 def table(maps):
     """The table of tasks with these maps, by name; None: a task without."""
-    return necessity.table([labelled(task, {}, {"necessity": [found] if found else []}) for task, found in maps.items()])
+    return necessity.table(
+        [labelled(task, {}, {"necessity": [found] if found else []}) for task, found in maps.items()]
+    )
 
 
 def found(text, checked=30, without_luck=True):
     values = dict(zip(NEEDS, (text, 0.25, 0.125, 0.0), strict=True))
-    shares = {need: {"value": value, "low": None if value is None else value / 2, "high": value} for need, value in values.items()}
+    shares = {
+        need: {"value": value, "low": None if value is None else value / 2, "high": value}
+        for need, value in values.items()
+    }
     sources = [] if text is None else ["wrong images"]
     return {"n": 3, "shares": shares, "checked": checked, "docs": 40, "sources": sources, "without_luck": without_luck}
 
@@ -19,7 +24,22 @@ def found(text, checked=30, without_luck=True):
 def test_a_row_for_each_task_that_has_a_map():
     lines = table({"gqa_rci3": found(0.5), "coco_rci": None}).splitlines()
     assert lines[1].split("  ")[-1].strip() == "checked"
-    assert lines[3].split() == ["gqa_rci3", "50", "[25,", "50]", "25", "[12,", "25]", "12", "[6,", "12]", "0", "[0,", "0]", "30/40"]
+    assert lines[3].split() == [
+        "gqa_rci3",
+        "50",
+        "[25,",
+        "50]",
+        "25",
+        "[12,",
+        "25]",
+        "12",
+        "[6,",
+        "12]",
+        "0",
+        "[0,",
+        "0]",
+        "30/40",
+    ]
     assert len(lines) == 4
     assert max(map(len, lines)) <= 80
 

@@ -12,11 +12,32 @@ from lmms_patch.rci.recompute import recompute
 from lmms_patch.runs.run import read
 from tests.making.analyses import labelled
 from tests.making.boxes import write_boxes
-from tests.making.runs import as_before, guesses_on_cells, mc_run, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
+from tests.making.runs import (
+    as_before,
+    guesses_on_cells,
+    mc_run,
+    misled_by_cells,
+    never_looks,
+    one_cell_knows,
+    world_run,
+    write_run,
+)
 
 
 def shown(
-    base, fip, mpp2, mpp3, docs=100, name=None, ends=(-0.05, 0.05), chance=None, gate=None, excluded=(0, 0), index=None, adj=None, fips=(None,) * 2
+    base,
+    fip,
+    mpp2,
+    mpp3,
+    docs=100,
+    name=None,
+    ends=(-0.05, 0.05),
+    chance=None,
+    gate=None,
+    excluded=(0, 0),
+    index=None,
+    adj=None,
+    fips=(None,) * 2,
 ):
     grids = {}
     for n, mpp, left_out, used in zip((2, 3), (mpp2, mpp3), excluded, fips, strict=True):
@@ -30,7 +51,12 @@ def shown(
             "index": {"value": value, "low": low, "high": high, "effective": 9},
         }
         grids[n]["adj"] = adj
-    analysis = {"n_docs": docs, "chance": {"value": chance}, "gate": gate or {"valid": True, "looks": SEEN}, "grids": grids}
+    analysis = {
+        "n_docs": docs,
+        "chance": {"value": chance},
+        "gate": gate or {"valid": True, "looks": SEEN},
+        "grids": grids,
+    }
     return labelled(f"{base}_rci", {"acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "records": docs}, analysis, name)
 
 
@@ -72,7 +98,12 @@ def test_docs_that_are_left_out_are_shown():
 
 @pytest.mark.parametrize(
     ("two", "three", "cell"),
-    [((0.5, 4), (0.5, 4), "0.500"), ((0.8, 0), (0.5, 4), "0.800 / 0.500"), ((0.8, 0), (0.8, 0), "0.800"), ((None, 4), (0.5, 4), "0.800")],
+    [
+        ((0.5, 4), (0.5, 4), "0.500"),
+        ((0.8, 0), (0.5, 4), "0.800 / 0.500"),
+        ((0.8, 0), (0.8, 0), "0.800"),
+        ((None, 4), (0.5, 4), "0.800"),
+    ],
 )
 def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
     """0.8 over all 100 docs, 0.5 over those of the index: 1 - 0.4 / 0.5 is +0.200, and stands beside 0.500."""
@@ -136,7 +167,15 @@ def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, w
     head, _, row = table([one], width).split("\n\n")[-1].splitlines()
     best = ["best of 9 cells"] * (task == "toy_swap3")
     assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
-    assert re.split(r"\s{2,}", row.strip()) == [task, what, "acc", "120", "0.250", "0.350", *(["0.900"] if best else [])]
+    assert re.split(r"\s{2,}", row.strip()) == [
+        task,
+        what,
+        "acc",
+        "120",
+        "0.250",
+        "0.350",
+        *(["0.900"] if best else []),
+    ]
     full = shown("toy", 0.8, 0.7, 0.75)
     of_full, of_other = table([full, one], width).split("\n\n")
     assert task not in of_full
@@ -152,7 +191,9 @@ def test_an_index_below_chance_is_said_not_shown(tmp_path):
 
 
 def test_groups_and_averages_are_tables(tmp_path):
-    path = write_run(tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]})
+    path = write_run(
+        tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]}
+    )
     analyzed = [recompute(run) for run in recompute_load(path)]
     assert pooled_table(groups(path, analyzed)).splitlines()[2].split()[:3] == ["g", "2x2", "120"]
     averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
@@ -166,7 +207,12 @@ def test_groups_and_averages_are_tables(tmp_path):
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory):
     """The results file of a task of each planted model; 1,000 docs where luck must not saturate."""
-    made = {"never": (never_looks, 300), "guesses": (guesses_on_cells, 1000), "known": (one_cell_knows, 300), "misled": (misled_by_cells, 300)}
+    made = {
+        "never": (never_looks, 300),
+        "guesses": (guesses_on_cells, 1000),
+        "known": (one_cell_knows, 300),
+        "misled": (misled_by_cells, 300),
+    }
     out = {}
     for name, (model, docs) in made.items():
         out[name] = write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)})
@@ -192,7 +238,8 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
     (said,) = told(worlds["never"])
     assert re.fullmatch(
-        r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images, so the image adds less than 0\.00\d\)\.", said
+        r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images, so the image adds less than 0\.00\d\)\.",
+        said,
     )
     row = chances([one]).splitlines()[2]
     assert "does not look" in row
@@ -206,13 +253,19 @@ def test_pure_guessing_on_cells_is_marked(worlds):
     (one,) = load(worlds["guesses"])
     raw, adj = one.result.metrics["rci3"], one.result.metrics["rci3_adj"]
     assert raw < 0 < 0.8 < adj
-    assert cells_of(one)[0] == f"{raw:+.3f} [{one.result.metrics['rci3_low']:+.3f}, {one.result.metrics['rci3_high']:+.3f}], contradicted"
+    assert (
+        cells_of(one)[0]
+        == f"{raw:+.3f} [{one.result.metrics['rci3_low']:+.3f}, {one.result.metrics['rci3_high']:+.3f}], contradicted"
+    )
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
     assert line.startswith(f"toy_rci3: 3x3, contradicted: not luck-corrected {raw:.3f} (")
     assert line.endswith(f"), luck-corrected {adj:.3f} (strong global): the first is mostly luck")
     said, marked = told(worlds["guesses"])
     assert said.startswith(f"The whole image is needed for toy (luck-corrected RCI {adj:+.2f}, 95 % interval")
-    assert marked == f"The luck-corrected index says something else in toy (RCI {raw:+.2f}, luck-corrected RCI {adj:+.2f})."
+    assert (
+        marked
+        == f"The luck-corrected index says something else in toy (RCI {raw:+.2f}, luck-corrected RCI {adj:+.2f})."
+    )
 
 
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
@@ -279,7 +332,9 @@ def test_a_marginal_pass_is_marked_beside_the_index():
 
 def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
     reason = "not shown that it looks (full image 0.6, a wrong image 0.56, 300 docs); null: 1200 would settle it"
-    one = judged({"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason})
+    one = judged(
+        {"valid": False, "looks": [{"against": "wrong images", "value": False, "reason": reason}], "reason": reason}
+    )
     assert "not shown that it looks" in table([one])
     assert f"{one.label}: {reason}" in warnings([one])
 
@@ -301,7 +356,11 @@ def widths(made):
 @pytest.mark.parametrize("name", ["a", "mosaic_center", "a_benchmark_whose_name_takes_fifty_characters_by_itself"])
 def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
     """Two grids take 150 characters and more; every form has the name, and the index that people should go by, with its interval."""
-    one = judged({"valid": True, "looks": [], "reason": ""}, name, {"null": "measured", "estimate": {"value": 0.5, "low": 0.4, "high": 0.6}})
+    one = judged(
+        {"valid": True, "looks": [], "reason": ""},
+        name,
+        {"null": "measured", "estimate": {"value": 0.5, "low": 0.4, "high": 0.6}},
+    )
     made = table([one], width)
     assert max(widths(made)) <= width
     assert f"{name}_rci" in made

@@ -25,15 +25,44 @@ def estimate(value, low=None, high=None, n=100):
 
 def grouped(accuracy=0.5, above=None, p=0.5, sd=0.01, majority=0.375):
     accuracy = accuracy if isinstance(accuracy, dict) else estimate(accuracy)
-    return {"accuracy": accuracy, "sd": sd, "seeds": 3, "majority": majority, "above": above or estimate(0.125, 0.1, 0.15), "p": p}
+    return {
+        "accuracy": accuracy,
+        "sd": sd,
+        "seeds": 3,
+        "majority": majority,
+        "above": above or estimate(0.125, 0.1, 0.15),
+        "p": p,
+    }
 
 
 def task_of(task="toy_tst5", **found):
     """A task of a results file, with some of its numbers replaced."""
-    details = {"diagnostic": "rf", "folds": 5, "headline": "none", "by_grouping": {"none": grouped()}, "unusable": {}, "leakage": None}
-    details |= {"zero_shot": None, "delta": None, "chance": 0.25, "s": 0.4, "categories": {}, "importance": [], "causes": []}
+    details = {
+        "diagnostic": "rf",
+        "folds": 5,
+        "headline": "none",
+        "by_grouping": {"none": grouped()},
+        "unusable": {},
+        "leakage": None,
+    }
+    details |= {
+        "zero_shot": None,
+        "delta": None,
+        "chance": 0.25,
+        "s": 0.4,
+        "categories": {},
+        "importance": [],
+        "causes": [],
+    }
     details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
-    return Result(Run(Path("r")), task, {"metric": "acc", "base": "toy"}, {}, "none", {"tst_details": completed(TstDetails, details)})
+    return Result(
+        Run(Path("r")),
+        task,
+        {"metric": "acc", "base": "toy"},
+        {},
+        "none",
+        {"tst_details": completed(TstDetails, details)},
+    )
 
 
 def head(above, p=0.001):
@@ -44,7 +73,14 @@ def column(table, name, row=0):
     """The cell under a header: what overlaps it."""
     header, _, *lines = table.splitlines()
     head = re.search(rf"(?<=  ){re.escape(name)}(?=  |$)", header)
-    return next((cell[0] for cell in re.finditer(r"\S+(?: \S+)*", lines[row]) if cell.start() < head.end() and head.start() < cell.end()), "")
+    return next(
+        (
+            cell[0]
+            for cell in re.finditer(r"\S+(?: \S+)*", lines[row])
+            if cell.start() < head.end() and head.start() < cell.end()
+        ),
+        "",
+    )
 
 
 # --- a written run ------------------------------------------------------------------------------
@@ -55,13 +91,28 @@ def test_columns_of_a_written_run(tmp_path):
     (result,) = read(write_tst(tmp_path)).results
     table = stress_table([result])
     assert table.splitlines()[2].split()[0] == "toy_tst5"
-    assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == ["acc", "rf", "40", "5 by source"]
+    assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == [
+        "acc",
+        "rf",
+        "40",
+        "5 by source",
+    ]
     assert [column(table, name) for name in ("chance", "majority")] == ["0.250", "0.250"]
     value, low, high = re.fullmatch(r"(0\.775) \[(0\.\d{3}), (0\.\d{3})\]", column(table, "TsT [95 %]")).groups()
     assert float(low) < float(value) < float(high)
-    assert float(high) - float(low) == pytest.approx(2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25)  # the binomial width, nearly
-    assert [column(table, name) for name in ("SD", "p")] == ["0.035", f"{1 / 2001:.4f}"]  # no flip of 22 gains reaches their sum
-    assert [column(table, name) for name in ("random folds", "without copies", "zero-shot", "delta")] == ["0.975", "", "", ""]
+    assert float(high) - float(low) == pytest.approx(
+        2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25
+    )  # the binomial width, nearly
+    assert [column(table, name) for name in ("SD", "p")] == [
+        "0.035",
+        f"{1 / 2001:.4f}",
+    ]  # no flip of 22 gains reaches their sum
+    assert [column(table, name) for name in ("random folds", "without copies", "zero-shot", "delta")] == [
+        "0.975",
+        "",
+        "",
+        "",
+    ]
     narrow = stress_table([result], 80)
     assert narrow.splitlines()[0].split("  ")[-1].strip() == "without copies"
     assert len(narrow.splitlines()) == 3, "one table of one row"
@@ -89,7 +140,9 @@ def test_notes_of_a_written_run(tmp_path):
     assert unusable == "toy_tst5: folds by text: no grouping: the text is different for every doc"
     assert leak.startswith("toy_tst5: random folds score +0.200 [+0.")
     assert "source leakage" in leak
-    assert texts == "toy_tst5: 5 % of the questions stand more than once (39 different texts), 5 % with different answers"
+    assert (
+        texts == "toy_tst5: 5 % of the questions stand more than once (39 different texts), 5 % with different answers"
+    )
 
 
 def test_show_prints_both_kinds_of_tasks(tmp_path, capsys):
@@ -124,7 +177,11 @@ def test_what_to_do_next_goes_by_the_verdict():
     gain, texts = head(estimate(0.2, 0.1, 0.3))["by_grouping"], {"different": 9, "repeated": 9, "conflicting": 0}
     learned, not_learned = task_of(by_grouping=gain), task_of(**head(estimate(0.0, -0.1, 0.1)))
     copied = task_of(texts=texts, by_grouping={**gain, "text": grouped(above=estimate(0, -1, 1))})
-    for task, says in ((learned, "'lmms-patch prune toy' makes the task without them"), (copied, "the option 'group'"), (not_learned, "toy_blind")):
+    for task, says in (
+        (learned, "'lmms-patch prune toy' makes the task without them"),
+        (copied, "the option 'group'"),
+        (not_learned, "toy_blind"),
+    ):
         (told,) = next_steps([task])
         assert told.startswith("next for toy_tst5: ")
         assert says in told
@@ -155,19 +212,36 @@ def test_what_was_not_done_is_empty_and_what_has_no_value_is_not_a_number():
     assert {name: column(table, name) for name in ("SD", "p", "without copies", "zero-shot", "delta")} == dict.fromkeys(
         ("SD", "p", "without copies", "zero-shot", "delta"), ""
     )
-    assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == ["0", "N/A", "N/A", "N/A", "N/A"]
+    assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == [
+        "0",
+        "N/A",
+        "N/A",
+        "N/A",
+        "N/A",
+    ]
     assert "None" not in table
     assert "nan" not in table
 
 
 def test_zero_shot_and_delta_of_a_language_model():
-    (a, b) = (task_of(diagnostic="lora", zero_shot=estimate(0.3), delta=estimate(0.2)), task_of("other_tst5", delta=estimate(-0.2)))
+    (a, b) = (
+        task_of(diagnostic="lora", zero_shot=estimate(0.3), delta=estimate(0.2)),
+        task_of("other_tst5", delta=estimate(-0.2)),
+    )
     table = stress_table([a, b])
-    assert [[column(table, name, row) for name in ("zero-shot", "delta")] for row in (0, 1)] == [["0.300", "+0.200"], ["", "-0.200"]]
+    assert [[column(table, name, row) for name in ("zero-shot", "delta")] for row in (0, 1)] == [
+        ["0.300", "+0.200"],
+        ["", "-0.200"],
+    ]
 
 
 def test_folds_are_told_in_words():
-    for headline, said in (("source", "10 by source"), ("none", "10 random"), ("text", "10 by text"), ("joined", "10 by source and text")):
+    for headline, said in (
+        ("source", "10 by source"),
+        ("none", "10 random"),
+        ("text", "10 by text"),
+        ("joined", "10 by source and text"),
+    ):
         table = stress_table([task_of(headline=headline, by_grouping={headline: grouped()}, folds=10)])
         assert column(table, "folds") == said
         assert column(table, "random folds") == ("0.500" if headline == "none" else "")
@@ -232,12 +306,20 @@ def test_leakage_is_told_where_it_is_no_noise(leak, told):
             "no text shortcut: 0.250 [0.200, 0.300] where a guess gets 0.250 and the constant answer 0.050",
         ),
         (
-            {"by_grouping": {"none": grouped(estimate(0.15, 0.1, 0.2), estimate(-0.2, -0.3, -0.1), 0.99, majority=0.35)}},
+            {
+                "by_grouping": {
+                    "none": grouped(estimate(0.15, 0.1, 0.2), estimate(-0.2, -0.3, -0.1), 0.99, majority=0.35)
+                }
+            },
             "not learned",
             "no text shortcut: 0.150 [0.100, 0.200] where a guess gets 0.250 and the constant answer 0.350",
         ),
         (
-            {"by_grouping": {"none": {**grouped(estimate(0.6, 0.5, 0.7), estimate(0.2, 0.1, 0.3), 0.001), "withheld": "agreeing"}}},
+            {
+                "by_grouping": {
+                    "none": {**grouped(estimate(0.6, 0.5, 0.7), estimate(0.2, 0.1, 0.3), 0.001), "withheld": "agreeing"}
+                }
+            },
             "withheld",
             "the verdict is withheld (0.600 [0.500, 0.700] where a guess gets 0.250 and the constant answer 0.375): docs whose copies have the same "
             "answer fall below the constant answer: the training copies are answered in reverse, which is no shortcut of the language",
@@ -258,7 +340,9 @@ def test_a_gain_that_needs_copies_is_told():
         "only where a copy of the question is among the training docs (0.400 without copies)",
     )
     for name, low, state in (("none", -0.05, "copied"), ("source", -0.05, "learned"), ("none", 0.05, "learned")):
-        task = task_of(texts=texts, headline=name, by_grouping={name: beyond, "text": grouped(0.4, estimate(0.1, low, 0.3))})
+        task = task_of(
+            texts=texts, headline=name, by_grouping={name: beyond, "text": grouped(0.4, estimate(0.1, low, 0.3))}
+        )
         found = text_only.verdict(task.tst)
         assert found.state == state
         assert (only in found.sentence) is (low < 0)
@@ -278,7 +362,9 @@ def test_with_many_categories_shuffled_golds_are_the_null():
     groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.3, 0.2, 0.4), 0.0005, majority=0.11)}
     found = text_only.verdict(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).tst)
     assert found.state == "not learned"
-    assert found.sentence.startswith("no text shortcut beyond what the category gives away: 0.410 [0.350, 0.470] where a guess gets 0.250")
+    assert found.sentence.startswith(
+        "no text shortcut beyond what the category gives away: 0.410 [0.350, 0.470] where a guess gets 0.250"
+    )
     assert found.sentence.endswith("golds shuffled within the categories get 0.220 to 0.310 (p = 0.600)")
 
 
@@ -304,7 +390,10 @@ def test_copies_are_told():
     assert one.endswith("(60 different texts); without copies of a question in the training folds: 0.420")
     head = {**grouped(), "copies": classes((20, 0.8, 0.2), (30, 0.25, -0.4), (50, 0.5, None))}
     (_, first, second) = notes(task_of(texts={**texts, "conflicting": 30}, by_grouping={"none": head}))
-    assert first == "toy_tst5: 38 % of the questions stand more than once (60 different texts), 30 % with different answers"
+    assert (
+        first
+        == "toy_tst5: 38 % of the questions stand more than once (60 different texts), 30 % with different answers"
+    )
     assert second == (
         "toy_tst5: random folds, docs by what their copies suggest: agreeing 0.800 (20 docs, constant answer 0.500), "
         "conflicting 0.250 (30 docs, constant answer 0.500), single 0.500 (50 docs, constant answer 0.500)"
@@ -313,14 +402,32 @@ def test_copies_are_told():
 
 def test_what_folds_that_part_copies_say_where_the_headline_keeps_them_together():
     texts = {"different": 50, "repeated": 100, "conflicting": 100}
-    reverse = {**grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001), "copies": classes((0, None, None), (100, 0.7, 0.1)), "withheld": "conflicting"}
-    told = notes(task_of(texts=texts, headline="text", by_grouping={"text": grouped(0.5, estimate(0.0, -0.1, 0.1)), "none": reverse}))
+    reverse = {
+        **grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001),
+        "copies": classes((0, None, None), (100, 0.7, 0.1)),
+        "withheld": "conflicting",
+    }
+    told = notes(
+        task_of(
+            texts=texts, headline="text", by_grouping={"text": grouped(0.5, estimate(0.0, -0.1, 0.1)), "none": reverse}
+        )
+    )
     assert told[-1] == (
         "toy_tst5: random folds are +0.200 [+0.100, +0.300] above the constant answer, which is no finding: only docs whose copies have another answer "
         "rise above the constant answer: the training copies are answered in reverse"
     )
-    prior = {**grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001), "copies": classes((70, 0.9, 0.3), (30, 0.2, -0.4)), "withheld": None}
-    told = notes(task_of(texts=texts, headline="joined", by_grouping={"joined": grouped(0.5, estimate(0.0, -0.1, 0.1)), "source": prior}))
+    prior = {
+        **grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001),
+        "copies": classes((70, 0.9, 0.3), (30, 0.2, -0.4)),
+        "withheld": None,
+    }
+    told = notes(
+        task_of(
+            texts=texts,
+            headline="joined",
+            by_grouping={"joined": grouped(0.5, estimate(0.0, -0.1, 0.1)), "source": prior},
+        )
+    )
     assert told[-1].startswith(
         "toy_tst5: folds by source are +0.200 [+0.100, +0.300] above the constant answer, and docs whose copies agree carry it"
     )
@@ -331,7 +438,11 @@ def test_what_folds_that_part_copies_say_where_the_headline_keeps_them_together(
 
 
 def test_the_most_important_features_of_each_kind():
-    rows = [{"kind": kind, "feature": f"{kind} {i}", "gain": (20 - i) / 100, "permutation": None if i else -0.01} for kind in "ab" for i in range(20)]
+    rows = [
+        {"kind": kind, "feature": f"{kind} {i}", "gain": (20 - i) / 100, "permutation": None if i else -0.01}
+        for kind in "ab"
+        for i in range(20)
+    ]
     lines = importances(task_of(importance=rows), most=3).splitlines()[2:]
     assert [line.split() for line in lines] == [
         [kind, kind, str(i), f"{(20 - i) / 100:.3f}", *([] if i else ["-0.010"])] for kind in "ab" for i in range(3)
@@ -339,7 +450,15 @@ def test_the_most_important_features_of_each_kind():
 
 
 def cause(rank, **more):
-    row = {"rank": rank, "category": "c", "words": f"w{rank}", "docs": 9, "s": 0.5, "s_minus_chance": 0.5 - rank / 100, "gold": "yes"}
+    row = {
+        "rank": rank,
+        "category": "c",
+        "words": f"w{rank}",
+        "docs": 9,
+        "s": 0.5,
+        "s_minus_chance": 0.5 - rank / 100,
+        "gold": "yes",
+    }
     return {**row, "gold_share": 0.5, "mean": None, "sd": None, "cv": None, **more}
 
 

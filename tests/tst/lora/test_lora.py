@@ -72,23 +72,36 @@ def shortcut(n: int, seed: int = 0, *, right: float = 0.9) -> list[Item]:
 def opened(n: int) -> list[Item]:
     """Open questions whose answer the slot word gives away."""
     return [
-        dataclasses.replace(item, prompt=f"Describe the {word}.", format="open", options=(), answers=(), golds=(f"a {word} lamp",))
+        dataclasses.replace(
+            item, prompt=f"Describe the {word}.", format="open", options=(), answers=(), golds=(f"a {word} lamp",)
+        )
         for item, word in ((item, next(w for w in WORDS if w in item.question)) for item in shortcut(n, 5))
     ]
 
 
 def tokenizer_of(*, template: bool) -> PreTrainedTokenizerFast:
-    texts = [item.prompt for item in shortcut(200)] + ["chair leg", "a desk lamp", "user assistant system You help.", "Describe the sofa."]
+    texts = [item.prompt for item in shortcut(200)] + [
+        "chair leg",
+        "a desk lamp",
+        "user assistant system You help.",
+        "Describe the sofa.",
+    ]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=420, special_tokens=special, initial_alphabet=alphabet, show_progress=False))
+    tokenizer.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(vocab_size=420, special_tokens=special, initial_alphabet=alphabet, show_progress=False),
+    )
     if not template:
         return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>")
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", additional_special_tokens=["<|im_start|>"]
+        tokenizer_object=tokenizer,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        additional_special_tokens=["<|im_start|>"],
     )
     fast.chat_template = TEMPLATE
     return fast
@@ -120,7 +133,9 @@ def chat(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("qwen2")
     tokenizer = tokenizer_of(template=True)
     torch.manual_seed(0)
-    return save(Qwen2ForCausalLM(Qwen2Config(vocab_size=len(tokenizer), tie_word_embeddings=True, **SIZES)), tokenizer, folder)
+    return save(
+        Qwen2ForCausalLM(Qwen2Config(vocab_size=len(tokenizer), tie_word_embeddings=True, **SIZES)), tokenizer, folder
+    )
 
 
 @pytest.fixture(scope="session")
@@ -137,8 +152,16 @@ def absolute(tmp_path_factory) -> str:
     """A random GPT-2: its positions are absolute, so padding that is counted as text would change its answers."""
     tokenizer = tokenizer_of(template=False)
     torch.manual_seed(2)
-    none = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}  # dropout of its own would depend on the micro-batch
-    net = GPT2LMHeadModel(GPT2Config(**none, vocab_size=len(tokenizer), n_embd=64, n_layer=2, n_head=4, n_positions=256, initializer_range=0.2))
+    none = {
+        "resid_pdrop": 0.0,
+        "embd_pdrop": 0.0,
+        "attn_pdrop": 0.0,
+    }  # dropout of its own would depend on the micro-batch
+    net = GPT2LMHeadModel(
+        GPT2Config(
+            **none, vocab_size=len(tokenizer), n_embd=64, n_layer=2, n_head=4, n_positions=256, initializer_range=0.2
+        )
+    )
     return save(net, tokenizer, tmp_path_factory.mktemp("gpt2"))
 
 
@@ -149,7 +172,17 @@ def folder(request) -> str:
 
 def small(folder: str, **changes) -> LoraSettings:
     """Settings that a random model can learn with."""
-    base = {"r": 16, "alpha": 32, "dropout": 0.0, "lr": 5e-3, "epochs": 10, "batch": 16, "device": "cpu", "max_length": 128, "max_new_tokens": 8}
+    base = {
+        "r": 16,
+        "alpha": 32,
+        "dropout": 0.0,
+        "lr": 5e-3,
+        "epochs": 10,
+        "batch": 16,
+        "device": "cpu",
+        "max_length": 128,
+        "max_new_tokens": 8,
+    }
     return LoraSettings(model=folder, **{**base, **changes})
 
 
@@ -216,7 +249,10 @@ def test_open_answers_are_learned(plain):
 
 def test_only_prompt_and_gold_are_seen(chat):
     items = shortcut(40)
-    others = [dataclasses.replace(item, source="x", key="y", category="z", question="q", cluster=1, extra={"a": 1.0}) for item in items]
+    others = [
+        dataclasses.replace(item, source="x", key="y", category="z", question="q", cluster=1, extra={"a": 1.0})
+        for item in items
+    ]
     shuffled = others[:32] + [dataclasses.replace(item, golds=("B",)) for item in others[32:]]
     first = prepared(items, chat, **FEW).predict(places(32), places(32, 40), seed=0)
     assert told(prepared(shuffled, chat, **FEW).predict(places(32), places(32, 40), seed=0)) == told(first)
@@ -259,7 +295,10 @@ def brute(folder: str, prompt: list[int], answer: list[int]) -> float:
     return total
 
 
-@pytest.mark.parametrize(("answers", "said"), [(("A", "B"),) * 2, (("chair", "chair leg", "a big lamp"),) * 2, (("0", "1"), ("chair", "a lamp"))])
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [(("A", "B"),) * 2, (("chair", "chair leg", "a big lamp"),) * 2, (("0", "1"), ("chair", "a lamp"))],
+)
 def test_option_probabilities_are_those_of_plain_forward_passes(folder, answers, said):
     """Where answers are mere places, the option texts are what is said."""
     items = [dataclasses.replace(item, answers=answers, options=said, golds=answers[:1]) for item in shortcut(3)]
@@ -286,7 +325,9 @@ def test_greedy_answers_are_those_of_generate_one_by_one(folder):
     expected = []
     for item in items:
         prompt = torch.tensor([model._encoder.prompt(item.prompt)])
-        new = net.generate(prompt, do_sample=False, max_new_tokens=8, eos_token_id=tokenizer.eos_token_id, pad_token_id=0)[0, prompt.shape[1] :]
+        new = net.generate(
+            prompt, do_sample=False, max_new_tokens=8, eos_token_id=tokenizer.eos_token_id, pad_token_id=0
+        )[0, prompt.shape[1] :]
         expected.append(tokenizer.decode(new, skip_special_tokens=True).strip())
         ids = prompt  # and by hand
         for _ in range(8):
@@ -300,13 +341,17 @@ def test_greedy_answers_are_those_of_generate_one_by_one(folder):
 def test_the_models_own_generation_settings_are_set_aside(chat, tmp_path):
     for file in Path(chat).iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "generation_config.json").write_text(json.dumps({"repetition_penalty": 5.0, "do_sample": True, "temperature": 0.5}))
+    (tmp_path / "generation_config.json").write_text(
+        json.dumps({"repetition_penalty": 5.0, "do_sample": True, "temperature": 0.5})
+    )
     items = opened(4)
     assert told(prepared(items, str(tmp_path)).zero_shot(places(4))) == told(prepared(items, chat).zero_shot(places(4)))
 
 
 def test_batch_sizes_change_nothing(folder):
-    items = [dataclasses.replace(item, prompt=item.prompt * (1 + i % 3)) for i, item in enumerate(shortcut(12))] + opened(4)
+    items = [
+        dataclasses.replace(item, prompt=item.prompt * (1 + i % 3)) for i, item in enumerate(shortcut(12))
+    ] + opened(4)
     runs = [
         prepared(items, folder, predict_batch=batch, micro_batch=micro, **FEW).predict(places(8), places(8, 16), seed=0)
         for batch, micro in ((1, 1), (3, 3), (64, 64))
@@ -332,7 +377,10 @@ def test_a_training_step_is_adamw_on_the_mean_loss_of_answer_tokens(chat):
     settings = small(chat, epochs=1, batch=4, micro_batch=3)
     encoder = load.load_tokenizer(settings)
     model = load.load_model(settings, torch.device("cpu"), torch.float32, encoder.pad)
-    rows = [Row(encoder.prompt(item.prompt), encoder.answer(gold)) for item, gold in zip(shortcut(4), ("A", "chair leg", "B", "A"), strict=True)]
+    rows = [
+        Row(encoder.prompt(item.prompt), encoder.answer(gold))
+        for item, gold in zip(shortcut(4), ("A", "chair leg", "B", "A"), strict=True)
+    ]
     with lora_model.adapted(model, settings, 0):
         trained = {name for name, weight in model.net.named_parameters() if weight.requires_grad}
         losses = lora_model.train(model, rows, settings, seed=0, label="t")
@@ -344,7 +392,10 @@ def test_a_training_step_is_adamw_on_the_mean_loss_of_answer_tokens(chat):
 
 def test_gradient_checkpointing_changes_no_result(chat):
     items = shortcut(24)
-    runs = [prepared(items, chat, gradient_checkpointing=on, **FEW).predict(places(16), places(16, 24), seed=0) for on in (True, False)]
+    runs = [
+        prepared(items, chat, gradient_checkpointing=on, **FEW).predict(places(16), places(16, 24), seed=0)
+        for on in (True, False)
+    ]
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a.probabilities, b.probabilities, atol=1e-5)
 
@@ -366,7 +417,11 @@ def test_labels_are_masked_exactly_on_prompt_and_padding():
     batch = lora_model.collate([Row((5, 6), (7, 0)), Row((5, 6, 8, 9), (7,)), Row((0,), (4,))], pad=0)
     assert batch["input_ids"].tolist() == [[0, 5, 6, 7, 0], [5, 6, 8, 9, 7], [0, 0, 0, 0, 4]]
     assert batch["attention_mask"].tolist() == [[0, 1, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 1, 1]]
-    assert batch["labels"].tolist() == [[-100, -100, -100, 7, 0], [-100, -100, -100, -100, 7], [-100, -100, -100, -100, 4]]
+    assert batch["labels"].tolist() == [
+        [-100, -100, -100, 7, 0],
+        [-100, -100, -100, -100, 7],
+        [-100, -100, -100, -100, 4],
+    ]
 
 
 def test_prompt_and_answer_are_those_of_the_chat_template(chat):
@@ -374,7 +429,9 @@ def test_prompt_and_answer_are_those_of_the_chat_template(chat):
     encoder = Encoder(tokenizer, max_length=128)
     turns = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": "chair leg"}]
     whole = tokenizer.apply_chat_template(turns, return_dict=False)
-    assert [*encoder.prompt("Which?"), *encoder.answer("chair leg")] == whole[: len(whole) - 1]  # but for the line break after <|im_end|>
+    assert [*encoder.prompt("Which?"), *encoder.answer("chair leg")] == whole[
+        : len(whole) - 1
+    ]  # but for the line break after <|im_end|>
     assert encoder.stops == [tokenizer.eos_token_id]
     system = Encoder(tokenizer, max_length=128, system="Guess.").prompt("Which?")
     assert tokenizer.decode(system).startswith("<|im_start|>system\nGuess.<|im_end|>\n<|im_start|>user\nWhich?")
@@ -469,7 +526,15 @@ def test_finished_folds_are_not_trained_again(chat, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{", '{"predictions": []}', '{"predictions": [{"answer": 1, "answers": [], "probabilities": []}]}', "[1]", "null"]
+    "damage",
+    [
+        "",
+        "{",
+        '{"predictions": []}',
+        '{"predictions": [{"answer": 1, "answers": [], "probabilities": []}]}',
+        "[1]",
+        "null",
+    ],
 )
 def test_a_damaged_cache_file_is_computed_anew(chat, tmp_path, damage, monkeypatch):
     said = []
@@ -565,7 +630,13 @@ def test_two_processes(tmp_path):
     root = ROOT
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root), "GLOO_SOCKET_IFNAME": "lo"}
     both = [
-        subprocess.Popen([sys.executable, "-c", WORKER, str(rank), str(tmp_path / "store")], env=env, cwd=root, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(rank), str(tmp_path / "store")],
+            env=env,
+            cwd=root,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for rank in range(2)
     ]
     said = [one.communicate(timeout=120)[0].strip() for one in both]
@@ -580,7 +651,15 @@ def test_presets():
     paper, released = LoraSettings.from_mapping({}, "x"), LoraSettings.from_mapping({"preset": "released"}, "x")
     assert paper == LoraSettings(**PRESETS["paper"]) == LoraSettings()
     assert (paper.model, paper.epochs, paper.batch, paper.schedule) == ("Qwen/Qwen2.5-7B-Instruct", 3, 32, "cosine")
-    assert (released.r, released.alpha, released.dropout, released.lr, released.warmup, released.epochs, released.batch) == (
+    assert (
+        released.r,
+        released.alpha,
+        released.dropout,
+        released.lr,
+        released.warmup,
+        released.epochs,
+        released.batch,
+    ) == (
         8,
         16,
         0.1,
@@ -593,7 +672,8 @@ def test_presets():
 
 def test_options_override_the_preset():
     found = LoraSettings.from_mapping(
-        {"preset": "released", "r": 4.0, "lr": 1, "target_modules": "q_proj+v_proj", "modules_to_save": ["lm_head"]}, "x"
+        {"preset": "released", "r": 4.0, "lr": 1, "target_modules": "q_proj+v_proj", "modules_to_save": ["lm_head"]},
+        "x",
     )
     assert (found.r, found.lr, found.epochs) == (4, 1.0, 1)
     assert type(found.r) is int
@@ -615,15 +695,24 @@ def test_options_override_the_preset():
         ({"lr": "2e-4"}, "x: lr must be a number above 0, not '2e-4'"),
         ({"r": float("inf")}, "x: r must be a whole number of at least 1, not inf"),
         ({"lr": 0}, "x: lr must be a number above 0, not 0"),
-        ({"lr": 0, "r": 0}, "x: 2 faults: (1) r must be a whole number of at least 1, not 0; (2) lr must be a number above 0, not 0"),
+        (
+            {"lr": 0, "r": 0},
+            "x: 2 faults: (1) r must be a whole number of at least 1, not 0; (2) lr must be a number above 0, not 0",
+        ),
         ({"dropout": 1}, "x: dropout must be a number of at least 0 and below 1, not 1"),
         ({"weight_decay": -1}, "x: weight_decay must be a number of at least 0, not -1"),
         ({"dtype": "float16"}, "x: dtype must be auto or bfloat16 or float32, not 'float16'"),
         ({"gradient_checkpointing": 1}, "x: gradient_checkpointing must be auto or true or false, not 1"),
         ({"gradient_checkpointing": []}, "x: gradient_checkpointing must be auto or true or false, not []"),
         ({"target_modules": ""}, "x: target_modules: must name at least one layer, or be all-linear"),
-        ({"target_modules": 3}, "x: target_modules must be a list of layer names, or one text such as q_proj+v_proj, not 3"),
-        ({"target_modules": "all-linear+q_proj"}, "x: target_modules: all-linear stands alone, and only in target_modules"),
+        (
+            {"target_modules": 3},
+            "x: target_modules must be a list of layer names, or one text such as q_proj+v_proj, not 3",
+        ),
+        (
+            {"target_modules": "all-linear+q_proj"},
+            "x: target_modules: all-linear stands alone, and only in target_modules",
+        ),
         ({"model": ""}, "x: model must be a text, not ''"),
         ({"system": 3}, "x: system must be a text, not 3"),
     ],
@@ -659,7 +748,9 @@ def test_models_that_cannot_be_had(tmp_path, monkeypatch):
 def test_a_model_that_is_no_causal_language_model(chat, tmp_path):
     for file in Path(chat).glob("tokenizer*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8, "d_ff": 8}))
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8, "d_ff": 8})
+    )
     assert "not a causal language model" in refused(lambda: prepared(shortcut(2), str(tmp_path)).zero_shot(places(2)))
 
 
@@ -678,11 +769,15 @@ def test_out_of_memory_says_what_to_lower(chat, monkeypatch):
     model = prepared(shortcut(4), chat, **FEW)
     before = weights_of(model._model().net)
     monkeypatch.setattr(lora_model, "answer_logprobs", too_much)
-    assert "lower micro_batch (it is 8) or max_length (128)" in refused(lambda: model.predict(places(2), places(2, 4), seed=0))
+    assert "lower micro_batch (it is 8) or max_length (128)" in refused(
+        lambda: model.predict(places(2), places(2, 4), seed=0)
+    )
     assert "lower predict_batch (it is 16) or max_length (128)" in refused(lambda: model.zero_shot(places(2)))
     assert weights_of(model._model().net).keys() == before.keys()  # the adapter is off again
     monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", lambda *args, **kwargs: too_much())
-    assert "out of memory while loading the model: take a smaller model" in refused(lambda: prepared(shortcut(2), chat).zero_shot(places(2)))
+    assert "out of memory while loading the model: take a smaller model" in refused(
+        lambda: prepared(shortcut(2), chat).zero_shot(places(2))
+    )
 
 
 def test_errors_that_are_not_about_memory_pass(chat, monkeypatch):
@@ -710,7 +805,9 @@ def test_devices_and_dtypes():
 
 def test_a_cache_folder_that_cannot_be_made(chat, tmp_path):
     (tmp_path / "file").write_text("")
-    assert "the folder cannot be made" in refused(lambda: prepared(shortcut(2), chat, cache=str(tmp_path / "file" / "cache")))
+    assert "the folder cannot be made" in refused(
+        lambda: prepared(shortcut(2), chat, cache=str(tmp_path / "file" / "cache"))
+    )
 
 
 def test_importing_changes_no_global_state():

@@ -16,7 +16,9 @@ FEW = 8
 """Of more results, these drawings have no PDFs: the overviews have."""
 
 
-def figures(entries: Sequence[Entry], points: Sequence[Point], folder: Path, tell: Callable[[str], None] = lambda line: None) -> tuple[Figure, ...]:
+def figures(
+    entries: Sequence[Entry], points: Sequence[Point], folder: Path, tell: Callable[[str], None] = lambda line: None
+) -> tuple[Figure, ...]:
     """Draw what there is to draw, and write the files of each (``canvas.write``).
 
     Args:
@@ -33,7 +35,9 @@ def figures(entries: Sequence[Entry], points: Sequence[Point], folder: Path, tel
         return tuple(canvas.write(sketch, folder) for sketch in sketches(entries, distinct(points), tell))
 
 
-def sketches(entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str], None] = lambda line: None) -> Iterator[canvas.Sketch]:
+def sketches(
+    entries: Sequence[Entry], points: Sequence[Point], tell: Callable[[str], None] = lambda line: None
+) -> Iterator[canvas.Sketch]:
     """Yield every figure, not drawn yet."""
     alone = [entry for entry in entries if any(map(entry.whole.shares, entry.grids))]
     if len(alone) > MOST_HEATMAPS:

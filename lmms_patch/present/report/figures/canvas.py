@@ -70,7 +70,9 @@ SETTINGS: dict[str, Any] = {
     "lines.linewidth": 1.2,
     "path.simplify": True,
     "axes.unicode_minus": True,
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK
+    ),
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
@@ -215,7 +217,11 @@ def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across:
             else:
                 looks: dict[str, Any] = {"marker": one.shape, "linestyle": ""} if one.shape else {"linewidth": 3}
                 places = [x + 0.08] if one.shape else [x, x + 0.15]
-                looks |= {"markerfacecolor": "none" if one.hollow else one.colour, "markersize": one.size, "color": one.colour}
+                looks |= {
+                    "markerfacecolor": "none" if one.hollow else one.colour,
+                    "markersize": one.size,
+                    "color": one.colour,
+                }
                 drawing.add_artist(Line2D(places, [y] * len(places), transform=drawing.dpi_scale_trans, **looks))
             write_at(drawing, x + _SIGN, y, one.label, va="center_baseline")
             x += _SIGN + width(one.label, SMALL) + _GAP
@@ -241,7 +247,14 @@ def told(identifier: str) -> str:
 def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> None:
     """Draw a mark that tells its number."""
     fill = "none" if look.hollow else look.colour
-    style = {"color": look.colour, "markersize": look.size, "markerfacecolor": fill, "zorder": 4, "clip_on": False, **more}
+    style = {
+        "color": look.colour,
+        "markersize": look.size,
+        "markerfacecolor": fill,
+        "zorder": 4,
+        "clip_on": False,
+        **more,
+    }
     tip(where.plot([x], [y], look.shape, **style)[0], said)
 
 
@@ -287,7 +300,9 @@ def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str
         yield items[k * most : (k + 1) * most], *((f"-{k + 1}", f" ({k + 1} of {count})") if count > 1 else ("", ""))
 
 
-def blocks(models: Sequence[str], most: int, rows: Sequence[str], rows_most: int) -> Iterator[tuple[Sequence[str], Sequence[str], str, str]]:
+def blocks(
+    models: Sequence[str], most: int, rows: Sequence[str], rows_most: int
+) -> Iterator[tuple[Sequence[str], Sequence[str], str, str]]:
     """Yield the models and rows of each part of a table that is too large for one drawing, with the ends of its names as ``parts``."""
     pairs = [(some, names) for some, *_ in parts(models, most) for names, *_ in parts(rows, rows_most)]
     yield from ((*pair, end, told) for (pair,), end, told in parts(pairs, 1))
@@ -328,7 +343,9 @@ class Rows:
     plot: float
 
 
-def row_panels(across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]) -> Rows:
+def row_panels(
+    across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]
+) -> Rows:
     """Return panels with the same rows: side by side for two columns, one below the other for one.
 
     Args:
@@ -397,7 +414,9 @@ def write(sketch: Sketch, folder: Path) -> Figure:
     ``<name>.svg``, ``.pdf`` and ``.png`` are two columns wide, ``<name>-1col.pdf`` is one, where that fits a page; ``<name>.tex`` places them in a
     paper. The PNG has its title in the picture, for slides; papers have it in the caption.
     """
-    title, caption, alt = (line(words) for words in (sketch.title, sketch.caption, sketch.alt))  # XML has no place for control characters
+    title, caption, alt = (
+        line(words) for words in (sketch.title, sketch.caption, sketch.alt)
+    )  # XML has no place for control characters
     drawing = sketch.draw(TWO)
     plain = _svg(drawing)
     made = {f"{sketch.name}.svg": on_white(plain).encode()}
@@ -418,7 +437,17 @@ def write(sketch: Sketch, folder: Path) -> Figure:
         made[f"{sketch.name}.tex"] = snippet(sketch.name, f"{title}. {caption}", papers).encode()
     for name, content in made.items():
         files.write(folder / name, content)
-    return Figure(sketch.name, title, caption, alt, for_page(plain, sketch.name, alt), sketch.section, sketch.entries, tuple(made), narrow)
+    return Figure(
+        sketch.name,
+        title,
+        caption,
+        alt,
+        for_page(plain, sketch.name, alt),
+        sketch.section,
+        sketch.entries,
+        tuple(made),
+        narrow,
+    )
 
 
 def _bytes(drawing: Any, form: str, **more: Any) -> bytes:

@@ -76,7 +76,9 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
             yield from _of_scores(name, some, scale, f"curve-{name}{end}")
     for scale, some, end in scales(entry for entry in entries if entry.kind.turns):
         yield from _of_orders(some, scale, f"curve-orders{end}")
-    for words, some in by_medium((entry for entry in entries if entry.kind.index and len(entry.grids) >= LEAST), lambda entry: entry.words):
+    for words, some in by_medium(
+        (entry for entry in entries if entry.kind.index and len(entry.grids) >= LEAST), lambda entry: entry.words
+    ):
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 
 
@@ -84,10 +86,17 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
     """Yield the figure of scores of one kind, over the reduction or the number of frames."""
     kind, curves, sizes = KINDS[name], [], set[int]()
     for entry in entries:
-        known = {int(n): one for n, one in catalogue.family("{kind}{key}", entry.whole.measures, kind, entry.result.grids).items()}
+        known = {
+            int(n): one
+            for n, one in catalogue.family("{kind}{key}", entry.whole.measures, kind, entry.result.grids).items()
+        }
         sizes |= set(known)
         full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
-        same = {_tick(name, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known} if kind.full else {}
+        same = (
+            {_tick(name, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known}
+            if kind.full
+            else {}
+        )
         beside = {tick: value for tick, value in same.items() if value is not None}
         curves.append(Curve(entry, _defined({**full, **{_tick(name, n): one for n, one in known.items()}}), beside))
     ticks = [*([FULL] if kind.full else []), *(_tick(name, n) for n in sorted(sizes))]
@@ -100,7 +109,9 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         if kind.words.sized
         else ""
     )
-    yield from _sketch(_Chart(curves, ticks, _AXES[name], f"score, {scale}", False, int(kind.full)), file, _TITLES[name], what, rule)
+    yield from _sketch(
+        _Chart(curves, ticks, _AXES[name], f"score, {scale}", False, int(kind.full)), file, _TITLES[name], what, rule
+    )
 
 
 _ORDERS = {"rotate_once": "once", "rotate_mean": "mean", "rotate_every": "every"}
@@ -114,14 +125,21 @@ def _of_orders(entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sket
         measures = entry.whole.measures
         places = catalogue.family("rotate_at{key}", measures, entry.kind, ())
         letters = {chr(ord("A") + int(place) - 1): one for place, one in places.items()}
-        curves.append(Curve(entry, _defined({**{tick: measures[name] for name, tick in _ORDERS.items() if name in measures}, **letters})))
+        curves.append(
+            Curve(
+                entry,
+                _defined({**{tick: measures[name] for name, tick in _ORDERS.items() if name in measures}, **letters}),
+            )
+        )
     at = sorted({tick for curve in curves for tick in curve.numbers} - set(_ORDERS.values()))
     rule = (
         "Once: as the doc has its options; mean: over all cyclic orders; every: right in all of them. "
         "Then the score where the gold stands at A, at B, and so on. Chance alone makes these differ; "
         f"a taste for places is shown where p is below {reading.UNEVEN}{_p_of_places(entries)}. "
     )
-    chart = _Chart(curves, [*_ORDERS.values(), *at], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS))
+    chart = _Chart(
+        curves, [*_ORDERS.values(), *at], "orders, and place of the gold", f"score, {scale}", False, len(_ORDERS)
+    )
     yield from _sketch(chart, file, "In every order of the options", "the score in every order of the options", rule)
 
 
@@ -164,7 +182,9 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     name = other if corrected and not luck else name if not corrected else "index"
     across = "segments" if words.instead else "n of the n × n grid"
     chart = _Chart(curves, list(map(str, sizes)), across, name, True)
-    yield from _sketch(chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule))
+    yield from _sketch(
+        chart, file, words.say("The index from coarse to fine cells"), "the index over grids", words.say(rule)
+    )
 
 
 def _defined(numbers: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -190,7 +210,9 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
         return
     models = once(curve.entry.model for curve in chart.curves)
     bases = once(curve.entry.base for curve in chart.curves)
-    caption = rule + levels_in("Lines: {} intervals, over docs. ", (one for curve in chart.curves for one in curve.numbers.values()))
+    caption = rule + levels_in(
+        "Lines: {} intervals, over docs. ", (one for curve in chart.curves for one in curve.numbers.values())
+    )
     if not any(name in file for name in ("time", "orders")):
         caption += f"Docs whose {'clip has fewer frames' if 'frames' in file else 'image is too small for a size'} are left out there."
     caption += f" Not drawn, no number may be read: {listed(once(c.entry.base for c in empty), 6)}." if empty else ""
@@ -198,7 +220,15 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
     caption += lettering.of_several(models)
     alt = f"{what[0].upper()}{what[1:]} of {counted(len(chart.curves), 'result')}: {listed(bases, 8)}; numbers are in the tables."
     drawn = [curve for curve in chart.curves if curve.entry.base in chart.bases]
-    yield Sketch(file, title, caption.strip(), alt, "runs", lambda across: _draw(chart, models, across), tuple(c.entry.label for c in drawn))
+    yield Sketch(
+        file,
+        title,
+        caption.strip(),
+        alt,
+        "runs",
+        lambda across: _draw(chart, models, across),
+        tuple(c.entry.label for c in drawn),
+    )
 
 
 def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
@@ -247,15 +277,33 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
         entry = curve.entry
         look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
         ink = look.colour
-        points = [(place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None]
+        points = [
+            (place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None
+        ]
         xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
         joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
         axes.plot([x for x, _ in joined], [value for _, value in joined], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
-        full = [(x, tick, curve.beside[tick]) for x, (place, _) in zip(xs, points, strict=True) if (tick := chart.ticks[place]) in curve.beside]
-        axes.plot([x for x, _, _ in full], [value for _, _, value in full], color=ink, linewidth=0.9, linestyle="--", alpha=0.6, zorder=2)
+        full = [
+            (x, tick, curve.beside[tick])
+            for x, (place, _) in zip(xs, points, strict=True)
+            if (tick := chart.ticks[place]) in curve.beside
+        ]
+        axes.plot(
+            [x for x, _, _ in full],
+            [value for _, _, value in full],
+            color=ink,
+            linewidth=0.9,
+            linestyle="--",
+            alpha=0.6,
+            zorder=2,
+        )
         for x, tick, value in full:
             canvas.mark(
-                axes, x, value, Mark("", "_", ink), f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}"
+                axes,
+                x,
+                value,
+                Mark("", "_", ink),
+                f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}",
             )
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"

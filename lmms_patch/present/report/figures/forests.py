@@ -181,7 +181,9 @@ def _chosen(points: Sequence[Point]) -> _Chosen | None:
     if len(models) > len(kept):
         out.append(f"{len(models) - len(kept)} of {len(models)} models")
     if len(benchmarks(shown)) > len(rows):
-        out.append(f"{len(benchmarks(shown)) - len(rows)} of {len(benchmarks(shown))} benchmarks, from the middle of the order")
+        out.append(
+            f"{len(benchmarks(shown)) - len(rows)} of {len(benchmarks(shown))} benchmarks, from the middle of the order"
+        )
     told = f"Not drawn: {' and '.join(out)}; all are in the tables." if out else ""
     return _Chosen([p for p in shown if p.benchmark in rows], kept, rows, grid, told)
 
@@ -198,7 +200,15 @@ def _headline(chosen: _Chosen) -> Sketch:
     caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
     name = "headline-time" if medium.instead else "headline"
     drawn = points, models, chosen.rows
-    return Sketch(name, title, caption, alt, "headline", lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out), on_phones=True)
+    return Sketch(
+        name,
+        title,
+        caption,
+        alt,
+        "headline",
+        lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out),
+        on_phones=True,
+    )
 
 
 def _aloud(medium: Words, n: int) -> str:
@@ -212,10 +222,14 @@ def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator
     for some, names, end, told in canvas.blocks(models, MODELS, rows, ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
-            yield _grid_sketch(shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told)
+            yield _grid_sketch(
+                shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told
+            )
 
 
-def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str) -> Sketch:
+def _grid_sketch(
+    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str
+) -> Sketch:
     """Return the drawing of one grid, or of a part of its models and benchmarks."""
     shown = [row for row in rows if any(p.benchmark == row for p in points)]
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
@@ -226,7 +240,12 @@ def _grid_sketch(points: Sequence[Point], models: Sequence[str], rows: Sequence[
     end = "_time" if medium.instead else ""
     title = f"{what}, {medium.size(n)}{part}"
     return Sketch(
-        f"{name}{end.replace('_', '-')}", title, caption, alt, f"benchmarks{end}", lambda width: draw_forest(points, models, shown, width, n)
+        f"{name}{end.replace('_', '-')}",
+        title,
+        caption,
+        alt,
+        f"benchmarks{end}",
+        lambda width: draw_forest(points, models, shown, width, n),
     )
 
 
@@ -251,7 +270,9 @@ def _caption(points: Sequence[Point], n: int) -> str:
     size = docs_each(estimate.n for estimate in known if estimate.n)
     grids = sorted({p.n for p in points})
     medium = medium_of(points)
-    sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + ("" if medium.instead else " cells")
+    sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + (
+        "" if medium.instead else " cells"
+    )
     raw, luck_corrected = (_name(points[0], which) for which in (False, True))
     out = [f"By benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
     if True in _kinds(points):
@@ -259,12 +280,18 @@ def _caption(points: Sequence[Point], n: int) -> str:
         out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
         out.append(f"Hollow: {raw} = 1 − MPP/FIP, luck not measured.")
-    out.append(levels_in("Lines: {} interval, bootstrap over docs.", known, "Published numbers, without intervals.") + size)
+    out.append(
+        levels_in("Lines: {} interval, bootstrap over docs.", known, "Published numbers, without intervals.") + size
+    )
     seen = once(word for p in points for word in words(p))
     letters = once(f"{_LETTERS[word]} {word}" for word in seen if word in _LETTERS)
     out += [f"In one column: {', '.join(letters)}."] if letters else []
     refused = leads.count(None)
-    out += [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."] if refused else []
+    out += (
+        [f"N/A ({counted(refused, 'result')}): refused by the gate, or not defined, for the reason in the row."]
+        if refused
+        else []
+    )
     out += [f"Mind: {fragmentation(n)}."] if fragmentation(n) and not medium.instead else []
     return " ".join(out)
 
@@ -305,7 +332,9 @@ class _Block:
     grey: bool
 
 
-def draw_forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], across: float, grid: int, note: str = "") -> Any:
+def draw_forest(
+    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], across: float, grid: int, note: str = ""
+) -> Any:
     """Draw the index of some benchmarks and models.
 
     Args:
@@ -325,7 +354,15 @@ def draw_forest(points: Sequence[Point], models: Sequence[str], rows: Sequence[s
     body = max(some[-1].bottom for some in blocks)
     limits = _limits(points)
     left = max((lettering.width(b.label) for some in blocks for b in some), default=0.0) + 0.1 + EDGE
-    right = max((lettering.width(_beside(lane.point, models, room), SMALL) for some in blocks for b in some for lane in b.lanes), default=0.0)
+    right = max(
+        (
+            lettering.width(_beside(lane.point, models, room), SMALL)
+            for some in blocks
+            for b in some
+            for lane in b.lanes
+        ),
+        default=0.0,
+    )
     right = right + 0.08 if right else 0.0
     plot = room - left - right - EDGE
     named = _names_fit(limits, plot)
@@ -362,12 +399,18 @@ def _parts(rows: Sequence[str], models: Sequence[str], room: float, split: int) 
     return [rows[:first], rows[first:]]
 
 
-def _blocks(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], room: float, grid: int) -> list[_Block]:
+def _blocks(
+    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], room: float, grid: int
+) -> list[_Block]:
     """Return the blocks of a panel, one below the other."""
     out, top = [], 0.0
     for row, tall in zip(rows, _tall(rows, models, room), strict=True):
         mine = {p.model: p for p in points if p.benchmark == row}
-        lanes = tuple(_Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE) for m, model in enumerate(models) if model in mine)
+        lanes = tuple(
+            _Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE)
+            for m, model in enumerate(models)
+            if model in mine
+        )
         other = once(p.n for p in mine.values() if p.n != grid)
         whole = f"{row} ({', '.join(medium_of(points).size(n) for n in other)})" if other else row
         grey = all(leading(p)[0] is None for p in mine.values())
@@ -394,10 +437,14 @@ def band_ends(low: float, high: float) -> list[tuple[str, float, float]]:
 def _names_fit(limits: tuple[float, float], plot: float) -> bool:
     """Return whether the bands' names have room above the panel, each over its band."""
     unit = plot / (limits[1] - limits[0])
-    return all(canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits))
+    return all(
+        canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits)
+    )
 
 
-def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool) -> None:
+def _panel(
+    axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool
+) -> None:
     """Draw a panel: bands, names, lanes, and what its axis says."""
     low, high = limits
     for colour, (name, left, right) in zip(palette.BAND_LIGHT, band_ends(low, high), strict=True):
@@ -421,7 +468,15 @@ def _panel(axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: t
     top = -0.03
     if named:
         for name, left, right in band_ends(low, high):
-            axes.text((left + right) / 2, top, name.replace(" ", "\n"), ha="center", va="bottom", fontsize=SMALL, linespacing=1.05)
+            axes.text(
+                (left + right) / 2,
+                top,
+                name.replace(" ", "\n"),
+                ha="center",
+                va="bottom",
+                fontsize=SMALL,
+                linespacing=1.05,
+            )
         top -= lettering.height(2, SMALL)
     medium = medium_of(lane.point for block in blocks for lane in block.lanes)
     ends = (f"◂ one {medium.part} is enough", f"needs the whole {medium.medium} ▸")
@@ -474,16 +529,31 @@ def _at(axes: Any, value: float, place: float, look: Mark, told: str, limits: tu
     left = value < low
     number = wording.number(value, signed=True, digits=2)
     text = f"◂ {number}" if left else f"{number} ▸"
-    canvas.tip(axes.text(low if left else high, place, text, va="center", ha="left" if left else "right", fontsize=SMALL, color=look.colour), told)
+    canvas.tip(
+        axes.text(
+            low if left else high,
+            place,
+            text,
+            va="center",
+            ha="left" if left else "right",
+            fontsize=SMALL,
+            color=look.colour,
+        ),
+        told,
+    )
 
 
-def _refused(axes: Any, point: Point, place: float, who: str, m: int | None, limits: tuple[float, float], plot: float) -> None:
+def _refused(
+    axes: Any, point: Point, place: float, who: str, m: int | None, limits: tuple[float, float], plot: float
+) -> None:
     """Write why an index may not be read, in grey, in its row; with the model's mark where there are several."""
     unit = (limits[1] - limits[0]) / plot
     sign = 0.09 if m is not None else 0.0
     shown = lettering.fit(reason(point), plot - sign - 0.1, SMALL, 1)
     needs = (lettering.width(shown, SMALL) + sign + 0.1) * unit
-    at = (limits[0] if needs < -limits[0] or needs > limits[1] else 0.0) + 0.07 * unit  # rather not across the line at 0
+    at = (
+        limits[0] if needs < -limits[0] or needs > limits[1] else 0.0
+    ) + 0.07 * unit  # rather not across the line at 0
     told = f"{who}: N/A, {point.reason or 'not defined'}"
     if m is not None:
         canvas.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
@@ -504,7 +574,9 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
     return ("  " if not wide else ", ").join(filter(None, text))
 
 
-def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float) -> None:
+def _words_beside(
+    drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float
+) -> None:
     """Write what stands right of the lanes."""
     for block in blocks:
         for lane in block.lanes:
@@ -512,7 +584,8 @@ def _words_beside(drawing: Any, blocks: Sequence[_Block], models: Sequence[str],
                 estimate, _ = leading(lane.point)
                 assert estimate is not None
                 canvas.tip(
-                    canvas.write_at(drawing, x, top - lane.place, text, SMALL, va="center_baseline"), f"{lane.point.benchmark}: {said(estimate)}"
+                    canvas.write_at(drawing, x, top - lane.place, text, SMALL, va="center_baseline"),
+                    f"{lane.point.benchmark}: {said(estimate)}",
                 )
 
 
@@ -524,7 +597,12 @@ def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Ma
     out = []
     if several:
         out += [
-            Mark(lettering.fit(names[model], 2.6, SMALL, 1), palette.MARKERS[m], palette.SERIES_LIGHT[m], hollow=kinds == {False})
+            Mark(
+                lettering.fit(names[model], 2.6, SMALL, 1),
+                palette.MARKERS[m],
+                palette.SERIES_LIGHT[m],
+                hollow=kinds == {False},
+            )
             for m, model in enumerate(models)
         ]
         if kinds == {True, False}:
@@ -532,9 +610,19 @@ def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Ma
     elif True in kinds:
         out.append(Mark(_name(points[0], True), palette.MARKERS[0], palette.SERIES_LIGHT[0]))
     if False in kinds and not several:
-        out.append(Mark(f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}", "o", palette.SERIES_LIGHT[0], hollow=True))
+        out.append(
+            Mark(
+                f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}",
+                "o",
+                palette.SERIES_LIGHT[0],
+                hollow=True,
+            )
+        )
     if True in kinds:
         out.append(replace(_RING, label=_name(points[0], False)))
     if not named:
-        out += [Mark(name, "patch", colour, alpha=_TINT) for name, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
+        out += [
+            Mark(name, "patch", colour, alpha=_TINT)
+            for name, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)
+        ]
     return out

@@ -77,7 +77,9 @@ def place(i: int, n: int, kind: Kind) -> str:
     return f"segment {i + 1}" if kind.needs_video else f"row {i // columns + 1}, column {i % columns + 1}"
 
 
-def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float, numbered: bool = True, named: bool = True) -> None:
+def draw_grid(
+    drawing: Any, grid: Grid, left: float, bottom: float, side: float, numbered: bool = True, named: bool = True
+) -> None:
     """Draw a heatmap; row 1 on top, column 1 on the left. Cells that differ from even by their p-value are outlined.
 
     Args:
@@ -96,15 +98,21 @@ def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float,
         row, column = divmod(i, columns)
         x, y = left + column * step, bottom + (rows - 1 - row) * step
         colour = palette.SHARES[palette.share_level(share, rows * columns)]
-        told = f"{grid.whole}, {grid.kind.words.size(grid.n)}, {place(i, grid.n, grid.kind)}: {wording.percent(share)} %"
+        told = (
+            f"{grid.whole}, {grid.kind.words.size(grid.n)}, {place(i, grid.n, grid.kind)}: {wording.percent(share)} %"
+        )
         told += f" (even: {wording.percent(1 / (rows * columns))} %)"
         told += f", {wording.p_value(grid.p[i])}" if len(grid.p) else ""
         canvas.box(drawing, x, y, step, told, facecolor=colour, edgecolor=INK, linewidth=0.3)
         if len(grid.p) and grid.p[i] < ALPHA:
-            canvas.box(drawing, x + 0.03, y + 0.03, step - 0.06, told, fill=False, edgecolor=palette.on(colour), linewidth=1.2)
+            canvas.box(
+                drawing, x + 0.03, y + 0.03, step - 0.06, told, fill=False, edgecolor=palette.on(colour), linewidth=1.2
+            )
         if numbered and size >= 4.5:
             looks = {"ha": "center", "va": "center_baseline", "color": palette.on(colour)}
-            canvas.tip(canvas.write_at(drawing, x + step / 2, y + step / 2, wording.percent(share), size, **looks), told)
+            canvas.tip(
+                canvas.write_at(drawing, x + step / 2, y + step / 2, wording.percent(share), size, **looks), told
+            )
     top = bottom + rows * step + 0.05
     title = canvas.write_at(drawing, left + side / 2, top, grid.title, SMALL, ha="center", va="bottom", linespacing=1.2)
     canvas.tip(title, grid.whole)
@@ -112,10 +120,14 @@ def draw_grid(drawing: Any, grid: Grid, left: float, bottom: float, side: float,
         return
     for i in range(columns):
         canvas.write_at(drawing, left + (i + 0.5) * step, bottom - 0.04, str(i + 1), ha="center", va="top")
-    canvas.write_at(drawing, left + side / 2, bottom - 0.17, "column" if rows > 1 else grid.kind.words.part, ha="center", va="top")
+    canvas.write_at(
+        drawing, left + side / 2, bottom - 0.17, "column" if rows > 1 else grid.kind.words.part, ha="center", va="top"
+    )
     if rows > 1:
         for i in range(rows):
-            canvas.write_at(drawing, left - 0.04, bottom + (rows - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline")
+            canvas.write_at(
+                drawing, left - 0.04, bottom + (rows - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline"
+            )
         canvas.write_at(drawing, left - 0.17, bottom + rows * step / 2, "row", ha="right", va="center", rotation=90)
 
 
@@ -173,11 +185,24 @@ def heatmap(entry: Entry, papers: tuple[float, ...] = (ONE,)) -> Sketch | None:
     say, kind = entry.words.say, entry.kind
     grids = [one for n, shares in known for one in _pair(n, shares, who, kind)]
     near = f" ({entry.whole.gate_word})" if entry.whole.gate == 0 else ""
-    caption = say("How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. ") + _read(kind)
-    caption += say(f" Outlined: Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells.")
+    caption = say(
+        "How the score that cells earn in isolation spreads over them, and how often a cell is a doc's best. "
+    ) + _read(kind)
+    caption += say(
+        f" Outlined: Holm-corrected p < {ALPHA} against random turns of each doc's cells; p above: of an even spread over all cells."
+    )
     caption += say(" The gate refuses the index: the cells are noise.") if near else ""
     title, alt = f"Where the score comes from: {who}{near}", _alt(who, known, kind)
-    return Sketch(f"cells-{entry.label}", title, caption, alt, "runs", lambda across: lay(grids, across, 4), (entry.label,), papers)
+    return Sketch(
+        f"cells-{entry.label}",
+        title,
+        caption,
+        alt,
+        "runs",
+        lambda across: lay(grids, across, 4),
+        (entry.label,),
+        papers,
+    )
 
 
 def _pair(n: int, shares: Shares, who: str, kind: Kind) -> Iterator[Grid]:
@@ -241,7 +266,15 @@ def _overview(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind, name: s
     caption += f"Without results that the gate refuses, or few scores.{lettering.of_several(names)}"
     told = ", ".join(once(entry.name for entry in entries)[:8])
     alt = f"Small heatmaps of {counted(len(entries), 'result')}: {told}."
-    return Sketch(name, f"Where the score comes from, {size}{part}", caption, alt, _section(kind), draw, tuple(e.label for e in entries))
+    return Sketch(
+        name,
+        f"Where the score comes from, {size}{part}",
+        caption,
+        alt,
+        _section(kind),
+        draw,
+        tuple(e.label for e in entries),
+    )
 
 
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
@@ -265,9 +298,14 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     top = int(np.argmax(mean))
     part, share = kind.words.part, wording.percent(float(mean[top]))
     alt = f"Mean share per {part}, {kind.words.size(n, ' by ')}: largest, {share} %, in {place(top, n, kind)}; box plots of each {part}."
-    name, title = f"{'t' * kind.needs_video}spread{n}", f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}"
+    name, title = (
+        f"{'t' * kind.needs_video}spread{n}",
+        f"{kind.words.parts.capitalize()} over benchmarks, {kind.words.size(n)}",
+    )
     shown = tuple(entry.label for entry in entries)
-    return Sketch(name, title, caption, alt, _section(kind), lambda across: _draw_boxes(entries, values, n, kind, across), shown)
+    return Sketch(
+        name, title, caption, alt, _section(kind), lambda across: _draw_boxes(entries, values, n, kind, across), shown
+    )
 
 
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:
@@ -299,10 +337,16 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     for i in range(cells):
         low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
         told = f"{place(i, n, kind)}: median {middle:.1f} %, quartiles {first:.1f} and {third:.1f}, from {low:.1f} to {high:.1f}"
-        axes.add_artist(canvas.tip(Rectangle((i - 0.32, first), 0.64, third - first, facecolor="none", edgecolor=INK, linewidth=0.8), told))
+        axes.add_artist(
+            canvas.tip(
+                Rectangle((i - 0.32, first), 0.64, third - first, facecolor="none", edgecolor=INK, linewidth=0.8), told
+            )
+        )
         for ends in ((low, first), (third, high)):
             axes.plot([i, i], ends, color=INK, linewidth=0.8)
-        canvas.tip(axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told)
+        canvas.tip(
+            axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told
+        )
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
         look = model_look(models, entry.model, size=2.8)
@@ -314,7 +358,9 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     axes.set_xticks(range(cells), names, fontsize=SMALL - 0.5 * (cells > 9))
     axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
     least = float(percent.min())
-    axes.set(xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4))
+    axes.set(
+        xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4)
+    )
     half = 50 / cells  # of an even share: there the axis begins, or at 0 where some share is lower
     axes.set_ylim(0.0 if least < half else half, None)
 

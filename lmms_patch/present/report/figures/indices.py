@@ -34,7 +34,13 @@ def short(value: float) -> str:
     ('−.25', '.00', '−1.27')
     """
     text = f"{value:+.2f}"
-    return ".00" if text[1:] == "0.00" else text.replace("-", "−").replace("0.", ".", 1) if text[1] == "0" else text.replace("-", "−")
+    return (
+        ".00"
+        if text[1:] == "0.00"
+        else text.replace("-", "−").replace("0.", ".", 1)
+        if text[1] == "0"
+        else text.replace("-", "−")
+    )
 
 
 # --- a table in colours ---------------------------------------------------------------------------
@@ -47,13 +53,17 @@ def _room(rows: Sequence[str], heads: Sequence[str]) -> tuple[float, float]:
     return left, above
 
 
-def _table(across: float, rows: Sequence[str], heads: Sequence[str], widest: float, marks: Sequence[Mark]) -> tuple[Any, Any, float]:
+def _table(
+    across: float, rows: Sequence[str], heads: Sequence[str], widest: float, marks: Sequence[Mark]
+) -> tuple[Any, Any, float]:
     """Return a figure, the axes of a table with slanted heads, and the width of a cell; row 0 is on top."""
     shown = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in rows]
     named = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in heads]
     left, above = _room(shown, named)
     beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))  # the last head leans over the right edge
-    side = min(widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5))
+    side = min(
+        widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5)
+    )
     tall = max(0.22, min(side * 0.72, 0.46, 6.4 / len(rows)))
     key = canvas.key_height(marks, across - 2 * EDGE)
     drawing = canvas.new(across, above + tall * len(rows) + key + 0.12)
@@ -61,7 +71,9 @@ def _table(across: float, rows: Sequence[str], heads: Sequence[str], widest: flo
     axes.set(xlim=(0, len(heads)), ylim=(len(rows), 0))
     axes.spines[:].set_visible(False)
     axes.xaxis.tick_top()
-    axes.set_xticks(np.arange(len(heads)) + 0.5, named, rotation=_TURN, ha="left", rotation_mode="anchor", fontsize=SIZE)
+    axes.set_xticks(
+        np.arange(len(heads)) + 0.5, named, rotation=_TURN, ha="left", rotation_mode="anchor", fontsize=SIZE
+    )
     axes.tick_params(length=0, pad=2)
     for tick, name in zip(axes.xaxis.get_major_ticks(), heads, strict=True):
         canvas.tip(tick.label2, name)
@@ -78,7 +90,12 @@ def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told:
     axes.add_artist(canvas.tip(Rectangle((column, row), 1, 1, linewidth=0.3, **looks), told))
     if text:
         ink = palette.on(colour) if colour else INK
-        canvas.tip(axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.05), told)
+        canvas.tip(
+            axes.text(
+                column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.05
+            ),
+            told,
+        )
 
 
 # --- maps -----------------------------------------------------------------------------------------
@@ -101,9 +118,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
     names = lettering.short(models)
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
-    caption = (
-        f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
-    )
+    caption = f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
     caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: luck-corrected RCI says something else.' * contradicted}"
     caption += lettering.explained(names)
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
@@ -125,7 +140,9 @@ def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
     who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
     if point.valid and point.value is not None:
         label = f"({short(point.value)})" if point.contradicted else short(point.value)
-        _cell(axes, row, column, palette.band_colour(point.value), label, f"{who}: {forests.said(point.estimate)}", SMALL)
+        _cell(
+            axes, row, column, palette.band_colour(point.value), label, f"{who}: {forests.said(point.estimate)}", SMALL
+        )
     else:
         _cell(axes, row, column, None, "N/A", f"{who}: N/A, {point.reason or 'not defined'}", SMALL)
 
@@ -136,7 +153,11 @@ def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
 def matrices(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw the correlation over benchmarks between models and grids; one drawing per grid where there are many columns."""
     usable = [p for p in points if p.valid]
-    sets = [usable] if len(columns(usable)) <= tables.WIDEST_MATRIX else [[p for p in usable if p.n == n] for n in sorted({p.n for p in usable})]
+    sets = (
+        [usable]
+        if len(columns(usable)) <= tables.WIDEST_MATRIX
+        else [[p for p in usable if p.n == n] for n in sorted({p.n for p in usable})]
+    )
     for some in sets:
         pairs = columns(some)
         if 2 <= len(pairs) <= MATRIX and any(r.value is not None for r, _ in tables.by_pair(some).values()):
@@ -183,7 +204,15 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
         return drawing
 
     alt = f"Correlation matrix of {counted(size, 'column')}.{spanned}"
-    return Sketch(name, f"Do models agree on benchmarks{grid}?", caption, alt, "benchmarks", draw, papers=(ONE, TWO) if size <= NARROW else (TWO,))
+    return Sketch(
+        name,
+        f"Do models agree on benchmarks{grid}?",
+        caption,
+        alt,
+        "benchmarks",
+        draw,
+        papers=(ONE, TWO) if size <= NARROW else (TWO,),
+    )
 
 
 def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
@@ -197,9 +226,17 @@ def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float
         _cell(axes, a, b, None, "N/A" if side >= 0.26 else "", f"{who}: N/A{f', {r.reason}' if r else ''}", SMALL)
         return
     ends = wording.ends(r, digits=2)
-    text = f"{wording.number(r.value)}\n{ends}" if ends and lettering.width(ends, SMALL - 1) + 0.04 < side else short(r.value).lstrip("+")
+    text = (
+        f"{wording.number(r.value)}\n{ends}"
+        if ends and lettering.width(ends, SMALL - 1) + 0.04 < side
+        else short(r.value).lstrip("+")
+    )
     colour = r_colour(r.value)
     told = f"{who}: r = {wording.said(r)}"
     _cell(axes, a, b, colour, text if side >= 0.26 else "", told, SMALL if "\n" not in text else SMALL - 1)
     if r.low is not None and r.high is not None and (r.low > 0 or r.high < 0):
-        axes.add_artist(canvas.tip(Rectangle((b + 0.04, a + 0.06), 0.92, 0.88, fill=False, edgecolor=palette.on(colour), linewidth=1), told))
+        axes.add_artist(
+            canvas.tip(
+                Rectangle((b + 0.04, a + 0.06), 0.92, 0.88, fill=False, edgecolor=palette.on(colour), linewidth=1), told
+            )
+        )

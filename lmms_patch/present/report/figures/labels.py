@@ -39,7 +39,10 @@ _AROUND = np.array([-_PAD, -_PAD, _PAD, _PAD])
 """What makes a box wider by the room that is left free around it."""
 _DISTANCES = np.repeat(_AWAY, _TURNS)
 """Of each place that is tried, from its mark; all arrays of places have this order."""
-_DIRECTIONS = np.tile([(math.cos(2 * math.pi * turn / _TURNS), math.sin(2 * math.pi * turn / _TURNS)) for turn in range(_TURNS)], (len(_AWAY), 1))
+_DIRECTIONS = np.tile(
+    [(math.cos(2 * math.pi * turn / _TURNS), math.sin(2 * math.pi * turn / _TURNS)) for turn in range(_TURNS)],
+    (len(_AWAY), 1),
+)
 _DETOURS = np.tile([0.004 * (turn % 6 != 0) + 0.002 * turn / _TURNS for turn in range(_TURNS)], len(_AWAY))
 """What a direction costs, in inches of distance: rather beside, above or below a mark than askew."""
 
@@ -92,7 +95,12 @@ def place(
 
 
 def _in_order(
-    order: Sequence[int], points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], frame: Box, hard: Array, soft: Array
+    order: Sequence[int],
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    frame: Box,
+    hard: Array,
+    soft: Array,
 ) -> list[Placed | None]:
     """Place the names one after the other; each keeps clear of those before it."""
     out: list[Placed | None] = [None] * len(points)
@@ -102,7 +110,14 @@ def _in_order(
     return out
 
 
-def _best(point: tuple[float, float], size: tuple[float, float], frame: Box, hard: Array, placed: Sequence[Placed], soft: Array) -> Placed | None:
+def _best(
+    point: tuple[float, float],
+    size: tuple[float, float],
+    frame: Box,
+    hard: Array,
+    placed: Sequence[Placed],
+    soft: Array,
+) -> Placed | None:
     """Return the cheapest place of a name among all distances and directions; None where each hides something.
 
     Places are tried many at once, as arrays, from the cheapest on: one at a time they took more time than all the rest of a drawing.
@@ -116,7 +131,9 @@ def _best(point: tuple[float, float], size: tuple[float, float], frame: Box, har
     free &= ~_touching(boxes, hard).any(axis=1) & ~_touching(boxes, taken).any(axis=1)
     costs = np.where(free, _DISTANCES + _OVER_LINE * _touching(boxes, soft).sum(axis=1) + _DETOURS, np.inf)
     cheapest = np.argsort(costs, kind="stable")[: int(free.sum())]
-    others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]  # marks that lie on this one cannot be told apart anyway
+    others = hard[
+        ~_touching(np.array([[*point, *point]]), hard)[0]
+    ]  # marks that lie on this one cannot be told apart anyway
     in_crowd = None
     for k in range(0, len(cheapest), _AT_ONCE):
         some = boxes[cheapest[k : k + _AT_ONCE]]
@@ -149,7 +166,12 @@ def _leaders(point: Array, boxes: Array) -> tuple[Array, Mask]:
 def _touching(boxes: Array, others: Array) -> Mask:
     """Return which boxes overlap which others, or nearly: shape (boxes, others)."""
     left, bottom, right, top = (boxes[:, k, None] for k in range(4))
-    return (others[:, 0] < right + _PAD) & (others[:, 2] > left - _PAD) & (others[:, 1] < top + _PAD) & (others[:, 3] > bottom - _PAD)
+    return (
+        (others[:, 0] < right + _PAD)
+        & (others[:, 2] > left - _PAD)
+        & (others[:, 1] < top + _PAD)
+        & (others[:, 3] > bottom - _PAD)
+    )
 
 
 def _through(lines: Array, boxes: Array) -> Mask:
@@ -171,7 +193,9 @@ def _crossing(lines: Array, others: Array) -> Mask:
 
     def side(a: Array, b: Array, c: Array) -> Array:
         """Return the sign of the turn from a over b to c."""
-        return np.asarray((b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0]))
+        return np.asarray(
+            (b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0])
+        )
 
     p, q, r, s = lines[:, None, :2], lines[:, None, 2:], others[None, :, :2], others[None, :, 2:]
     return np.asarray((side(p, q, r) * side(p, q, s) < 0) & (side(r, s, p) * side(r, s, q) < 0))
@@ -185,7 +209,11 @@ def tell_unnamed(drawing: Any, names: Sequence[str]) -> None:
 
 
 def write(
-    drawing: Any, axes: Any, names: Sequence[tuple[str, str, float, float]], marks: Sequence[tuple[float, float]], lines: Sequence[Box]
+    drawing: Any,
+    axes: Any,
+    names: Sequence[tuple[str, str, float, float]],
+    marks: Sequence[tuple[float, float]],
+    lines: Sequence[Box],
 ) -> list[str]:
     """Write names beside the points of a panel.
 
@@ -218,5 +246,7 @@ def write(
         canvas.tip(canvas.write_at(drawing, *middle, name, SMALL, ha="center", va="center", zorder=6), told)
         if one.leader:
             (x, y), (u, v) = one.leader
-            drawing.add_artist(Line2D([x, u], [y, v], color=INK, alpha=0.6, linewidth=0.5, transform=drawing.dpi_scale_trans))
+            drawing.add_artist(
+                Line2D([x, u], [y, v], color=INK, alpha=0.6, linewidth=0.5, transform=drawing.dpi_scale_trans)
+            )
     return [told for (_, told, _, _), one in zip(names, found, strict=True) if one is None]

@@ -118,5 +118,9 @@ def of_several(models: Iterable[str]) -> str:
 
 def explained(names: Mapping[str, str], shown: Sequence[str] | None = None) -> str:
     """Return the sentence that gives the whole names of shortened ones; empty where none is."""
-    pairs = [f"{names[model]} is {line(model)}" for model in (names if shown is None else shown) if names[model] != line(model)]
+    pairs = [
+        f"{names[model]} is {line(model)}"
+        for model in (names if shown is None else shown)
+        if names[model] != line(model)
+    ]
     return f" Short names: {'; '.join(pairs)}." if pairs else ""

@@ -30,9 +30,17 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw ranking, task types, and relative change, of each group of models that can be compared; of the index that the tables rank by."""
     words = medium_of(points)
     by_grid = {n: tables.standings(points, n) for n in tables.grids(points)}
-    known = once(one.group for rows in by_grid.values() for one in rows if one.rank is not None and len(one.group.models) > 1)
+    known = once(
+        one.group for rows in by_grid.values() for one in rows if one.rank is not None and len(one.group.models) > 1
+    )
     for k, group in enumerate(known):
-        yield _ranking([one for rows in by_grid.values() for one in rows if one.group == group and one.rank is not None], group, k, len(known), words)
+        yield _ranking(
+            [one for rows in by_grid.values() for one in rows if one.group == group and one.rank is not None],
+            group,
+            k,
+            len(known),
+            words,
+        )
     if not medium_of(points).instead:  # task types and grids are the papers', which are of images
         yield from _types(points)
         yield from _changes(points)
@@ -40,7 +48,9 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 def _interval(estimates: Sequence[Estimate]) -> str:
     """Return what the lines of means are."""
-    return levels_in("Lines: {} interval, benchmarks as independent.", estimates, "Published numbers, without intervals.")
+    return levels_in(
+        "Lines: {} interval, benchmarks as independent.", estimates, "Published numbers, without intervals."
+    )
 
 
 def _look(k: int) -> Mark:
@@ -74,13 +84,22 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
     index, told = tables.basis({words.size(row.n, "x"): row.luck_corrected for row in rows}, words)
 
     def draw(across: float) -> Any:
-        made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids, words))
+        made = canvas.row_panels(
+            across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids, words)
+        )
         axes = made.axes[0]
         for row in rows:
             if row.model in order:
                 k = grids.index(row.n)
                 at = made.places[order.index(row.model)] + _off(k, len(grids))
-                _mark(axes, row.size, at, k, f"{row.model}, mean |{index}| {'in' if words.instead else 'at'} {words.size(row.n)}", False)
+                _mark(
+                    axes,
+                    row.size,
+                    at,
+                    k,
+                    f"{row.model}, mean |{index}| {'in' if words.instead else 'at'} {words.size(row.n)}",
+                    False,
+                )
         axes.set_xlim(left=0)
         axes.set_xlabel(lettering.fit(f"mean |{index}| over benchmarks", made.plot, SIZE, 2))
         return made.drawing
@@ -115,12 +134,18 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
     order = models[:MOST]
     names = lettering.short(order)
 
-    parts = {f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_corrected for kind, some in panels.items() for row in some}
+    parts = {
+        f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_corrected
+        for kind, some in panels.items()
+        for row in some
+    }
     index, told = tables.basis(parts, OF_IMAGES)
 
     def draw(across: float) -> Any:
         titles = [TYPES.get(kind, "all benchmarks") for kind in panels]
-        made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), titles, _grids(grids))
+        made = canvas.row_panels(
+            across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), titles, _grids(grids)
+        )
         for axes, (kind, rows) in zip(made.axes, panels.items(), strict=True):
             _type_panel(axes, rows, order, grids, made.places, TYPES.get(kind, "all benchmarks"))
             axes.set_xlabel(lettering.fit(f"mean {index}", made.plot, SIZE, 2))
@@ -143,7 +168,9 @@ def _counts(rows: Sequence[Standing]) -> str:
     return counted(counts[0], "benchmark") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} benchmarks"
 
 
-def _type_panel(axes: Any, rows: Sequence[Standing], order: Sequence[str], grids: Sequence[int], places: Sequence[float], what: str) -> None:
+def _type_panel(
+    axes: Any, rows: Sequence[Standing], order: Sequence[str], grids: Sequence[int], places: Sequence[float], what: str
+) -> None:
     """Draw the means of one task type."""
     axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
     for place, model in zip(places, order, strict=True):
@@ -175,8 +202,14 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
     most = min(CHANGE_EDGE, max(100 * abs(row.relative.value or 0) for row in rows)) * 1.12
 
     def draw(across: float) -> Any:
-        marks = [Mark(TYPES.get(kind, kind), _look(k).shape, _look(k).colour) for k, kind in enumerate(kinds)] if len(kinds) > 1 else []
-        made = canvas.row_panels(across, [names[m] for m in order], order, max(_ROW, _STEP * len(kinds) + 0.06), [""], marks)
+        marks = (
+            [Mark(TYPES.get(kind, kind), _look(k).shape, _look(k).colour) for k, kind in enumerate(kinds)]
+            if len(kinds) > 1
+            else []
+        )
+        made = canvas.row_panels(
+            across, [names[m] for m in order], order, max(_ROW, _STEP * len(kinds) + 0.06), [""], marks
+        )
         axes = made.axes[0]
         axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
         axes.set_xlim(-most, most)
@@ -191,7 +224,11 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
     out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
     caption = f"{told}Relative change of the mean {index}; no interval: both grids share their docs. "
     caption += "Of a small coarse index, a large change is a small one."
-    caption += f" Not drawn, the coarse index cannot be told from 0: {', '.join(out[:8])}{' and more' if len(out) > 8 else ''}." if out else ""
+    caption += (
+        f" Not drawn, the coarse index cannot be told from 0: {', '.join(out[:8])}{' and more' if len(out) > 8 else ''}."
+        if out
+        else ""
+    )
     caption += f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
     alt = f"Relative change of the {index} of {counted(len(order), 'model')}; the numbers are in the table."
     title = f"From coarse to fine cells: relative change of {index}"
@@ -206,5 +243,13 @@ def _change(axes: Any, row: Change, place: float, k: int) -> None:
         canvas.mark(axes, value, place, _look(k), told)
         return
     text, end, side = (f"◂ {value:+.0f}", -1, "left") if value < 0 else (f"{value:+.0f} ▸", 1, "right")
-    written = axes.text(end * 1.11 * CHANGE_EDGE, place, text.replace("-", "−"), color=_look(k).colour, fontsize=SMALL, va="center", ha=side)
+    written = axes.text(
+        end * 1.11 * CHANGE_EDGE,
+        place,
+        text.replace("-", "−"),
+        color=_look(k).colour,
+        fontsize=SMALL,
+        va="center",
+        ha=side,
+    )
     canvas.tip(written, told)

@@ -85,7 +85,15 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
     )
     told = [f"{entry.model} {y.value:.2f} at {x.value:.2f}" for entry, (x, y) in next(iter(panels.values()))]
     alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
-    return Sketch("magic-precision-recall", "Which boxes are used", caption, alt, "magic", draw, tuple(entry.label for entry in entries))
+    return Sketch(
+        "magic-precision-recall",
+        "Which boxes are used",
+        caption,
+        alt,
+        "magic",
+        draw,
+        tuple(entry.label for entry in entries),
+    )
 
 
 def _contours(axes: Any) -> None:
@@ -93,7 +101,17 @@ def _contours(axes: Any) -> None:
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
         axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
-        axes.text(1.05, level / (2 - level), f"F1 {level:g}", fontsize=SMALL, color=INK, alpha=0.75, va="center", ha="left", clip_on=False)
+        axes.text(
+            1.05,
+            level / (2 - level),
+            f"F1 {level:g}",
+            fontsize=SMALL,
+            color=INK,
+            alpha=0.75,
+            va="center",
+            ha="left",
+            clip_on=False,
+        )
 
 
 def _squares(titles: Sequence[str], across: float, entries: Sequence[Entry], name: str) -> tuple[Any, list[Any]]:
@@ -111,7 +129,9 @@ def _squares(titles: Sequence[str], across: float, entries: Sequence[Entry], nam
     made = []
     for k, title in enumerate(titles):
         column, row = (k, 0) if columns > 1 else (0, k)
-        axes = canvas.axes(drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side)
+        axes = canvas.axes(
+            drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side
+        )
         axes.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), xticks=_TICKS, yticks=_TICKS)
         axes.set_title(lettering.fit(title, side + gap, SIZE, 1))
         axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
@@ -127,7 +147,11 @@ def _is_named(entries: Sequence[Entry]) -> bool:
 
 
 def _points(
-    drawing: Any, axes: Any, points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry], names: tuple[str, str]
+    drawing: Any,
+    axes: Any,
+    points: Sequence[tuple[Entry, Sequence[Estimate]]],
+    entries: Sequence[Entry],
+    names: tuple[str, str],
 ) -> list[str]:
     """Draw each result as a point with both of its intervals, and with its name where there is no legend. Return the names that found no room."""
     models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
@@ -139,7 +163,10 @@ def _points(
     if not _is_named(entries):
         return []
     short = lettering.short(models)
-    named = [(lettering.fit(short[entry.model], 1.0, SMALL), entry.model, x.value or 0.0, y.value or 0.0) for entry, (x, y) in points]
+    named = [
+        (lettering.fit(short[entry.model], 1.0, SMALL), entry.model, x.value or 0.0, y.value or 0.0)
+        for entry, (x, y) in points
+    ]
     return labels.write(drawing, axes, named, [(x, y) for _, _, x, y in named], lines)
 
 
@@ -170,7 +197,9 @@ def _missing(entries: Sequence[Entry]) -> str:
 
 def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
     """Return the drawing of right answers against region focus."""
-    answered = {metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))] for metric in ANSWERS}
+    answered = {
+        metric: [(entry, known) for entry in entries if (known := _answered(entry, metric))] for metric in ANSWERS
+    }
     panels = {metric: points for metric, points in answered.items() if points}
 
     def draw(across: float) -> Any:
@@ -183,7 +212,9 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         labels.tell_unnamed(drawing, unnamed)
         return drawing
 
-    told = [f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points]
+    told = [
+        f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points
+    ]
     out = listed([entry.model for entry in entries if not any(_answered(entry, metric) for metric in panels)], 6)
     caption = (
         "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? With relevant and adversarial boxes drawn. "
@@ -191,4 +222,12 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
-    return Sketch("magic-focus-answers", "Region focus and answers", caption, alt, "magic", draw, tuple(entry.label for entry in entries))
+    return Sketch(
+        "magic-focus-answers",
+        "Region focus and answers",
+        caption,
+        alt,
+        "magic",
+        draw,
+        tuple(entry.label for entry in entries),
+    )

@@ -80,7 +80,9 @@ def both(entry: Entry, n: int) -> Both | None:
     full: Estimate | None = entry.whole.measures.get("fip")
     grid = entry.whole.grid(n)
     if full is not None and grid and grid.fip is not None and grid.fip != full.value:
-        full = Estimate(grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0)  # of fewer docs: no interval is known
+        full = Estimate(
+            grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0
+        )  # of fewer docs: no interval is known
     if full is None or best is None or full.value is None or best.value is None:
         return None
     return Both(entry, full, best)
@@ -95,7 +97,10 @@ def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
 def _of_medium(entries: Sequence[Entry], words: Words, name: str) -> Iterator[Sketch]:
     """Draw the results of images, or those of clips."""
     for scale, some, end in scales(entries):
-        pairs = {n: [one for e in some if n in e.grids and (one := both(e, n))] for n in sorted({n for e in some for n in e.grids})}
+        pairs = {
+            n: [one for e in some if n in e.grids and (one := both(e, n))]
+            for n in sorted({n for e in some for n in e.grids})
+        }
         panels = {n: rows for n, rows in pairs.items() if rows}
         if panels:
             yield _whole_and_best(panels, scale, words, f"{name}{end}")
@@ -107,27 +112,45 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
     bases = once(one.entry.name for one in everything)
-    rest = f" Not drawn: {', '.join(words.size(n) for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
+    rest = (
+        f" Not drawn: {', '.join(words.size(n) for n in grids if n not in panels)}." if len(grids) > len(panels) else ""
+    )
     hollow = " Hollow: refused by the gate." if any(one.entry.whole.gate == 0 for one in everything) else ""
     several = (
-        " Each benchmark is named once, where its models are in the middle; faint lines join them." if len(models) > 1 and len(bases) > 1 else ""
+        " Each benchmark is named once, where its models are in the middle; faint lines join them."
+        if len(models) > 1 and len(bases) > 1
+        else ""
     )
     several = f" The only benchmark is {bases[0]}." if len(bases) == 1 else several
     unnamed = f" No names: there are more than {NAMED}." if len(bases) > NAMED else ""
-    lines = levels_in("Lines: {} intervals, bootstrap over docs. ", (number for one in everything for number in (one.full, one.best)))
+    lines = levels_in(
+        "Lines: {} intervals, bootstrap over docs. ", (number for one in everything for number in (one.full, one.best))
+    )
     caption = words.say(
         "Score of each doc's best cell against the whole image, over the same docs. Above the dotted line a cell is enough (index below 0). "
     )
     caption += f"{lines}MPP also rises by luck: the best of {'n' if words.instead else 'n²'} tries.{hollow}{rest}{several}{unnamed}"
     caption += docs_each(one.full.n for one in everything) + lettering.of_several(models)
     above = sum((one.best.value or 0) > (one.full.value or 0) for one in everything)
-    alt = words.say("Best cell against whole image: ") + f"{above} of {counted(len(everything), 'point')} above the diagonal."
+    alt = (
+        words.say("Best cell against whole image: ")
+        + f"{above} of {counted(len(everything), 'point')} above the diagonal."
+    )
     labels_of = tuple(once(one.entry.label for one in everything))
     title = words.say("Whole image and best cell")
-    return Sketch(name, title, caption, alt, "runs", lambda across: _draw_panels(panels, scale, models, words, across), labels_of)
+    return Sketch(
+        name, title, caption, alt, "runs", lambda across: _draw_panels(panels, scale, models, words, across), labels_of
+    )
 
 
-def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float, note: float = 0.0) -> Any:
+def _draw_panels(
+    panels: Mapping[int, Sequence[Both]],
+    scale: str,
+    models: Sequence[str],
+    words: Words,
+    across: float,
+    note: float = 0.0,
+) -> Any:
     """Draw a panel per grid. ``note``: room in inches for a line that says which benchmarks have no name; made where some have none."""
     everything = [one for rows in panels.values() for one in rows]
     ends = canvas.ends(number for one in everything for number in (one.full, one.best))
@@ -146,7 +169,9 @@ def _draw_panels(panels: Mapping[int, Sequence[Both]], scale: str, models: Seque
     unnamed = []
     for k, (n, some) in enumerate(panels.items()):
         column, row = (k, 0) if columns > 1 else (0, k)
-        axes = canvas.axes(drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side)
+        axes = canvas.axes(
+            drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side
+        )
         axes.set(xlim=(low, high), ylim=(low, high), title=words.size(n))
         axes.set_xlabel(lettering.fit(f"whole {words.medium} (FIP), {_unit(scale)}", side, SIZE, 1))
         if column == 0:
@@ -177,7 +202,9 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
             lines += canvas.cross(axes, one.full, one.best, look, told)
             if one is not middle:
                 join = [[a.full.value, a.best.value] for a in (one, middle)]
-                axes.plot([join[0][0], join[1][0]], [join[0][1], join[1][1]], color=INK, alpha=0.3, linewidth=0.5, zorder=1)
+                axes.plot(
+                    [join[0][0], join[1][0]], [join[0][1], join[1][1]], color=INK, alpha=0.3, linewidth=0.5, zorder=1
+                )
         if 1 < len(bases) <= NAMED:
             names.append(
                 (
@@ -203,7 +230,11 @@ def _middle(rows: Sequence[Both]) -> Both:
 
 def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
-    tst = {entry.base: entry.whole.measures["tst"] for entry in entries if entry.kind.folds and "tst" in entry.whole.measures}
+    tst = {
+        entry.base: entry.whole.measures["tst"]
+        for entry in entries
+        if entry.kind.folds and "tst" in entry.whole.measures
+    }
     shown = without_looking(entries)
     alone = [e for e in entries if e.kind.folds and e.base not in {f.base for f in shown}]
     for scale, part, end, told in _parts([*shown, *alone]):
@@ -237,7 +268,9 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
     caption += lettering.of_several(entry.model for entry in entries)
     told = listed(once(e.base for e in entries), 8)
     alt = f"Scores with and without the image of {counted(len(entries), 'result')}: {told}; numbers are in the tables."
-    return Sketch(name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.label for entry in entries))
+    return Sketch(
+        name, f"With and without the image{part}", caption, alt, "tst", draw, tuple(entry.label for entry in entries)
+    )
 
 
 def _four(entry: Entry, tst: Estimate | None) -> tuple[Estimate | None, ...]:
@@ -246,7 +279,13 @@ def _four(entry: Entry, tst: Estimate | None) -> tuple[Estimate | None, ...]:
     return entry.whole.measures.get("chance"), tst, entry.blind, full
 
 
-def _draw_rows(entries: Sequence[Entry], known: Sequence[Sequence[Estimate | None]], looks: Sequence[Mark], across: float, axis: str) -> canvas.Rows:
+def _draw_rows(
+    entries: Sequence[Entry],
+    known: Sequence[Sequence[Estimate | None]],
+    looks: Sequence[Mark],
+    across: float,
+    axis: str,
+) -> canvas.Rows:
     """Draw a row for each result, with a mark for each of its numbers.
 
     Args:
@@ -258,7 +297,11 @@ def _draw_rows(entries: Sequence[Entry], known: Sequence[Sequence[Estimate | Non
     """
     names = lettering.short(entry.model for entry in entries)
     rows = [f"{line(e.base)}\n{names[e.model]}" if len(names) > 1 else e.base for e in entries]
-    shown = [look for look, *column in zip(looks, *known, strict=True) if any(e is not None and e.value is not None for e in column)]
+    shown = [
+        look
+        for look, *column in zip(looks, *known, strict=True)
+        if any(e is not None and e.value is not None for e in column)
+    ]
     made = canvas.row_panels(across, rows, [f"{e.base} with {e.model}" for e in entries], 0.34, [""], shown)
     for place, entry, numbers in zip(made.places, entries, known, strict=True):
         _scores(made.axes[0], entry, numbers, looks, place)
@@ -301,7 +344,9 @@ def _boxes_hidden(entries: Sequence[Entry], scale: str, name: str, part: str) ->
     known = [[entry.whole.measures[drop] for drop in _HIDDEN] for entry in entries]
 
     def draw(across: float) -> Any:
-        made = _draw_rows(entries, known, tuple(_HIDDEN.values()), across, f"full image less that with boxes hidden, {_unit(scale)}")
+        made = _draw_rows(
+            entries, known, tuple(_HIDDEN.values()), across, f"full image less that with boxes hidden, {_unit(scale)}"
+        )
         made.axes[0].axvline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
         return made.drawing
 

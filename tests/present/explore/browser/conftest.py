@@ -11,7 +11,11 @@ import uvicorn
 from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.server import HOST, app
 
-SIZES = {"wide": {"width": 1440, "height": 900}, "middle": {"width": 768, "height": 1024}, "narrow": {"width": 390, "height": 844}}
+SIZES = {
+    "wide": {"width": 1440, "height": 900},
+    "middle": {"width": 768, "height": 1024},
+    "narrow": {"width": 390, "height": 844},
+}
 
 
 @contextlib.contextmanager
@@ -21,7 +25,9 @@ def served(explorer, pictures):
         listening.bind((HOST, 0))
         listening.listen()
         port, token = listening.getsockname()[1], secrets.token_urlsafe(16)
-        server = uvicorn.Server(uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", lifespan="off")
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         yield f"http://{HOST}:{port}/?token={token}"
@@ -61,7 +67,11 @@ def pages(browser):
     yield made
     made.close()
     assert made.said == []
-    assert [url for url in made.requests if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:", "file:", "data:"))] == []
+    assert [
+        url
+        for url in made.requests
+        if not url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:", "file:", "data:"))
+    ] == []
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +87,9 @@ def serve(_addresses, loaded):
 
     def server(*paths, pictures=None):
         if (key := tuple(map(str, paths))) not in known:
-            known[key] = stack.enter_context(served(loaded(*paths), pictures or Pictures(None, "no images in this test")))
+            known[key] = stack.enter_context(
+                served(loaded(*paths), pictures or Pictures(None, "no images in this test"))
+            )
         return known[key]
 
     return server

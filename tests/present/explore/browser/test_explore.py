@@ -45,7 +45,15 @@ def by_hand(stored, task):
     for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
         views, lost = line["patch"]["views"], line["patch"]["wrong_image"]["views"]
         cell = any(view["scores"]["acc"] for view in views if view.get("n") == 3)
-        found["text" if lost[0]["scores"]["acc"] else "one cell" if cell else "whole image" if views[0]["scores"]["acc"] else "unsolved"] += 1
+        found[
+            "text"
+            if lost[0]["scores"]["acc"]
+            else "one cell"
+            if cell
+            else "whole image"
+            if views[0]["scores"]["acc"]
+            else "unsolved"
+        ] += 1
     return found
 
 
@@ -120,7 +128,9 @@ def test_answers_that_were_cut_are_marked_and_found(pages, serve, tmp_path):
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     page = pages.open(serve(out), state="doc=album_rci3:4")
     assert page.locator(".cell").all_inner_texts() == ["✗", "✗", "✗", "✗", "✓…", "✗", "✗", "✗", "✗"]
-    expect(page.locator(".cell").nth(4)).to_have_attribute("aria-label", re.compile("row 2, column 2, right, unfinished: B"))
+    expect(page.locator(".cell").nth(4)).to_have_attribute(
+        "aria-label", re.compile("row 2, column 2, right, unfinished: B")
+    )
     page.get_by_label("First answer").select_option("unfinished")
     expect(count(page)).to_have_text("2 of 40 docs")
     expect(page.locator("#list .item").first).to_contain_text("#2")
@@ -163,7 +173,11 @@ def test_the_keyboard_alone_reaches_everything(pages, serve, album, pictures):
     expect(page.locator("dialog")).to_be_hidden()
     page.get_by_role("button", name="Clear filters").press("Enter")
     page.locator(".cell").first.focus()
-    for key, cell in (("ArrowRight", "row 1, column 2"), ("ArrowDown", "row 2, column 2"), ("ArrowLeft", "row 2, column 1")):
+    for key, cell in (
+        ("ArrowRight", "row 1, column 2"),
+        ("ArrowDown", "row 2, column 2"),
+        ("ArrowLeft", "row 2, column 1"),
+    ):
         page.keyboard.press(key)
         expect(page.locator(".under")).to_contain_text(cell)
     page.keyboard.press("Enter")
@@ -227,7 +241,11 @@ def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, t
     run = write_many(tmp_path / "out", 420, categories=("even", "odd")).parent
     if how == "exported":
         write(open_runs([run]), Pictures(None, "none"), tmp_path / "docs")
-    page = pages.open(serve(run)) if how == "served" else pages.open((tmp_path / "docs" / "index.html").as_uri(), offline=True)
+    page = (
+        pages.open(serve(run))
+        if how == "served"
+        else pages.open((tmp_path / "docs" / "index.html").as_uri(), offline=True)
+    )
     expect(count(page)).to_have_text("420 of 420 docs")
 
     expect(page.locator("#of")).to_contain_text("text 25 % [")  # of the whole task
@@ -270,7 +288,10 @@ def test_two_models_that_were_asked_different_views(pages, serve, tmp_path):
 
     def rows(table):
         found = page.locator("#doc table").nth(table).locator("tbody tr").all()
-        return {row.locator("th").inner_text(): [cell.inner_text().split("\n")[-1] for cell in row.locator("td").all()] for row in found}
+        return {
+            row.locator("th").inner_text(): [cell.inner_text().split("\n")[-1] for cell in row.locator("td").all()]
+            for row in found
+        }
 
     assert rows(1) == {"image of doc 3": ["C", "–"], "image of doc 7": ["–", "elsewhere"]}
     cells = rows(2)
@@ -301,7 +322,9 @@ def test_a_swap_task_shows_the_other_docs_image(pages, serve, tmp_path):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_any_state(pages, mosaic, serve, album, pictures, axe, theme):
-    turn = itertools.cycle([DEEP or theme == "light", DEEP or theme == "dark"])  # the two themes take turns in the states
+    turn = itertools.cycle(
+        [DEEP or theme == "light", DEEP or theme == "dark"]
+    )  # the two themes take turns in the states
 
     def check(page):
         if not next(turn):
@@ -339,7 +362,9 @@ def check_hostile(page, docs):
         assert page.evaluate("window.hit") is None
         assert page.locator("article script, article svg, article iframe, article a, #list img").count() == 0
         page.keyboard.press("j")
-    expect(page.locator("#doc .text").first).to_contain_text(HOSTILE[(docs - 1) % len(HOSTILE)][:30])  # those of the last doc
+    expect(page.locator("#doc .text").first).to_contain_text(
+        HOSTILE[(docs - 1) % len(HOSTILE)][:30]
+    )  # those of the last doc
     assert "<script>window.hit" in page.locator("#title").inner_text()
     assert "\u202e" not in page.content()
     assert "\x1b" not in page.content()
@@ -363,13 +388,23 @@ def test_another_site_learns_nothing(browser, mosaic):
     context.new_page().goto(mosaic)
     origin = mosaic.partition("/?")[0]
     other = context.new_page()
-    other.route("http://evil.example/**", lambda route: route.fulfill(body="<!doctype html><title>evil</title>", content_type="text/html"))
+    other.route(
+        "http://evil.example/**",
+        lambda route: route.fulfill(body="<!doctype html><title>evil</title>", content_type="text/html"),
+    )
     other.goto("http://evil.example/")
     for path in ("/api/about", "/api/doc?task=0&place=0", "/"):
-        for how in ("{credentials: 'include'}", "{headers: {'X-Explore-Token': 'x'}}"):  # the second asks for leave first
-            assert other.evaluate(f"url => fetch(url, {how}).then(() => 'answered', () => 'nothing')", origin + path) == "nothing"
+        for how in (
+            "{credentials: 'include'}",
+            "{headers: {'X-Explore-Token': 'x'}}",
+        ):  # the second asks for leave first
+            assert (
+                other.evaluate(f"url => fetch(url, {how}).then(() => 'answered', () => 'nothing')", origin + path)
+                == "nothing"
+            )
         assert other.evaluate(
-            "url => fetch(url, {credentials: 'include', mode: 'no-cors'}).then(found => found.type, () => 'nothing')", origin + path
+            "url => fetch(url, {credentials: 'include', mode: 'no-cors'}).then(found => found.type, () => 'nothing')",
+            origin + path,
         ) in ("nothing", "opaque")
     image = "url => new Promise(done => { const image = new Image(); image.onload = () => done('shown'); image.onerror = () => done('nothing'); image.src = url; })"
     assert other.evaluate(image, f"{origin}/image?task=0&place=0") == "nothing"

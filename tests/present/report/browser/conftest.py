@@ -22,7 +22,9 @@ def open_page(browser, folder):
     contexts, opened = [], []
 
     def opener(size="wide", theme="light", file=None, **more):
-        context = browser.new_context(viewport=SIZES[size], color_scheme=theme, offline=True, reduced_motion="reduce", **more)
+        context = browser.new_context(
+            viewport=SIZES[size], color_scheme=theme, offline=True, reduced_motion="reduce", **more
+        )
         contexts.append(context)
         opened.append(Opened(context, file or folder / "index.html"))
         return opened[-1].page

@@ -18,13 +18,21 @@ def made(request, tmp_path_factory):
     """The number of models and benchmarks, the report's page, and what it shows."""
     work = tmp_path_factory.mktemp("suite")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "MOST_HEATMAPS", 2)  # these are files beside the page, and so are PDFs; they take most of the time
-        patch.setattr(canvas, "_bytes", lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more))
+        patch.setattr(
+            figures, "MOST_HEATMAPS", 2
+        )  # these are files beside the page, and so are PDFs; they take most of the time
+        patch.setattr(
+            canvas,
+            "_bytes",
+            lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more),
+        )
         report = api.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
     return request.param, work / "report" / "index.html", report
 
 
-SMALL, LARGE = (pytest.mark.parametrize("made", [size], indirect=True, ids=[f"{size[0]}x{size[1]}"]) for size in LONGEST)
+SMALL, LARGE = (
+    pytest.mark.parametrize("made", [size], indirect=True, ids=[f"{size[0]}x{size[1]}"]) for size in LONGEST
+)
 
 
 def at(open_page, made, width=1440, **more):
@@ -82,7 +90,10 @@ def test_the_numbers_of_the_headline_are_reached_by_keyboard(open_page, made):
     page.keyboard.press("Enter")
     lines = page.locator("#findings .told li:visible").all_inner_texts()
     measures = made[2].entries[0].whole.measures
-    assert any(line.startswith(f"{made[2].entries[0].base}, ") and f"{measures['rci3'].value:+.3f}".replace("-", "−") in line for line in lines)
+    assert any(
+        line.startswith(f"{made[2].entries[0].base}, ") and f"{measures['rci3'].value:+.3f}".replace("-", "−") in line
+        for line in lines
+    )
     assert len(lines) >= made[0][0] * made[0][1]
 
 

@@ -30,7 +30,8 @@ def another_model(into):
     for file in into.glob("*.safetensors"):
         weights = load_file(file)
         noisy = {
-            name: (w + 0.2 * w.float().std() * torch.randn(w.shape, generator=stream)).to(w.dtype) if w.ndim > 1 else w for name, w in weights.items()
+            name: (w + 0.2 * w.float().std() * torch.randn(w.shape, generator=stream)).to(w.dtype) if w.ndim > 1 else w
+            for name, w in weights.items()
         }
         save_file(noisy, file, metadata={"format": "pt"})
     return into
@@ -39,7 +40,14 @@ def another_model(into):
 def run(*wanted):
     """Run the harness several times by one start: (output folder, model arguments) each. A few docs of a task suffice for a gallery of every kind."""
     tasks = ",".join(f"mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind"))
-    shared = {"model": "mosaic_vlm", "tasks": tasks, "limit": DOCS, "batch_size": "16", "log_samples": True, "verbosity": "WARNING"}
+    shared = {
+        "model": "mosaic_vlm",
+        "tasks": tasks,
+        "limit": DOCS,
+        "batch_size": "16",
+        "log_samples": True,
+        "verbosity": "WARNING",
+    }
     config = wanted[0][0].parent / "runs.yaml"
     config.write_text(yaml.safe_dump([{**shared, "output_path": str(out), "model_args": args} for out, args in wanted]))
     status, printed, said = warm.run(["lmms-eval", "--config", str(config)], os.environ)
@@ -65,7 +73,10 @@ def report(browser, indexed, tmp_path_factory):
 def test_it_has_both_models_all_families_and_the_images(report):
     file, found = report
     assert {(one.model, one.base, one.kind.name) for one in found.entries} == {
-        (model, f"mosaic_{family}", kind) for model in ("mosaic_vlm", "other-model") for family in FAMILIES for kind in ("rci", "blind")
+        (model, f"mosaic_{family}", kind)
+        for model in ("mosaic_vlm", "other-model")
+        for family in FAMILIES
+        for kind in ("rci", "blind")
     }
     assert len(found.examples) > 10
     assert all(one.image for one in found.examples)
@@ -79,7 +90,13 @@ def test_it_sorts_filters_darkens_and_turns_its_tabs(report, open_page):
     assert rows.count() == 18  # two grids of three families and the blind runs, twice
     button = page.locator("#results-table thead th", has_text=re.compile(r"^\s*RCI")).get_by_role("button")
     button.click()
-    shown = [v for v in page.locator("#results-table tbody tr > :nth-child(9)").evaluate_all("cells => cells.map(c => c.dataset.value)") if v]
+    shown = [
+        v
+        for v in page.locator("#results-table tbody tr > :nth-child(9)").evaluate_all(
+            "cells => cells.map(c => c.dataset.value)"
+        )
+        if v
+    ]
     assert [float(v) for v in shown] == sorted(float(v) for v in shown)
     page.locator('input[data-filters="results-table"]').fill("other-model count")
     assert rows.count() == 3

@@ -23,7 +23,9 @@ def column(page, table, number):
 
 
 def values(page, table, number):
-    return page.locator(f"#{table} tbody tr > :nth-child({number})").evaluate_all("cells => cells.map(cell => cell.dataset.value)")
+    return page.locator(f"#{table} tbody tr > :nth-child({number})").evaluate_all(
+        "cells => cells.map(cell => cell.dataset.value)"
+    )
 
 
 def head(page, table, name):
