@@ -53,7 +53,9 @@ class Used(NamedTuple):
 
 
 def apart(function: Callable[..., Any], *args: Any, tiny: bool = False) -> Used:
-    """Call a function in a process of its own, whose start and imports count; in a tiny run in this one, where memory says nothing.
+    """Call a function in a process of its own, whose start and imports count.
+
+    In a tiny run in this one, where memory says nothing.
 
     A process starts with the peak memory of the one that starts it: who measures memory keeps the caller small.
     """

@@ -3,20 +3,24 @@
     python benchmarks/asking.py [--replays 500] [--only WORD ...] [--processes 2]
     python benchmarks/asking.py --answers benchmarks/data/mosaic_answers.parquet [--replays 300]
 
-A made-up world draws, for each replay, a fresh set of docs: a trait of the doc makes it easy or hard, one of its 3 x 3 cells shows more than the
-others, docs of one image share a part of the trait. An earlier run is of another model, or of an earlier checkpoint of the same one (most answers did
-not change). Each replay has fresh hashes, too. The design sees nothing but the answers it asks for. Printed per row:
+A made-up world draws, for each replay, a fresh set of docs: a trait of the doc makes it easy or hard, one of its 3 x 3
+cells shows more than the others, docs of one image share a part of the trait. An earlier run is of another model, or of
+an earlier checkpoint of the same one (most answers did not change). Each replay has fresh hashes, too. The design sees
+nothing but the answers it asks for. Printed per row:
 
-- calls, as a share of a full pass (10 per doc), with their 5 % and 95 % quantiles; calls of the luck null are not counted;
-- how often the interval holds the truth: what the full pass would print (benchmark), or the index of the whole world (population);
+- calls, as a share of a full pass (10 per doc), with their 5 % and 95 % quantiles; calls of the luck null are not
+  counted;
+- how often the interval holds the truth: what the full pass would print (benchmark), or the index of the whole world
+  (population);
 - the mean half-width, its 95 % quantile, and the largest overshoot of the half-width that was asked for;
-- beside it, the calls of two simple plans that reach the same width by a sample whose size somebody told them: all cells of each doc
-  (``all``), and the cells up to the first right one (``exit``).
+- beside it, the calls of two simple plans that reach the same width by a sample whose size somebody told them: all
+  cells of each doc (``all``), and the cells up to the first right one (``exit``).
 
-Worlds that break what the design hopes for: an earlier run whose docs were mixed up, one that is wrong exactly where this model is right, a world
-with a few images that have hundreds of docs, a benchmark in which a doc's cells score alike, and a model that is rarely right (where all is asked,
-the number is exact and holds). No world tells its kinds of questions. The script
-ends with status 1 where a target is missed. 500 replays of all rows take about an hour on two cores.
+Worlds that break what the design hopes for: an earlier run whose docs were mixed up, one that is wrong exactly where
+this model is right, a world with a few images that have hundreds of docs, a benchmark in which a doc's cells score
+alike, and a model that is rarely right (where all is asked, the number is exact and holds). No world tells its kinds of
+questions. The script ends with status 1 where a target is missed. 500 replays of all rows take about an hour on two
+cores.
 """
 
 from __future__ import annotations
@@ -247,7 +251,10 @@ def check(made: Benchmark, asking: Asking) -> None:
 
 
 def holds(ends: Ends, truth: float) -> float:
-    """Return whether an interval holds the truth (1.0 or 0.0); where all is asked, its ends are one number, equal to the truth up to rounding."""
+    """Return whether an interval holds the truth (1.0 or 0.0).
+
+    Where all is asked, its ends are one number, equal to the truth up to rounding.
+    """
     return float(ends.low - 1e-9 <= truth <= ends.high + 1e-9)
 
 
@@ -430,7 +437,10 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
 
 
 def study_recorded(pool: Executor, path: Path, replays: int) -> bool:
-    """Print the table of a real model's answers. Return whether intervals hold the truth, and comparisons find nothing, often enough."""
+    """Print the table of a real model's answers.
+
+    Return whether intervals hold the truth, and comparisons find nothing, often enough.
+    """
     made, good = recorded(path, False), True
     print(f"{len(made.scores):,} docs, RCI {made.index:+.4f}\n")
     print(

@@ -143,7 +143,10 @@ def met(yes: bool) -> str:
 
 
 def write_records(path: Path, docs: int) -> None:
-    """The ``patch`` objects of a model that is right 60 points above chance, and guesses on cells; one JSON object per line."""
+    """The ``patch`` objects of a model that is right 60 points above chance, and guesses on cells.
+
+    One JSON object per line.
+    """
     made = gate.sample(np.random.default_rng(0), gate.EVEN, gate.looks(0.6), docs, grid=3)
     with open(path, "w", encoding="utf-8") as file:
         for record in gate.records_of(made, 4, gate.NULL, 0):

@@ -43,7 +43,10 @@ class Slow(Model):
 
 
 def asking(folder: Path, journal: str) -> float:
-    """Return the seconds from the first call to the last, with the journal as ``LMMS_PATCH_JOURNAL`` says; without it there is one portion."""
+    """Return the seconds from the first call to the last, with the journal as ``LMMS_PATCH_JOURNAL`` says.
+
+    Without it there is one portion.
+    """
     os.environ["LMMS_PATCH_JOURNAL"] = journal
     model = Slow()
     with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()):

@@ -2,10 +2,10 @@
 
     python benchmarks/leaderboard.py [--runs 500] [--benchmarks 20]
 
-Makes results files of a made-up benchmark on both grids (``tests/making/runs.py``): a run for each model, with that many benchmarks. Five models of
-different strength are made, and their numbers copied under the names of other models and benchmarks, in turn. One process
-then makes the board of all of them, a second adds one run, a third finds nothing new. Time and peak
-memory are those of whole processes, imports included. See benchmarks/README.md.
+Makes results files of a made-up benchmark on both grids (``tests/making/runs.py``): a run for each model, with that
+many benchmarks. Five models of different strength are made, and their numbers copied under the names of other models
+and benchmarks, in turn. One process then makes the board of all of them, a second adds one run, a third finds nothing
+new. Time and peak memory are those of whole processes, imports included. See benchmarks/README.md.
 """
 
 from __future__ import annotations

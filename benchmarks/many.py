@@ -2,11 +2,12 @@
 
     python benchmarks/many.py [--runs 2000] [--docs 100] [--benchmarks 20]
 
-Makes runs of one task each (``tests/making/runs.py``: 4 options, full image and 3×3 cells), each with its sample log and the Parquet file beside it.
-They are of 20 benchmarks; 10 models or more are asked each on 10 days, so the board reads all runs, and the report shows the newest of each model
-and benchmark. A few runs of each benchmark are made, and copied under the names of other models and days. Times and peak memory are those of
-whole commands, imports included. At the end the Parquet files are removed, and the board is made once more from the logs: the same numbers.
-See benchmarks/README.md.
+Makes runs of one task each (``tests/making/runs.py``: 4 options, full image and 3×3 cells), each with its sample log
+and the Parquet file beside it. They are of 20 benchmarks; 10 models or more are asked each on 10 days, so the board
+reads all runs, and the report shows the newest of each model and benchmark. A few runs of each benchmark are made, and
+copied under the names of other models and days. Times and peak memory are those of whole commands, imports included. At
+the end the Parquet files are removed, and the board is made once more from the logs: the same numbers. See
+benchmarks/README.md.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/phrases.py [FILE ...] [--misses]
 
-A file is JSON lines: ``{"text": ..., "boxes": 4, "refers": [1, 3], "dismissed": [3], "language": "english"}``. ``boxes`` is how many are shown,
-``refers`` the boxes that the text uses, ``dismissed`` those that it names only to dismiss; what stands in either is named. Without a file: the
-phrases of ``tests/magic/score``. Only phrases that were not written with the rules tell how good the rules are.
+A file is JSON lines: ``{"text": ..., "boxes": 4, "refers": [1, 3], "dismissed": [3], "language": "english"}``.
+``boxes`` is how many are shown, ``refers`` the boxes that the text uses, ``dismissed`` those that it names only to
+dismiss; what stands in either is named. Without a file: the phrases of ``tests/magic/score``. Only phrases that were
+not written with the rules tell how good the rules are.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ def from_tests() -> Iterator[Phrase]:
 
 
 def figures(phrases: Iterable[Phrase], misses: bool = False) -> dict[str, float]:
-    """Return the rates over some phrases, each with what it is a share of; print every phrase that is read wrongly if ``misses``."""
+    """Return the rates over some phrases, each with what it is a share of.
+
+    Print every phrase that is read wrongly if ``misses``.
+    """
     rows = list(phrases)
     named = both = read = exact = dismissed = told = claimed = 0
     for row in rows:

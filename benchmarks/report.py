@@ -2,8 +2,9 @@
 
     python benchmarks/report.py [--docs 100000]
 
-Writes the two files of a made-up run (``tests/making/runs.py``: 4 options, full image and 3×3 cells, ten categories, two questions an image),
-then times ``lmms-patch report`` on it as a whole process, imports and figures included. See benchmarks/README.md.
+Writes the two files of a made-up run (``tests/making/runs.py``: 4 options, full image and 3×3 cells, ten categories,
+two questions an image), then times ``lmms-patch report`` on it as a whole process, imports and figures included. See
+benchmarks/README.md.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/tables.py [--docs 100000]
 
-Makes a run of docs of 10 views with questions, options and short answers, 300 of them also asked on a wrong image, and its Parquet file
-(``lmms_patch.runs.samples``). Then reads two columns from the file and from the log in turn, the least processor time of three rounds each, and
-runs ``lmms-patch analyze`` as a whole process with the file and without it. See benchmarks/README.md.
+Makes a run of docs of 10 views with questions, options and short answers, 300 of them also asked on a wrong image, and
+its Parquet file (``lmms_patch.runs.samples``). Then reads two columns from the file and from the log in turn, the least
+processor time of three rounds each, and runs ``lmms-patch analyze`` as a whole process with the file and without it.
+See benchmarks/README.md.
 """
 
 from __future__ import annotations

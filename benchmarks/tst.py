@@ -1,30 +1,30 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
-    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops blind claims meaningless open] [--names vsi_bench pope_coco ...]
-    python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
+    python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops blind claims meaningless open]
+    [--names vsi_bench pope_coco ...] python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``, ``stops`` and ``blind``).
 
-**speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE, against
-scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options, one-hot category,
-letters as classes, numbers by regression), and its forest on our features; then the stages on one core, and processor seconds with and without
-the linear model beside the trees.
-**prune**: Iterative Bias Pruning with the default settings, 30 % of VSI-Bench.
-**memory**: one process cross-validates 100,000 made-up items of 4 options, another 100,000 numbers; the peak of each.
-**table**, **shuffles**: the numbers of docs/tst.md.
-**rivals**: plain pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
-**embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are resampled whole.
-**stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or 75 such words, so 30, 10 or 4 questions a word):
-planted docs found and innocent ones lost under the stop of earlier, the stop of now, and of who knows the planted docs.
-**blind**: ``prune --blind`` on planted answers of five made-up models to 1,000 questions of four options, 200 of which are known: two models
-guess, the others know 90, 60 and 40 % of the known docs. Known docs found, innocent ones lost and expected, by our posterior and by "any model is
-right" (B-Clean), and how many pairs of models change places by their score with images. Then the assumption broken: five copies of a model, and a
-letter bias that all share, each with and without what we do about it. At the end chance alone.
-**claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant answer by source, or with
-random folds) and now; and the verdict of a pruning, by the judge and control of earlier and by those of now.
-**meaningless**: sets whose golds are random, of four shapes: in how many a shortcut is claimed.
-**open**: processor seconds of a test whose answers are numbers that are right or wrong, with many candidates, shuffled golds included.
-See benchmarks/README.md.
+**speed**: whole headline cross-validations (5 folds, 3 fold seeds, native scores included) on VSI-Bench and POPE,
+against scikit-learn on the same folds with as many trees: a straightforward pipeline (TF-IDF of question and options,
+one-hot category, letters as classes, numbers by regression), and its forest on our features; then the stages on one
+core, and processor seconds with and without the linear model beside the trees. **prune**: Iterative Bias Pruning with
+the default settings, 30 % of VSI-Bench. **memory**: one process cross-validates 100,000 made-up items of 4 options,
+another 100,000 numbers; the peak of each. **table**, **shuffles**: the numbers of docs/tst.md. **rivals**: plain
+pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
+**embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are
+resampled whole. **stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or
+75 such words, so 30, 10 or 4 questions a word): planted docs found and innocent ones lost under the stop of earlier,
+the stop of now, and of who knows the planted docs. **blind**: ``prune --blind`` on planted answers of five made-up
+models to 1,000 questions of four options, 200 of which are known: two models guess, the others know 90, 60 and 40 % of
+the known docs. Known docs found, innocent ones lost and expected, by our posterior and by "any model is right"
+(B-Clean), and how many pairs of models change places by their score with images. Then the assumption broken: five
+copies of a model, and a letter bias that all share, each with and without what we do about it. At the end chance alone.
+**claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant
+answer by source, or with random folds) and now; and the verdict of a pruning, by the judge and control of earlier and
+by those of now. **meaningless**: sets whose golds are random, of four shapes: in how many a shortcut is claimed.
+**open**: processor seconds of a test whose answers are numbers that are right or wrong, with many candidates, shuffled
+golds included. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -224,7 +224,10 @@ def speed(sets: Sets, settings: ModelSettings | None = None) -> list[str]:
 def cost_of_linear(
     items: Sequence[Item], settings: ModelSettings, grouped: Any, rounds: int = 2
 ) -> tuple[float, float]:
-    """Return the processor seconds with and without the linear model, the least of some rounds; other processes do not count in them."""
+    """Return the processor seconds with and without the linear model, the least of some rounds.
+
+    Other processes do not count in them.
+    """
     seconds = dict.fromkeys((True, False), float("inf"))
     for _ in range(rounds):
         for beside in seconds:
@@ -338,7 +341,8 @@ BLIND = {
 def blind(sets: Sets, docs: int = 1000, seeds: int = 20) -> list[str]:
     """Print, as means over seeds, how well ``prune --blind`` does on planted answers.
 
-    Printed are the known and the innocent docs that it removes, the innocent docs that it expects, and how many pairs of models change places.
+    Printed are the known and the innocent docs that it removes, the innocent docs that it expects, and how many pairs
+    of models change places.
     """
     failures = []
     for name, world in BLIND.items():
@@ -534,7 +538,10 @@ def embeddings(sets: Sets, path: str) -> list[str]:
 
 
 def claims(sets: Sets) -> list[str]:
-    """Print what is said of made-up sets, before and now. No question of theirs gives its answer away, so to claim a shortcut is wrong."""
+    """Print what is said of made-up sets, before and now.
+
+    No question of theirs gives its answer away, so to claim a shortcut is wrong.
+    """
     sets = {
         "balanced captions": balanced(300),
         "balanced captions, each image with two": balanced(300, chained=True),

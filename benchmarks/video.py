@@ -2,8 +2,8 @@
 
     python benchmarks/video.py [--clips 200] [--rounds 3] [--seconds 30]
 
-A clip is ``--seconds`` of 320×240 pixels at 25 frames per second, H.264; once without a sound and once with one, AAC. Its views are those of
-``_trci4``: 32 uniform frames, and four segments of 8. Two ways, with the same number of threads:
+A clip is ``--seconds`` of 320×240 pixels at 25 frames per second, H.264; once without a sound and once with one, AAC.
+Its views are those of ``_trci4``: 32 uniform frames, and four segments of 8. Two ways, with the same number of threads:
 
 ``views``   read the clip, write the five views into the folder of a run, drop them when the doc is done
 ``decode``  decode every frame of the clip once, and its sound, and do nothing with them
@@ -54,7 +54,10 @@ def scene(seed: int) -> np.ndarray:
 
 
 def make(path: Path, seed: int, sound: bool, seconds: int) -> None:
-    """A camera that moves over a picture, another picture every 10 seconds; noise as a sensor gives it; and a tone where ``sound``."""
+    """A camera that moves over a picture, another picture every 10 seconds; noise as a sensor gives it.
+
+    And a tone where ``sound``.
+    """
     stream = np.random.default_rng(seed)
     with av.open(str(path), "w") as out:
         video = out.add_stream("libx264", rate=FPS, options={"preset": "veryfast", "crf": "23"})

@@ -9,8 +9,8 @@ ways to hand them to an adapter that does nothing but read the pixels:
 ``naive``    ten native tasks, one per view, each of which decodes every image and crops it for itself
 ``bound``    no harness: decode each image once, show it, and crop it nine times
 
-All of it twice: without wrong images (``null: 0``), and as a task is by default, with 300 docs also asked on the image of another doc. There each of
-the ten native tasks decodes and crops that image once more, and the bound does so once.
+All of it twice: without wrong images (``null: 0``), and as a task is by default, with 300 docs also asked on the image
+of another doc. There each of the ten native tasks decodes and crops that image once more, and the bound does so once.
 
 The ways take turns, ``--rounds`` times, and the least processor time of each counts (other work on the
 machine does not). See benchmarks/README.md.
@@ -138,7 +138,10 @@ def batches(requests: list[Any]) -> Iterator[list[Any]]:
 def answer(
     requests: list[Any], tables: dict[str, Any], after_batch: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[int, int]]:
-    """The adapter: the sum of the pixels of each request, with its doc id; the first function and task serve a batch."""
+    """The adapter: the sum of the pixels of each request, with its doc id.
+
+    The first function and task serve a batch.
+    """
     for batch in batches(requests):
         _, _, show, doc_id, task, split = zip(*batch, strict=True)
         shown = [show[0](tables[task[0]][split[0]][i]) for i in doc_id]

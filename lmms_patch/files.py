@@ -1,9 +1,9 @@
 """Whole files or none, and reading of JSON and YAML that anybody may have written.
 
-Every file is written under a temporary name and renamed at the end, so no reader sees half of it. Two writers of one file never share a temporary
-name: the last one wins, with its whole file.
-Where the target is a link, the link is replaced and never followed: nobody can make us write elsewhere by placing a link. Folders on the way may be
-links.
+Every file is written under a temporary name and renamed at the end, so no reader sees half of it. Two writers of one
+file never share a temporary
+name: the last one wins, with its whole file. Where the target is a link, the link is replaced and never followed:
+nobody can make us write elsewhere by placing a link. Folders on the way may be links.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def write_all(contents: Mapping[Path, str | bytes]) -> None:
 
 @contextlib.contextmanager
 def staged(contents: Mapping[Path, str | bytes], gone: Iterable[Path] = ()) -> Iterator[None]:
-    """Write several files under temporary names and rename all of them at the end of the block; rename none where the block raises.
+    """Write several files under temporary names and rename all of them at the end of the block.
+
+    Rename none where the block raises.
 
     Args:
         contents: what is written, by path.
@@ -191,7 +193,10 @@ def is_left(path: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files and folders that killed processes left in a folder; only those named by ``temporary``."""
+    """Remove the temporary files and folders that killed processes left in a folder.
+
+    Only those named by ``temporary``.
+    """
     with contextlib.suppress(OSError):
         for path in [path for path in Path(folder).iterdir() if is_left(path)]:
             if path.is_dir() and not path.is_symlink():
@@ -332,7 +337,8 @@ def parse_json(text: str | bytes) -> Any:
     """Parse JSON as ``json.loads`` does; for files of a few megabytes.
 
     Raises:
-        ValueError: the text is not JSON, is nested too deeply, or holds a number that no float can hold. The message is short.
+        ValueError: the text is not JSON, is nested too deeply, or holds a number that no float can hold. The message is
+            short.
     """
     try:
         found = json.loads(text, parse_int=_json_whole, parse_float=_json_float)
@@ -412,7 +418,10 @@ def _yaml_date(loader: YamlLoader, node: Any) -> Any:
 
 
 def _yaml_text(loader: YamlLoader, node: Any) -> str:
-    r"""Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined; a half by itself becomes U+FFFD."""
+    r"""Return a text with the pairs of halves that JSON escapes characters as ("\\ud83d\\ude00") joined.
+
+    A half by itself becomes U+FFFD.
+    """
     return writable(str(loader.construct_scalar(node)))
 
 

@@ -1,8 +1,8 @@
 """Names and texts that anybody may have chosen, made harmless for each place where they are shown. Pure.
 
-Every text of a run, a task file, a gate file or a model goes through one of these on its way out: ``line`` and ``block`` take out
-what acts on a terminal or on neighbouring text, ``masked`` and ``arguments`` take out secrets, and one function for each form
-(``markdown``, ``latex``, ``csv_cell``, ``printed``) escapes what that form would act on.
+Every text of a run, a task file, a gate file or a model goes through one of these on its way out: ``line`` and
+``block`` take out what acts on a terminal or on neighbouring text, ``masked`` and ``arguments`` take out secrets, and
+one function for each form (``markdown``, ``latex``, ``csv_cell``, ``printed``) escapes what that form would act on.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ _BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters; terminals act on both ranges
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that turn the direction of text
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"  # take no room
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"  # the same; tags
+    # Characters that take no room
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"
+    # More of these, and tags
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
     "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"  # halves of characters; private use
     "\ufdd0-\ufdef\ufffe\uffff"
     + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0xF0000, 0x10000))
     + "]"
 )
-# Emoji and several scripts need joiners between two of their characters; anywhere else a joiner only makes equal names differ.
+# Emoji and several scripts need joiners between two of their characters; anywhere else a joiner only makes equal names
+# differ.
 _JOINER = re.compile(
     "(?<![^\x00-\u02ff\u200c\u200d\ufffd])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff\u200c\u200d\ufffd])"
 )
@@ -53,8 +56,9 @@ _ACCENT = re.compile(f"[{_ACCENTS}]")
 def block(text: Any) -> str:
     r"""Return a text whose every character can be seen; lines and tabs stay.
 
-    Control characters, halves of characters, marks that turn the direction of text and characters without width become U+FFFD;
-    every kind of line end becomes a line feed; of more than 8 accents on one letter the rest is dropped. Secrets are ``masked``.
+    Control characters, halves of characters, marks that turn the direction of text and characters without width become
+    U+FFFD; every kind of line end becomes a line feed; of more than 8 accents on one letter the rest is dropped.
+    Secrets are ``masked``.
 
     >>> block("a\x00b\u202ec\r\nd")
     'a�b�c\nd'
@@ -441,7 +445,8 @@ def printed(text: str, encoding: str | None = None) -> str:
 
     Args:
         text: any.
-        encoding: of the stream; what it has no place for is written in plain letters where it is a sign of ours, else as an escape.
+        encoding: of the stream; what it has no place for is written in plain letters where it is a sign of ours, else
+            as an escape.
 
     >>> printed("a\n::error::b\n##[group]c")
     'a\n: :error::b\n# #[group]c'

@@ -21,7 +21,8 @@ from tests.harness import warm
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
 from tests.sizes import DEEP, examples
 
-gc.disable()  # until all tests are collected: what they import stays, and looking for garbage among it takes a third of that time
+# Until all tests are collected: what they import stays, and looking for garbage among it takes a third of that time
+gc.disable()
 
 # The same examples each time: a merge is not blocked by a draw. LMMS_PATCH_RANDOM=1 looks for new ones.
 settings.register_profile("same", examples(50), derandomize=True)
@@ -36,7 +37,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
 
 
-# Each sink of loguru asks sysconfig 80 times where Python's library is, in 2 ms; a run has a sink for each portion of requests.
+# Each sink of loguru asks sysconfig 80 times where Python's library is, in 2 ms; a run has a sink for each portion of
+# requests.
 ExceptionFormatter._get_lib_dirs = staticmethod(functools.cache(ExceptionFormatter._get_lib_dirs))
 
 

@@ -1,7 +1,7 @@
 """How large each claim is tried: small in ``make test``, whole in ``make test-deep`` (``LMMS_PATCH_DEEP=1``).
 
-A test is written once, and its size is what differs: the number of worlds, replays, fuzz cases and drawn examples, the grid of options, the states of
-a page. The small size is the smallest that still fails when the claim is broken.
+A test is written once, and its size is what differs: the number of worlds, replays, fuzz cases and drawn examples, the
+grid of options, the states of a page. The small size is the smallest that still fails when the claim is broken.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def examples(whole: int, least: int = 20) -> settings:
 
 
 def each(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return combinations of options in which each value of each axis comes at least once; in ``make test-deep`` all combinations.
+    """Return combinations of options in which each value of each axis comes at least once.
+
+    In ``make test-deep`` all combinations.
 
     For options that do not work together: which of two models is asked, and what it is asked about.
     """
@@ -40,7 +42,8 @@ def each(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
 def pairs(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return combinations of options in which each two values of two axes meet; in ``make test-deep`` all combinations.
 
-    Most faults of options need two values that meet, seldom three (Kuhn, Wallace and Gallo 2004, "Software Fault Interactions").
+    Most faults of options need two values that meet, seldom three (Kuhn, Wallace and Gallo 2004, "Software Fault
+    Interactions").
     """
     every = list(itertools.product(*map(range, map(len, axes))))
     chosen, left = [], {pair for row in every for pair in _met(row)}

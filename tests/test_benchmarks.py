@@ -47,7 +47,10 @@ def test_a_tiny_run_prints_its_numbers(name, capsys, monkeypatch):
 
 
 def test_a_call_apart_is_a_process_of_its_own():
-    """``apart`` tells the processor time of the new process alone. The peak memory of a new process starts from that of its parent."""
+    """``apart`` tells the processor time of the new process alone.
+
+    The peak memory of a new process starts from that of its parent.
+    """
     value, wall, processor, memory = benchmarks.apart(os.getpid)
     assert value != os.getpid()
     assert 0 < processor <= wall + 0.1

@@ -1,4 +1,7 @@
-"""``scripts/house.py`` counts what it says, on modules whose counts are known by hand; and the package is no heavier than it was."""
+"""``scripts/house.py`` counts what it says, on modules whose counts are known by hand.
+
+And the package is no heavier than it was.
+"""
 
 import pytest
 

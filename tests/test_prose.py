@@ -1,4 +1,7 @@
-"""Pages read well: no long line, no dead link, no page that nothing leads to; and how docstrings of the package begin."""
+"""Pages read well: no long line, no dead link, no page that nothing leads to.
+
+And how docstrings of the package begin.
+"""
 
 import ast
 import re

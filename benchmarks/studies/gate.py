@@ -2,11 +2,12 @@
 
     python benchmarks/studies/gate.py [--runs 1000] [--large-runs 300] [--processes 2]
 
-Made-up answers go the way of a run: plan, records, analysis (2×2 grid). A model "passes" where the gate of its index is valid. Prints
-one Markdown table; ends with status 1 where a target is missed: at most 2.5 % of those that know nothing pass, and at least 95 % of those
-that are right 10 points above chance and look. Rows without a target show what the gate cannot do: without a measured null and without a
-blind run it lets text priors through (the analysis says so, and such a run is not ranked), and a model that is right as often as the
-floor by other answers than the floor's is only held to the level of two standard errors.
+Made-up answers go the way of a run: plan, records, analysis (2×2 grid). A model "passes" where the gate of its index is
+valid. Prints one Markdown table; ends with status 1 where a target is missed: at most 2.5 % of those that know nothing
+pass, and at least 95 % of those that are right 10 points above chance and look. Rows without a target show what the
+gate cannot do: without a measured null and without a blind run it lets text priors through (the analysis says so, and
+such a run is not ranked), and a model that is right as often as the floor by other answers than the floor's is only
+held to the level of two standard errors.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ Model = Callable[[Stream, Golds, Ints, Ints, Ints | None, int], tuple[Ints, Ints
 
 
 def drawn(stream: Stream, shares: Array, clusters: Ints | None) -> Ints:
-    """Draw an answer for each doc, with the doc's own shares; half of the docs of a cluster get the same random number."""
+    """Draw an answer for each doc, with the doc's own shares.
+
+    Half of the docs of a cluster get the same random number.
+    """
     u = stream.random(len(shares))
     if clusters is not None:
         common = stream.random(int(clusters.max()) + 1)[clusters]
@@ -175,7 +179,10 @@ def text(share: float, *, anew: bool = False, image: float = 0.0) -> Model:
 
 
 def looks(above: float, *, repeats: bool = False) -> Model:
-    """A model that guesses evenly, and knows so much from the full image that it is ``above`` chance; ``repeats``: it guesses once a doc."""
+    """A model that guesses evenly, and knows so much from the full image that it is ``above`` chance.
+
+    ``repeats``: it guesses once a doc.
+    """
 
     def model(
         stream: Stream, golds: Golds, kinds: Ints, right: Ints, clusters: Ints | None, views: int
@@ -225,7 +232,10 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
 
 
 def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The ``patch`` objects that a run with these answers would leave; arguments as of ``analysed``. Built straight, as thousands are needed."""
+    """The ``patch`` objects that a run with these answers would leave; arguments as of ``analysed``.
+
+    Built straight, as thousands are needed.
+    """
     grid = math.isqrt(made.seen.shape[1] - 1)
     spec = WrapSpec("made_up", "rci", (grid,))
     names = ("yes", "no") if options == 2 else tuple(LETTERS[:options])

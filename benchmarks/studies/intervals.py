@@ -189,7 +189,8 @@ class Cell:
     """How often the intervals of one setting hold the truth.
 
     Attributes:
-        held: by way and number, the share of runs with an interval in which it holds the truth; nan where no run has one.
+        held: by way and number, the share of runs with an interval in which it holds the truth; nan where no run has
+        one.
         none: by way and number, the share of runs without an interval (or without the number).
         width: by way and number, median width.
     """

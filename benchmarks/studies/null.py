@@ -2,18 +2,19 @@
 
     python benchmarks/studies/null.py [--runs 1000] [--old-runs 200] [--only WORD ...] [--processes 2]
 
-A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows nothing it answers by a *habit*.
-FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000 docs, the null measured on 300 of them. Prints tables in
-Markdown, and ends with status 1 where a target is missed:
+A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows
+nothing it answers by a *habit*. FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000
+docs, the null measured on 300 of them. Prints tables in Markdown, and ends with status 1 where a target is missed:
 
 1. worlds where a wrong picture is answered as a cell that shows nothing is: bias at most 0.05, coverage 93 to 97.5 %;
 2. worlds where luck leaves little or nothing to measure: no index is given, or one with a wide interval;
-3. worlds where wrong pictures are answered otherwise: bias at most 0.05 and coverage 90 % or more, or no index in 95 % of runs;
+3. worlds where wrong pictures are answered otherwise: bias at most 0.05 and coverage 90 % or more, or no index in 95 %
+   of runs;
 4. few docs, few wrong pictures;
 5. worlds that no single run can tell. No target.
 
-"old" is the null that was assumed from donors' answers, "alike" the measured one with equal weights, "new" the one with weights by habit
-(``stats.habits``).
+"old" is the null that was assumed from donors' answers, "alike" the measured one with equal weights, "new" the one with
+weights by habit (``stats.habits``).
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ class World:
         cells_fail: a cell is always answered wrongly where it does not know: the truth lies above 1.
         size: docs of a cluster.
         uneven: golds are uneven.
-        reach: answers are open, places on a line of ``options`` places: they are scored under the golds of other docs, and one that is r places from
-            its gold earns 1 − r / reach. 0: there are options, if they are not too many to be read.
+        reach: answers are open, places on a line of ``options`` places: they are scored under the golds of other docs,
+            and one that is r places from its gold earns 1 − r / reach. 0: there are options, if they are not too many
+            to be read.
         docs: number of docs.
         asked: how many of them were asked on a wrong picture.
         at_end: no view ever tells a cell from a wrong picture, so that an interval can only be too wide.

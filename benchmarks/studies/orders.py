@@ -2,11 +2,13 @@
 
     python benchmarks/studies/orders.py [--runs 40] [--docs 300]
 
-Made-up models with 4 options and 3×3 cells, all docs also on a wrong image. The same answers give RCI, from the docs' own order, and CRCI, from all
-orders; each as it is and luck-corrected. The truth is 1 − (share of docs that a cell shows) / (share that the image shows). Prints one
-Markdown table: of each world the mean of each index over the runs, and in how many of them the 95 % interval holds the truth. The last two worlds
-break what CRCI hopes for: a guess that keeps its text has the same luck in every order, and two options leave a guess a quarter. Ends with status 1
-where a target is missed in one of the others: CRCI within 0.05 of the truth on average, and luck-corrected CRCI held in 85 % of the runs.
+Made-up models with 4 options and 3×3 cells, all docs also on a wrong image. The same answers give RCI, from the docs'
+own order, and CRCI, from all orders; each as it is and luck-corrected. The truth is 1 − (share of docs that a cell
+shows) / (share that the image shows). Prints one Markdown table: of each world the mean of each index over the runs,
+and in how many of them the 95 % interval holds the truth. The last two worlds break what CRCI hopes for: a guess that
+keeps its text has the same luck in every order, and two options leave a guess a quarter. Ends with status 1 where a
+target is missed in one of the others: CRCI within 0.05 of the truth on average, and luck-corrected CRCI held in 85 % of
+the runs.
 """
 
 from __future__ import annotations

@@ -2,17 +2,19 @@
 
     python benchmarks/studies/rules.py [--runs 1000] [--seed 0]
 
-Prints two Markdown tables. The first: for each world, number of docs and true drop, how often the rule on the score and the rule on the
-index pass and fail, and how often the build fails. The second: how often `compare` says something of two models that are alike.
-Ends with status 1 where a target is missed. Four worlds:
+Prints two Markdown tables. The first: for each world, number of docs and true drop, how often the rule on the score and
+the rule on the index pass and fail, and how often the build fails. The second: how often `compare` says something of
+two models that are alike. Ends with status 1 where a target is missed. Four worlds:
 
 - independent: every doc is right with the same chance, answers are drawn anew in each run.
 - easy and hard: three of five docs are right with 0.95, the others with 0.325; answers drawn anew.
-- clusters: four questions an image; images are easy or hard, and the luck of a run is shared by the questions of an image.
+- clusters: four questions an image; images are easy or hard, and the luck of a run is shared by the questions of an
+  image.
 - deterministic: the new run repeats the old answers, but for the docs that the drop turns from right to wrong.
 
-Runs exist only as arrays here: reading 2,000 files for each row would take a day. Everything from the arrays to the verdict is the
-gate's own code; tests/gate/test_simulations.py checks that the command line says the same of the same answers.
+Runs exist only as arrays here: reading 2,000 files for each row would take a day. Everything from the arrays to the
+verdict is the gate's own code; tests/gate/test_simulations.py checks that the command line says the same of the same
+answers.
 """
 
 from __future__ import annotations
@@ -251,7 +253,10 @@ class Row:
 
     @property
     def missed(self) -> bool:
-        """Whether the target is missed by more than two standard errors of the simulation; identical runs must all pass."""
+        """Whether the target is missed by more than two standard errors of the simulation.
+
+        Identical runs must all pass.
+        """
         if self.world == "deterministic" and not self.drop:
             return {*self.score, *self.index} != {"pass"}
         if self.target is None:
@@ -303,7 +308,8 @@ def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[floa
     """Return how often `compare` says something of two models that are alike, of one task on two grids.
 
     Returns:
-        Shares of the comparisons: of the primary number, of any of the six others by Holm's correction, of any of them without.
+        Shares of the comparisons: of the primary number, of any of the six others by Holm's correction, of any of them
+            without.
     """
     said = np.zeros(3)
     for run in range(runs):

@@ -1,7 +1,7 @@
 """lmms-patch from Python: a function for each command, of the same name, which returns data and prints nothing.
 
-Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate`` (``api_init``),
-``api.import_.vlmevalkit`` (``api_import``; Python keeps the word without underscore for itself).
+Those of a group of commands are in a module of its name: ``api.magic.check`` (``api_magic``), ``api.init.gate``
+(``api_init``), ``api.import_.vlmevalkit`` (``api_import``; Python keeps the word without underscore for itself).
 
 >>> from lmms_patch import api
 >>> sorted(api.schema("patch")["properties"])[:3]
@@ -9,10 +9,10 @@ Those of a group of commands are in a module of its name: ``api.magic.check`` (`
 
 A path is a text or a ``Path``; where several are taken, one is enough.
 
-Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares as
-fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose message
-is one line. ``compare`` is ``lmms_patch.compare.tasks.compare``, and ``gate`` is ``lmms_patch.gate.judge.gate``. What a function needs
-is imported when it is called: importing this module is cheap.
+Numbers are those that the commands show: scores on the metric's own scale (fractions where the metric is one), shares
+as fractions, None where not defined (docs/metrics.md). A user's mistake raises ``lmms_patch.errors.PatchError``, whose
+message is one line. ``compare`` is ``lmms_patch.compare.tasks.compare``, and ``gate`` is
+``lmms_patch.gate.judge.gate``. What a function needs is imported when it is called: importing this module is cheap.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def _silent(line: str) -> None:
 
 
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
-    """Return a list of names or paths; a single one becomes a list of one, as a text alone would be taken for its characters."""
+    """Return a list of names or paths.
+
+    A single one becomes a list of one, as a text alone would be taken for its characters.
+    """
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
@@ -102,7 +105,8 @@ class Catalogue:
     Attributes:
         entries: the names that were asked for, each with its verdict.
         kind: the suffix that they are priced for, such as ``rci3``.
-        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own boxes decide.
+        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own
+        boxes decide.
         cost: what a finished run took, by which prices are told; None: there is none.
     """
 
@@ -202,8 +206,9 @@ def tasks(
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
         kind: the suffix to price, such as ``rci3`` or ``blind``; None: that of the pattern, else ``rci3``.
         include_path: a folder with more task files.
-        run: a finished run, whose times and tokens a call is taken to need: its ``--output_path`` (of several runs the newest that asked one of the
-            names, else the newest), or its results file; None: of those in ``out``, where there are some.
+        run: a finished run, whose times and tokens a call is taken to need: its ``--output_path`` (of several runs the
+            newest that asked one of the names, else the newest), or its results file; None: of those in ``out``, where
+            there are some.
         quiet: keep back what lmms-eval logs; False: it goes to stderr.
         watch: passes the names on one by one, to show progress.
 
@@ -303,10 +308,12 @@ def show(folder: str | Path) -> Run:
 def samples(run: str | Path, task: str | None = None, columns: Sequence[str] | None = None) -> Table:
     """Return the answers and scores of a finished run as an Arrow table: one row for each doc and view (docs/tables.md).
 
-    The table comes from the Parquet file beside a task's sample log, or from the log itself where that file is missing or does not fit the log.
+    The table comes from the Parquet file beside a task's sample log, or from the log itself where that file is missing
+    or does not fit the log.
 
     Args:
-        run: the ``--output_path`` of the run, or one ``*_results.json``. Of several runs, the newest with a wrapped task is taken.
+        run: the ``--output_path`` of the run, or one ``*_results.json``. Of several runs, the newest with a wrapped
+        task is taken.
         task: one of the run's tasks; None: all but MAGIC tasks, whose docs have no views.
         columns: their names, in the order wanted; None: all.
 
@@ -384,12 +391,14 @@ def publish(
         task: one of the run's tasks; None: all wrapped tasks.
         output: the file; None: ``every_eval_ever.json`` or ``eval_results.yaml`` in the working folder.
         organization: who ran the evaluation (``every-eval-ever``).
-        relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or ``other``.
+        relationship: of that organization to the model: ``first_party``, ``third_party``, ``collaborative`` or
+        ``other``.
         force: replace a file that is there and no earlier export.
 
     Raises:
         OptionError: an unknown form or relationship, a file of the run itself or of somebody else, or no such task.
-        RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file cannot be written.
+        RecordError: there is no such run, its numbers are not those of its log, none can be published, or the file
+            cannot be written.
     """
     from lmms_patch.app import export as forms
     from lmms_patch.runs import run as runs
@@ -442,8 +451,8 @@ def demo(
     Args:
         output: the folder of the run.
         video: run the embedded clips with the model that reads them, instead of the images.
-        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
-            stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output
+            folder; False: it goes to stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
 
     Raises:
@@ -465,8 +474,8 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
 
     Args:
         task: a base task, group or tag.
-        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output folder; False: it goes to
-            stdout and stderr.
+        quiet: keep back what lmms-eval prints, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log`` in the output
+            folder; False: it goes to stdout and stderr.
         watch: handed what is being done, how much of it is done, and how much there is.
         options: the other fields of ``lmms_patch.app.options.StressArguments``.
 
@@ -518,8 +527,10 @@ def gap(
     Args:
         full: run with images, of the plain task or a wrapped one that asks the full image: its folder or results file.
         blind: run of the ``_blind`` task.
-        subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random ones.
-        language_model: run, without images, of the language model that the model was made from: gives MMStar's multi-modal leakage.
+        subset: folder of a pruning, its ``kept_ids.txt``, or a file of doc ids: the gap on these docs, beside random
+        ones.
+        language_model: run, without images, of the language model that the model was made from: gives MMStar's
+        multi-modal leakage.
         task: the base task, where the runs have several.
         metric: None: the primary one.
         match: what random removals keep the counts of: ``category``, ``format`` or ``none``.
@@ -574,18 +585,23 @@ def analyze(
     ensemble: bool = False,
     watch: Watch = _unwatched,
 ) -> Recomputed:
-    """Recompute the numbers of finished runs, with other settings where given; average several runs, or sum up those of several models.
+    """Recompute the numbers of finished runs, with other settings where given.
+
+    Average several runs, or sum up those of several models.
 
     Args:
-        folders: of each run its ``--output_path`` (of several runs the newest with an index), or its ``*_results.json``.
+        folders: of each run its ``--output_path`` (of several runs the newest with an index), or its
+        ``*_results.json``.
         changes: what to compute otherwise than the runs did (``recompute.Changes``).
         by_category: also each category by itself.
-        ensemble: the runs are of different models (``rci.ensemble``); else several runs are of one model, and are averaged.
+        ensemble: the runs are of different models (``rci.ensemble``); else several runs are of one model, and are
+        averaged.
         watch: hands the tasks of a run on one by one, for a bar of progress.
 
     Raises:
         OptionError: a setting out of range, or an ensemble of one run.
-        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be taken together.
+        RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be
+            taken together.
     """
     from lmms_patch.rci import ensemble as models
     from lmms_patch.rci import pooling, recompute
@@ -629,14 +645,15 @@ def _models(paths: Sequence[Path]) -> list[str]:
 def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
     """Check that runs can be averaged, or form an ensemble: they asked the same docs in the same way.
 
-    Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are of as many models, and what
-    tasks may choose for an adapter may differ.
+    Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are
+    of as many models, and what tasks may choose for an adapter may differ.
 
     Returns:
         Warnings: what differs all the same, and what could not be checked.
 
     Raises:
-        RecordError: one run twice, several models (of an ensemble: one model twice), or tasks that were asked otherwise.
+        RecordError: one run twice, several models (of an ensemble: one model twice), or tasks that were asked
+            otherwise.
     """
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
@@ -703,21 +720,26 @@ def report(
     include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> Report:
-    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``; gives what its page shows.
+    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``.
+
+    Gives what its page shows.
 
     Args:
-        folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may be mixed.
+        folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may
+        be mixed.
         output: the folder; an earlier report there is replaced.
         from_csv: published tables with the columns dataset, model, n and rci (or pcri), set beside the runs.
         title: of the page; made from what is in it where empty.
         examples: docs to show by rule and result; None: 2, and none of more than 100 results.
         categories: also each category by itself; None: of up to 100 results.
-        with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are drawn without.
+        with_images: take the examples' images through the harness; where a dataset cannot be reached, their grids are
+        drawn without.
         include_path: a folder with more task files, for ``with_images``.
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file is missing or not whole, nothing to report, more than 400 results, or the folder cannot be written.
+        PatchError: a file is missing or not whole, nothing to report, more than 400 results, or the folder cannot be
+            written.
     """
     from lmms_patch.present.report.build import build
 
@@ -745,12 +767,15 @@ def explore(
     include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> int:
-    """Write every doc of one or two finished runs as a page that opens from disk, and return how many docs it has; at most 2,000.
+    """Write every doc of one or two finished runs as a page that opens from disk, and return how many docs it has.
+
+    At most 2,000.
 
     Args:
         runs: of each run its ``--output_path``, or its ``*_results.json``.
         output: the folder; an earlier one there is replaced.
-        with_images: take the docs' images through the harness; where a dataset cannot be reached, their grids are drawn without.
+        with_images: take the docs' images through the harness; where a dataset cannot be reached, their grids are drawn
+        without.
         include_path: a folder with more task files, for ``with_images``.
         tell: is handed a line as work goes on.
 
@@ -790,7 +815,8 @@ def leaderboard(
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file is damaged, an option is not possible, or the folder cannot be written. The board is as it was.
+        PatchError: a file is damaged, an option is not possible, or the folder cannot be written. The board is as it
+            was.
     """
     from lmms_patch.present.board import build
 
@@ -832,7 +858,8 @@ def config(name: str | None = None) -> str | dict[str, str]:
     """Return the text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
 
     Args:
-        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by name.
+        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by
+            name.
 
     Raises:
         UnknownNameError: there is none of this name, or several.
@@ -858,7 +885,9 @@ def config(name: str | None = None) -> str | dict[str, str]:
 
 
 def schema(name: str | None = None) -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of this name; None: all of them by name, each with its ``title`` and ``description``.
+    """Return the JSON schema (draft 2020-12) of this name.
+
+    None: all of them by name, each with its ``title`` and ``description``.
 
     Raises:
         UnknownNameError: there is none of this name.

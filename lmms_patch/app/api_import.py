@@ -36,7 +36,8 @@ def vlmevalkit(
         paths: folders or files that VLMEvalKit wrote.
         output: the folder for the runs, one folder for each model.
         model: the model, with which files' names begin; None: the name of a folder above them.
-        crop: how datasets of cells are named, such as ``{dataset}_patch_{n}_{row}_{col}``; None: usual forms (``runs.vlmevalkit.CROPS``).
+        crop: how datasets of cells are named, such as ``{dataset}_patch_{n}_{row}_{col}``; None: usual forms
+        (``runs.vlmevalkit.CROPS``).
         score: the column of scores; None: the first of ``runs.vlmevalkit.SCORES``.
         judge: whose scores, where a dataset has several.
         cluster: the column whose equal values make docs one cluster.

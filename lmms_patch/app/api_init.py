@@ -1,4 +1,7 @@
-"""The functions of the ``lmms-patch init`` commands: files to start from, made of what is there. ``lmms_patch.api`` has them as ``api.init``."""
+"""The functions of the ``lmms-patch init`` commands: files to start from, made of what is there.
+
+``lmms_patch.api`` has them as ``api.init``.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,8 @@ def gate(
     Args:
         run: the ``--output_path`` of runs, or one results file.
         output: the root of a repository; ``gates.yaml`` and ``.github/workflows/lmms-patch.yml`` are written below it.
-        action: this repository on GitHub, with a tag or commit: ``OWNER/lmms-patch@TAG``; None: what the installation was made from, where it says,
-            be it a repository on GitHub or a package index.
+        action: this repository on GitHub, with a tag or commit: ``OWNER/lmms-patch@TAG``; None: what the installation
+            was made from, where it says, be it a repository on GitHub or a package index.
         runner: the label of the machine that evaluates, which needs a GPU where the model does.
         force: replace files that are there.
 
@@ -131,9 +134,9 @@ def installed_from() -> str | None:
     """Return from where a workflow can install this lmms-patch; None where nothing says.
 
     Returns:
-        ``lmms-patch==VERSION`` of an install from a package index: pip then notes no place (PEP 610). ``OWNER/lmms-patch@COMMIT``, as a workflow
-        names an action, of an install from GitHub, which pip notes. Of an editable install its checkout says it, where a remote branch has the
-        commit.
+        ``lmms-patch==VERSION`` of an install from a package index: pip then notes no place (PEP 610).
+        ``OWNER/lmms-patch@COMMIT``, as a workflow names an action, of an install from GitHub, which pip notes. Of an
+        editable install its checkout says it, where a remote branch has the commit.
     """
     try:
         noted = metadata.distribution("lmms-patch").read_text("direct_url.json")
@@ -240,7 +243,8 @@ def workflow(made: Derived, source: str, runner: str) -> str:
 
     Args:
         made: the rules, with the results that they are from.
-        source: where lmms-patch is installed from: ``OWNER/lmms-patch@TAG`` on GitHub, or ``lmms-patch==VERSION`` of a package index.
+        source: where lmms-patch is installed from: ``OWNER/lmms-patch@TAG`` on GitHub, or ``lmms-patch==VERSION`` of a
+        package index.
         runner: the label of the machine that evaluates.
 
     Raises:

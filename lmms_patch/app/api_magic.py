@@ -57,10 +57,12 @@ def build(
         images: folder with ``<imageId>.jpg`` (or another suffix).
         output: folder to write.
         tell: is called after each question.
-        options: the fields of ``magic.build.BuildSettings``, and of its ``regions`` by their own names (``threshold=0.4``).
+        options: the fields of ``magic.build.BuildSettings``, and of its ``regions`` by their own names
+            (``threshold=0.4``).
 
     Raises:
-        PatchError: an option out of range, an input that cannot be read, a folder that holds something else, or not one item can be built.
+        PatchError: an option out of range, an input that cannot be read, a folder that holds something else, or not one
+            item can be built.
     """
     from dataclasses import fields
 
@@ -77,10 +79,13 @@ def build(
 def show(
     folders: str | Path | Sequence[str | Path], *, draws: int = 10_000, level: float = 0.95, seed: int = 0
 ) -> MagicRuns:
-    """Read the numbers of the MAGIC tasks of finished runs; where a run has several variants, compare them item by item.
+    """Read the numbers of the MAGIC tasks of finished runs.
+
+    Where a run has several variants, compare them item by item.
 
     Args:
-        folders: of one run or several: ``--output_path``, or a results file. Of each model and task the newest result counts.
+        folders: of one run or several: ``--output_path``, or a results file. Of each model and task the newest result
+        counts.
         draws: bootstrap draws of the contrasts; the tasks' own numbers are those of the run.
         level: coverage of the contrasts' intervals.
         seed: of the contrasts' bootstrap.
@@ -199,7 +204,9 @@ def _judged(
 def stepsense(
     files: str | Path | Sequence[str | Path], *, draws: int = 1000, level: float = 0.95, seed: int = 0
 ) -> StepSenses:
-    """Compute StepSense of step labels: the share of correct steps, and how far annotators agree; people and judges apart.
+    """Compute StepSense of step labels: the share of correct steps, and how far annotators agree.
+
+    People and judges apart.
 
     Args:
         files: ``.csv`` or ``.jsonl`` files of labels (docs/magic.md), of one annotator or several.

@@ -76,7 +76,8 @@ def pruned(
         tell: told what was read.
 
     Raises:
-        RecordError: there are no such runs of two models (by a metric that is better when higher), or a log is not of these docs.
+        RecordError: there are no such runs of two models (by a metric that is better when higher), or a log is not of
+            these docs.
     """
     results = [
         one

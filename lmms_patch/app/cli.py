@@ -143,7 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: what follows ``lmms-patch``; None: of the process.
 
     Returns:
-        The exit status. 0: done, 2: a user's mistake or an unexpected error, told in one line, 130: interrupted; a command may have others.
+        The exit status. 0: done, 2: a user's mistake or an unexpected error, told in one line, 130: interrupted; a
+            command may have others.
     """
     given = _spelled(sys.argv[1:] if argv is None else argv)
     try:
@@ -205,7 +206,10 @@ def _tell(message: str) -> None:
 
 
 def _unexpected(error: Exception) -> str:
-    """Return one line for an error that is not the user's, and where to report it; of files that cannot be read or written, what is wrong."""
+    """Return one line for an error that is not the user's, and where to report it.
+
+    Of files that cannot be read or written, what is wrong.
+    """
     if isinstance(error, OSError) and error.strerror:
         _hush()  # it may be stdout that cannot be written
         return f"{error.filename or 'output'}: {error.strerror}"

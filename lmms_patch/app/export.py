@@ -93,7 +93,9 @@ def _is_export(path: Path) -> bool:
 
 
 def write(table: pa.Table, path: Path, form: str) -> None:
-    """Write a table, whole or not at all. CSV and JSON lines have texts without control characters and secrets, Parquet has them as they are.
+    """Write a table, whole or not at all.
+
+    CSV and JSON lines have texts without control characters and secrets, Parquet has them as they are.
 
     Raises:
         RecordError: the file cannot be written.

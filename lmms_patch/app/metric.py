@@ -163,7 +163,8 @@ def _grid(cell_scores: Sequence[Sequence[float]]) -> int:
     """Return the grid size n.
 
     Raises:
-        ValueError: there are no items, items have different numbers of cells, or the number is not n² with n of at least 2.
+        ValueError: there are no items, items have different numbers of cells, or the number is not n² with n of at
+            least 2.
     """
     count = _count(cell_scores)
     n = math.isqrt(count)

@@ -1,4 +1,7 @@
-"""Pruning a task from loading to writing: what ``lmms-patch prune`` does. The parts are in ``tst``; this puts them together."""
+"""Pruning a task from loading to writing: what ``lmms-patch prune`` does.
+
+The parts are in ``tst``; this puts them together.
+"""
 
 from __future__ import annotations
 

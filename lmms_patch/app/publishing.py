@@ -29,10 +29,13 @@ LISTS = ("kept_ids.txt", "removed_ids.txt", "removed.csv", "categories.csv", "pr
 
 
 def check(arguments: PruneArguments) -> str:
-    """Check before any work that the dataset could be written and sent. Return the repository as ``owner/name``, "" without one.
+    """Check before any work that the dataset could be written and sent.
+
+    Return the repository as ``owner/name``, "" without one.
 
     Raises:
-        PatchError: options that do not fit together, a folder that is taken, a base that cannot be published so, or a repository (``hub.check``).
+        PatchError: options that do not fit together, a folder that is taken, a base that cannot be published so, or a
+            repository (``hub.check``).
     """
     a, folder = arguments, arguments.dataset
     if folder is None:

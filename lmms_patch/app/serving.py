@@ -76,8 +76,8 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
 def _leading_to(address: str, folder: Path) -> Path:
     """Write a page that leads to an address, and return its path.
 
-    The browser is given this file in place of the address: everyone on the machine can read command lines, the browser's among them, but only the
-    user can read the file.
+    The browser is given this file in place of the address: everyone on the machine can read command lines, the
+    browser's among them, but only the user can read the file.
 
     Args:
         address: with its token.

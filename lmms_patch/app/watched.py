@@ -39,7 +39,8 @@ def lmms_eval(
 
     Args:
         options: what follows ``lmms-eval``.
-        output: the folder that it writes to; what it prints is kept there too, in a new ``lmms-eval.log`` or ``lmms-eval-<number>.log``.
+        output: the folder that it writes to; what it prints is kept there too, in a new ``lmms-eval.log`` or
+        ``lmms-eval-<number>.log``.
         quiet: keep back what it prints; False: it goes to stdout and stderr.
         watch: told of progress, where its lines are kept back.
 
@@ -73,9 +74,12 @@ def lmms_eval(
 
 
 def _new_log(output: Path) -> IO[str]:
-    """Create a file for what lmms-eval prints, and open it; neither an earlier log nor what a link of its name leads to is touched.
+    """Create a file for what lmms-eval prints, and open it.
 
-    The file is in the output folder, or in the system's folder for temporary files where the output folder cannot be written.
+    Neither an earlier log nor what a link of its name leads to is touched.
+
+    The file is in the output folder, or in the system's folder for temporary files where the output folder cannot be
+    written.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -97,8 +101,8 @@ def _new_log(output: Path) -> IO[str]:
 def _lines(stream: TextIO) -> Iterator[str]:
     r"""Split what a program prints, as it comes, into lines, which end in ``\n``, and states of bars, which end in ``\r``.
 
-    A bar's next state begins where the one before began, after a carriage return. Carriage returns before a line feed are part of the line's end,
-    so the character after them decides.
+    A bar's next state begins where the one before began, after a carriage return. Carriage returns before a line feed
+    are part of the line's end, so the character after them decides.
     """
     begun = ""
     while char := stream.read(1):

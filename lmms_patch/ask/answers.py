@@ -1,7 +1,7 @@
 """Recognition of how the docs of a task are answered: format, options, golds. Pure text work.
 
-Uninformed answers, donors' answers and text-only models must know what an answer looks like. lmms-eval does not say it, so ``recognise`` infers it
-from golds and prompts.
+Uninformed answers, donors' answers and text-only models must know what an answer looks like. lmms-eval does not say it,
+so ``recognise`` infers it from golds and prompts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Asked:
 
     Attributes:
         prompt: the prompt as the base task builds it.
-        target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, or an index into the choices.
+        target: the gold as the base task (or the profile's field) gives it: a text, a list of texts, or an index into
+        the choices.
         choices: the option texts, where a field or the task names them.
         by_index: whether an answer is the index of a choice (tasks scored by log-likelihoods).
         letters: the letter of each choice; empty: A, B, C, ...
@@ -74,15 +75,19 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
     The first rule that fits a doc decides:
 
     1. an index into its choices (log-likelihood tasks): ``mc``, answered by index;
-    2. a gold that is yes or no, true or false: ``yesno``. So are golds 1 and 0, where nine in ten docs have the options yes and no, or ask for them;
-    3. a gold that is one letter, with the options in a field, or listed in the prompt ("A. ...", "(A) ...", "A: ..."): ``mc``, answered by letters;
+    2. a gold that is yes or no, true or false: ``yesno``. So are golds 1 and 0, where nine in ten docs have the options
+       yes and no, or ask for them;
+    3. a gold that is one letter, with the options in a field, or listed in the prompt ("A. ...", "(A) ...", "A: ..."):
+       ``mc``, answered by letters;
     4. a gold that is one of the option texts: ``mc``, answered by texts;
-    5. a gold that is one letter, where at least nine in ten golds of the task are letters from A on: ``mc``, with the letters of the golds;
+    5. a gold that is one letter, where at least nine in ten golds of the task are letters from A on: ``mc``, with the
+       letters of the golds;
     6. a gold that is a number: ``number``;
     7. several golds of five words or more: ``caption``;
     8. anything else: ``open``.
 
-    Where ``mc`` is declared and the prompt lists the options by letters, a gold that is an option's place (from 0) or text counts as its letter.
+    Where ``mc`` is declared and the prompt lists the options by letters, a gold that is an option's place (from 0) or
+    text counts as its letter.
 
     Args:
         docs: all docs of the task.
@@ -144,10 +149,12 @@ def _golds(doc: Asked) -> tuple[str, ...]:
 
 
 def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str | None) -> list[tuple[str, ...]]:
-    """Return golds 0 and 1 as the words yes and no, where that is what they stand for; else return the golds as they are.
+    """Return golds 0 and 1 as the words yes and no, where that is what they stand for.
 
-    Where a doc's options are yes and no, the gold is the place of one of them. Without such options 1 is yes and 0 is no: the task is then declared
-    as ``yesno``, or nine in ten prompts ask for yes or no.
+    Else return the golds as they are.
+
+    Where a doc's options are yes and no, the gold is the place of one of them. Without such options 1 is yes and 0 is
+    no: the task is then declared as ``yesno``, or nine in ten prompts ask for yes or no.
     """
     options = [doc.choices if sorted(map(str.lower, doc.choices)) == ["no", "yes"] else ("No", "Yes") for doc in docs]
     asked = [
@@ -161,7 +168,10 @@ def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str
 
 
 def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the letter of a single gold that is the place or the text of an option which the prompt lists by letters; else return the golds."""
+    """Return the letter of a single gold that is the place or the text of an option which the prompt lists by letters.
+
+    Else return the golds.
+    """
     listed = options_in(doc.prompt)
     texts = without_letters(doc.choices) or listed
     if doc.by_index or len(golds) != 1 or not listed or len(texts) != len(listed):
@@ -182,7 +192,10 @@ def is_missing(value: Any) -> bool:
 
 
 def _index(target: Any, choices: Sequence[str]) -> int | None:
-    """Return the place of the gold among the choices, from its text or its number in any type; None where it names none."""
+    """Return the place of the gold among the choices, from its text or its number in any type.
+
+    None where it names none.
+    """
     if isinstance(target, str) and target in choices:
         return choices.index(target)
     place = as_number(str(int(target) if isinstance(target, bool) else target))
@@ -241,7 +254,8 @@ def same_answer(text: str) -> str:
 def counted(texts: Iterable[str]) -> list[tuple[str, int]]:
     """Return the different answers among texts, the most frequent first, with how often each occurs.
 
-    Spellings of one answer (``same_answer``) count together, and the answer comes in the most frequent of them. Ties go by the alphabet.
+    Spellings of one answer (``same_answer``) count together, and the answer comes in the most frequent of them. Ties go
+    by the alphabet.
 
     >>> counted(["2", "blue", "Blue", "2.0", "blue", "red"])
     [('blue', 3), ('2', 2), ('red', 1)]
@@ -281,15 +295,19 @@ _INSTRUCTION = re.compile(
 
 
 def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[int, int]]:
-    r"""Return where the options begin and end that a text lists as A, B, C, ...; none where that cannot be told for each of them.
+    r"""Return where the options begin and end that a text lists as A, B, C, ....
 
-    An option ends before the mark of the next one, the last with its line. It cannot be told where an option has several lines, where options are
-    parted in different ways, or where another sentence or an instruction follows the last option on its line. A full stop or question mark after all
-    options on one line is no part of the last, an "or" before the last none of the one before.
+    None where that cannot be told for each of them.
+
+    An option ends before the mark of the next one, the last with its line. It cannot be told where an option has
+    several lines, where options are parted in different ways, or where another sentence or an instruction follows the
+    last option on its line. A full stop or question mark after all options on one line is no part of the last, an "or"
+    before the last none of the one before.
 
     Args:
         text: the text.
-        known: lists of texts that may be its options. One that begins as the options do says where the last ends, whatever follows it.
+        known: lists of texts that may be its options. One that begins as the options do says where the last ends,
+            whatever follows it.
 
     >>> [("Is it: A. red, B. green?"[a:b]) for a, b in option_spans("Is it: A. red, B. green?")]
     ['red', 'green']
@@ -341,17 +359,25 @@ def _told(text: str) -> set[str]:
 
 
 def _begins(text: str, known: str) -> int:
-    """Return how long a known text is at the beginning of another; 0 where that begins otherwise, or with a longer word."""
+    """Return how long a known text is at the beginning of another.
+
+    0 where that begins otherwise, or with a longer word.
+    """
     return len(known) if text.startswith(known) and not re.match(r"\w", text[len(known) :]) else 0
 
 
 def plain(text: str) -> str:
-    """Return a text without case and marks, to find the fields that hold the same options; a text of marks alone stays as it is."""
+    """Return a text without case and marks, to find the fields that hold the same options.
+
+    A text of marks alone stays as it is.
+    """
     return " ".join(re.findall(r"\w+", text)).casefold() or text
 
 
 def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return option texts without their letters where every text begins with its own letter; otherwise return them unchanged.
+    """Return option texts without their letters where every text begins with its own letter.
+
+    Otherwise return them unchanged.
 
     >>> without_letters(("A. a cat", "B. a dog"))
     ('a cat', 'a dog')
@@ -395,7 +421,10 @@ def without_listed(text: str) -> str:
 
 
 def _listed(prompt: str) -> list[re.Match[str]]:
-    """Return the marks A, B, C, ... of the options that a prompt lists; marks at the beginning of a line are preferred."""
+    """Return the marks A, B, C, ... of the options that a prompt lists.
+
+    Marks at the beginning of a line are preferred.
+    """
     marks = list(_MARK.finditer(prompt))
     run = _longest_run(
         [mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)]

@@ -1,7 +1,7 @@
 """A doc's own boxes, read from its row. Pure; docs/regions.md lists the forms that are understood.
 
-A doc with one unreadable box counts as a doc without boxes: with one box missing, another box could come out best. The fault names the kind of
-problem before the colon and the details after it.
+A doc with one unreadable box counts as a doc without boxes: with one box missing, another box could come out best. The
+fault names the kind of problem before the colon and the details after it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
 
     Args:
         row: the doc.
-        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or JSON text of either; or the
-            four numbers of a single box.
-        relevant: name of the field that says which boxes are relevant: a list as long as that of the boxes. Not read where each box says it itself.
-            ``all``, where the doc has no field of this name: each of them.
-        form: meaning of the four numbers (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width, height.
+        boxes: name of the field with the boxes: a list, each box four numbers or a mapping; or a mapping of lists; or
+            JSON text of either; or the four numbers of a single box.
+        relevant: name of the field that says which boxes are relevant: a list as long as that of the boxes. Not read
+            where each box says it itself. ``all``, where the doc has no field of this name: each of them.
+        form: meaning of the four numbers (pixels): ``ltrb`` left, top, right, bottom; ``ltwh`` left, top, width,
+            height.
 
     >>> read({"boxes": [[0, 0, 9, 5]], "relevant": [True]}).boxes[0].area
     (0, 0, 9, 5)
@@ -100,7 +101,8 @@ def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
 def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
     """Return the view of a doc's image with all boxes of a set hidden, or why there is none.
 
-    Pixels in boxes of both sets are hidden with the relevant boxes alone: the adversarial view is to hide nothing that the answer needs.
+    Pixels in boxes of both sets are hidden with the relevant boxes alone: the adversarial view is to hide nothing that
+    the answer needs.
 
     Args:
         boxes: all boxes of the doc; they fit the image (``misfit``).

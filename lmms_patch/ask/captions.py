@@ -49,9 +49,9 @@ _CLITIC = re.compile(r"^(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 def tokenize(text: str) -> list[str]:
     """Return the words of a caption, nearly as the tokenizer of COCO captions gives them, but without Java.
 
-    Words are in lower case, punctuation is dropped, clitics are split off ("man's" is two words), hyphenated words stay whole. Brackets become words
-    (``-lrb-``), as in the original. Two differences remain: abbreviations with a single full stop lose it ("mr"), and colloquial contractions
-    ("gonna") stay whole.
+    Words are in lower case, punctuation is dropped, clitics are split off ("man's" is two words), hyphenated words stay
+    whole. Brackets become words (``-lrb-``), as in the original. Two differences remain: abbreviations with a single
+    full stop lose it ("mr"), and colloquial contractions ("gonna") stay whole.
 
     >>> tokenize("A man's black-and-white dog, asleep.")
     ['a', 'man', "'s", 'black-and-white', 'dog', 'asleep']

@@ -1,7 +1,8 @@
 """Mentions of options: option texts and questions that name other options by their place, letter or number.
 
-Moved in a circle, such options mean something else ("All of the above", "Both A and B"), and such questions ask something else ("Why is option B
-wrong?"). Letters and places of the picture, of the question's statements and of the world stay: "above the table", "Vitamin A and D", "I and II".
+Moved in a circle, such options mean something else ("All of the above", "Both A and B"), and such questions ask
+something else ("Why is option B wrong?"). Letters and places of the picture, of the question's statements and of the
+world stay: "above the table", "Vitamin A and D", "I and II".
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _WHICH = r"(?:all|none|no\s+one|any|both|neither|either|each|every|no|nothing|ev
 _PART = rf"(?:{_WHICH}|one|two|three|combinations?|mix(?:ture)?)"
 _COUNT = r"(?:one|two|three|four|five|\d)"
 _PLACE = r"(?:above|below|previous|preceding|foregoing|aforementioned|following)"
-_TAIL = rf"(?=\W*$|\s*[,;:./(]|[\s-]*(?:mentioned|listed|stated|given|named|{_OPTIONS}|ones|is|are|was|were|apply|applies|may|can|could|because|since)\b)"
+_TAIL = (
+    rf"(?=\W*$|\s*[,;:./(]|[\s-]*(?:mentioned|listed|stated|given|named|{_OPTIONS}|ones|is|are|was|were|apply"
+    r"|applies|may|can|could|because|since)\b)"
+)
 _SEEN = r"(?:pictures?|images?|photos?|figures?|tables?|graphs?|charts?|maps?|diagrams?|texts?|passages?|sentences?|rows?|numbers?|ground)"
 """What stands above or below in a picture, or is one."""
 _PLACES = [
@@ -85,8 +89,9 @@ _PAIR = re.compile(r"^\W*(?i:both|neither|either)\W+([A-Z])\W+(?i:and|or|nor)\W+
 def in_options(texts: Sequence[str]) -> str:
     """Return why the options of a doc cannot change places; "" where no option names another.
 
-    A letter names an option if that option exists, is another one, and does not itself consist of letters or hold that very letter: in "A", "B",
-    "AB", "O" the letters are blood groups, and in "A only", "B only", "A and B" they are the question's statements.
+    A letter names an option if that option exists, is another one, and does not itself consist of letters or hold that
+    very letter: in "A", "B", "AB", "O" the letters are blood groups, and in "A only", "B only", "A and B" they are the
+    question's statements.
     """
     plain = [unicodedata.normalize("NFKC", text) for text in texts]
     if any(_ABOVE.search(text) for text in plain):
@@ -164,8 +169,8 @@ _ASKED_ORDINAL = re.compile(
 def in_question(question: str, count: int) -> bool:
     """Return whether a question names some of its options by letter or number.
 
-    A sentence that names all of them, or says how to answer, asks the same in every order. A letter in brackets behind a noun names something in the
-    picture ("points (A) and (C)", "current (A)").
+    A sentence that names all of them, or says how to answer, asks the same in every order. A letter in brackets behind
+    a noun names something in the picture ("points (A) and (C)", "current (A)").
 
     Args:
         question: the question and whatever stands around the options, without these and their letters.
@@ -187,7 +192,10 @@ def in_question(question: str, count: int) -> bool:
 
 
 def _in_brackets(sentence: str) -> set[str]:
-    """Return the letters in brackets that follow a preposition, a verb or the like; those joined to a noun's by "and" are the noun's."""
+    """Return the letters in brackets that follow a preposition, a verb or the like.
+
+    Those joined to a noun's by "and" are the noun's.
+    """
     out: set[str] = set()
     of_noun, end, first = False, -1, len(sentence) - len(sentence.lstrip())
     for match in re.finditer(r"\(([A-Z])\)", sentence):

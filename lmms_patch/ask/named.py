@@ -1,7 +1,8 @@
 """Which of a doc's options an answer names. Pure text work.
 
-The native scorer says whether an answer is the gold; it does not say which other option a wrong answer is, or that it is none. Luck needs that
-(``stats.habits``). Reading is careful: a text that names two options, or none for sure, names none.
+The native scorer says whether an answer is the gold; it does not say which other option a wrong answer is, or that it
+is none. Luck needs that (``stats.habits``). Reading is careful: a text that names two options, or none for sure, names
+none.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ _NEGATED = re.compile(r"\b(?:not|isn't|neither|nor|cannot|can't|unable|unclear|u
 
 
 def named(text: str, answer: Answer) -> int | None:
-    """Return the place of the option that an answer names, from 1; 0 where it names none; None where the doc has fewer than two options.
+    """Return the place of the option that an answer names, from 1; 0 where it names none.
+
+    None where the doc has fewer than two options.
 
     Args:
         text: the answer, as the scorer takes it.
@@ -73,7 +76,10 @@ _kept = functools.lru_cache(maxsize=200_000)(_named)
 
 
 def _whole(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
-    """Return the place of the option that is the whole text, spelled anyhow, if need be without an article; 0 where none is."""
+    """Return the place of the option that is the whole text, spelled anyhow, if need be without an article.
+
+    0 where none is.
+    """
     own = plain(text)
     for known, cut in ((options, ""), (texts, ""), (texts, _ARTICLE)):
         told = re.sub(cut, "", own)
@@ -126,7 +132,10 @@ def _place(letter: str, letters: list[str]) -> int:
 
 
 def _mentioned(text: str, texts: tuple[str, ...]) -> int | None:
-    """Return the place of the one option whose words a text holds; 0 where it holds two, or says "not"; None where it holds none."""
+    """Return the place of the one option whose words a text holds; 0 where it holds two, or says "not".
+
+    None where it holds none.
+    """
     own = f" {plain(text)} "
     places = [place for place, option in enumerate(texts, 1) if plain(option) and f" {plain(option)} " in own]
     if len(places) > 1:  # "red car" holds "car": the longest option that holds all others is meant

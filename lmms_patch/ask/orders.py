@@ -1,8 +1,9 @@
 """A doc's options in every cyclic order: where its row holds them, and the row with its options moved and its gold moved along.
 
-No benchmark says where its options stand. So we try what a row offers, and keep only what the base task confirms: its prompt lists the same texts in
-the new order and differs in nothing else, its target is the same text, and its scorer gives every option the marks it had. A doc for which no such
-row is found has a reason in place of its orders; it is never asked in a guessed form.
+No benchmark says where its options stand. So we try what a row offers, and keep only what the base task confirms: its
+prompt lists the same texts in the new order and differs in nothing else, its target is the same text, and its scorer
+gives every option the marks it had. A doc for which no such row is found has a reason in place of its orders; it is
+never asked in a guessed form.
 
 Source of the orders: CircularEval, in MMBench (https://arxiv.org/abs/2307.06281).
 """
@@ -39,7 +40,8 @@ class Base:
     Attributes:
         prompt: the prompt, or all texts of the messages.
         target: the gold.
-        score: what an answer earns by the primary metric, None where it has no score; None where the scorer must not be called.
+        score: what an answer earns by the primary metric, None where it has no score; None where the scorer must not be
+        called.
         continuations: of a log-likelihood task, the texts whose likelihood is asked; None for other tasks.
     """
 
@@ -82,7 +84,9 @@ class _NotMovedError(Exception):
 
 
 def orders(row: Row, base: Base, answer: Answer, named: str | None = None) -> Orders:
-    """Return the k rows of a doc whose k options are moved in a circle, each with its gold and prompt; or why there are none.
+    """Return the k rows of a doc whose k options are moved in a circle, each with its gold and prompt.
+
+    Or why there are none.
 
     Turn t shows at place p, from 0, the option of place (p + t) mod k. So the gold comes to each place once.
 
@@ -231,8 +235,8 @@ class _Shown:
 def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> _Shown:
     """Find the options that the prompt shows.
 
-    Each option of a candidate is replaced by a mark. The prompt of that row says where options stand, and between which words: with the doc's own
-    options in place of the marks it must be the doc's prompt.
+    Each option of a candidate is replaced by a mark. The prompt of that row says where options stand, and between which
+    words: with the doc's own options in place of the marks it must be the doc's prompt.
     """
     found: dict[tuple[str, ...], list[_Holder]] = {}
     for holder in _holders(row):
@@ -349,7 +353,10 @@ _COLUMN = re.compile(r"^(.*?)([A-Za-z]|\d)$", re.DOTALL)
 
 
 def _columns(row: Row) -> Iterator[_Holder]:
-    """Yield columns whose names end in consecutive letters or digits; so many of the first as may be meant, since the last may be empty or "N/A"."""
+    """Yield columns whose names end in consecutive letters or digits.
+
+    So many of the first as may be meant, since the last may be empty or "N/A".
+    """
     families: dict[tuple[str, str], dict[str, str]] = {}
     for name in row:
         if match := _COLUMN.match(name):
@@ -392,7 +399,8 @@ _LABEL = re.compile(r"^\W*(?:([A-Za-z])\s*[.:)\]、．]|(\d{1,2})\s*[.:)\]](?=\s
 def _without_labels(values: Sequence[Any]) -> tuple[list[str], list[Any]]:
     """Split the label, such as "A. ", off each option: return the labels, and the options without them.
 
-    Where some begin like a label, but not each with the next one, there are no options: nobody knows whether the labels stay or move along.
+    Where some begin like a label, but not each with the next one, there are no options: nobody knows whether the labels
+    stay or move along.
     """
     found = [_LABEL.match(value) if isinstance(value, str) else None for value in values]
     labels = [next(filter(None, match.groups())) if match else "" for match in found]
@@ -425,8 +433,9 @@ def _with_gold(
 ) -> list[Order]:
     """Return the orders, with the gold moved along in every field that says its place.
 
-    Which fields these are is found by trial, the fewest first: with them moved, target, scorer and prompt must follow in every order.
-    Of a target that is a letter or a number the place must follow; of one that is a text, nothing may change.
+    Which fields these are is found by trial, the fewest first: with them moved, target, scorer and prompt must follow
+    in every order. Of a target that is a letter or a number the place must follow; of one that is a text, nothing may
+    change.
     """
     texts, by_letter = shown.texts, bool(_label(answer.options[gold]))
     places = [turn.index(gold) for turn in turns]
@@ -513,8 +522,9 @@ def _words_follow(
 ) -> bool:
     """Return whether the scorer gives answers in words the same marks in every order.
 
-    Some scorers look words up in a field that stays behind. Others take letters out of words whatever the row holds, "C" out of "Candles": they say
-    nothing of the order. The two are told apart by rows without these words: only what is looked up earns something else there.
+    Some scorers look words up in a field that stays behind. Others take letters out of words whatever the row holds,
+    "C" out of "Candles": they say nothing of the order. The two are told apart by rows without these words: only what
+    is looked up earns something else there.
 
     Args:
         rows: the rows, the doc's own first.
@@ -541,7 +551,10 @@ def _words_follow(
 
 
 def _without(text: str, row: Row, kept: Sequence[str]) -> Any:
-    """Return a row in which the words of a text are replaced wherever they stand, but for some fields. Single letters stay, since they are labels."""
+    """Return a row in which the words of a text are replaced wherever they stand, but for some fields.
+
+    Single letters stay, since they are labels.
+    """
     words = {word.casefold() for word in re.findall(r"\w+", text) if not (len(word) == 1 and word.isalpha())}
 
     def replaced(value: Any) -> Any:
@@ -563,7 +576,8 @@ def _without(text: str, row: Row, kept: Sequence[str]) -> Any:
 def _moved(value: Any, gold: int, place: int, texts: Sequence[str]) -> Any:
     """Return a value that says that the gold is in another place; None where the value does not say the gold's place.
 
-    A place is said by a letter ("B", "(b)"), by a letter with the option's text ("B. a dog"), or by a number from 0 or from 1.
+    A place is said by a letter ("B", "(b)"), by a letter with the option's text ("B. a dog"), or by a number from 0 or
+    from 1.
 
     Args:
         value: the value.

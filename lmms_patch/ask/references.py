@@ -1,7 +1,7 @@
 """The plan of what is scored beside a model's answers: uninformed answers, the gold, and donors' answers. Pure.
 
-The plan is made from the docs alone, before any answer is known. So every rank makes the same plan, and each doc's record can carry its own part of
-it.
+The plan is made from the docs alone, before any answer is known. So every rank makes the same plan, and each doc's
+record can carry its own part of it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Plan:
         baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
         loans: for each doc, the docs to which it is a donor.
         alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
-        digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two runs with equal digests were
-            asked the same.
+        digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two
+            runs with equal digests were asked the same.
         all_docs: how many docs the benchmark has, asked or not; None where that is not known.
     """
 
@@ -198,7 +198,8 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashable, ...]]:
     """Return the kind of each doc, from coarse to fine.
 
-    The levels are: format; number of options; option set (where it recurs); the profile's stratum, or the question's first words.
+    The levels are: format; number of options; option set (where it recurs); the profile's stratum, or the question's
+    first words.
     """
     sets = Counter(tuple(sorted(answer.texts)) for answer in answers if answer.texts)
     out: list[tuple[Hashable, ...]] = []
@@ -254,8 +255,8 @@ def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
 def _majority_of_others(golds: Counter[str], own: str | None) -> str | None:
     """Return the most frequent gold of a stratum without the doc itself; ties go to the first in the alphabet.
 
-    With the doc itself included, a model-free guess would use the doc's own gold: 30 types of 33 docs then lift the floor of four even options from
-    0.25 to 0.34.
+    With the doc itself included, a model-free guess would use the doc's own gold: 30 types of 33 docs then lift the
+    floor of four even options from 0.25 to 0.34.
     """
     counts = {gold: count - (gold == own) for gold, count in golds.items()}
     return max(sorted(counts), key=lambda gold: counts[gold]) if any(counts.values()) else None

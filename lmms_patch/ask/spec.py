@@ -721,7 +721,8 @@ class WrapSpec:
     Attributes:
         base: a task, group or tag that the harness knows.
         kind: a key of ``KINDS``.
-        grids: grid sizes, numbers of segments or frames, or reductions, ascending, each within ``Kind.sizes``; empty for kinds without a number.
+        grids: grid sizes, numbers of segments or frames, or reductions, ascending, each within ``Kind.sizes``; empty
+        for kinds without a number.
         folds: number of folds of ``tst``, 2..50; 0 for other kinds.
         options: the options of the wrapped task.
         name: the name of the wrapped task; by default it is made of the parts.
@@ -893,7 +894,8 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``).
 
     Args:
-        config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of ``Options``.
+        config: the file's keys: ``task``, ``base``, ``kind``, ``grids`` (for ``tst``: ``folds``), and any of
+            ``Options``.
 
     Raises:
         OptionError, UnknownNameError: a key that is missing, unknown, or out of range.

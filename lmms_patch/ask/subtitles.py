@@ -1,6 +1,7 @@
 """Prompts that hold what is said in the whole clip: subtitles, or a transcript. Pure text work.
 
-A segment shows a part of the clip, but its prompt has the subtitles of all of it. So a question about what is said is answered by every segment.
+A segment shows a part of the clip, but its prompt has the subtitles of all of it. So a question about what is said is
+answered by every segment.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _NONE = re.compile(rf"^\W*(?:no\s+{_NAME}.*|none|n/?a|not available|null|无|没
 def with_subtitles(prompts: Sequence[str], questions: Sequence[str]) -> list[bool]:
     r"""Return whether each prompt holds subtitles of its clip.
 
-    Under a heading for subtitles there must be a line that is neither an instruction of all prompts, nor the question, nor the words that there are
-    none. A prompt that only speaks of "the video and the subtitles" holds none.
+    Under a heading for subtitles there must be a line that is neither an instruction of all prompts, nor the question,
+    nor the words that there are none. A prompt that only speaks of "the video and the subtitles" holds none.
 
     Args:
         prompts: of all docs of a task.

@@ -1,10 +1,13 @@
-"""Questions that point into a clip's own time: "at 00:35", "in the last 10 seconds", "at the end of the video". Pure text work.
+"""Questions that point into a clip's own time: "at 00:35", "in the last 10 seconds", "at the end of the video".
 
-A part of a clip has another beginning, another end and another second 35, so such a question means something else there. Questions about
-order, number and duration do not: their answer stays what it is, whether or not a part shows it.
+Pure text work.
 
-The rule for doubtful words: does the moment that they name move when the clip is cut? "The end of the video" moves. "The end of the match",
-"the first half" of a match, "before he sits down" and "the first step" do not. The words are English and Chinese.
+A part of a clip has another beginning, another end and another second 35, so such a question means something else
+there. Questions about order, number and duration do not: their answer stays what it is, whether or not a part shows it.
+
+The rule for doubtful words: does the moment that they name move when the clip is cut? "The end of the video" moves.
+"The end of the match", "the first half" of a match, "before he sits down" and "the first step" do not. The words are
+English and Chinese.
 """
 
 from __future__ import annotations
@@ -144,8 +147,9 @@ _LETTER = re.compile(r"^\(?[A-J][.):]\s*")
 def points_into_clip(question: str, options: Sequence[str] = ()) -> str:
     """Return the words of a question, or of its options, that point into the clip's own time; empty where none do.
 
-    Options count where at least half of them (and two) are a time or a part of the clip, as in temporal grounding. A bare time, such as "10:45" or
-    "at 35 seconds", counts only where the question asks for a moment and does not speak of a clock, a timetable or the like.
+    Options count where at least half of them (and two) are a time or a part of the clip, as in temporal grounding. A
+    bare time, such as "10:45" or "at 35 seconds", counts only where the question asks for a moment and does not speak
+    of a clock, a timetable or the like.
 
     Args:
         question: the question, with or without its options.
@@ -177,8 +181,9 @@ def asked_times(prompt: str) -> str:
 def questions_in(prompts: Sequence[str], options: Sequence[Sequence[str]] = ()) -> list[str]:
     r"""Return what each prompt asks: without its listed options, and without the instructions that it shares with others.
 
-    A sentence is an instruction where at least half of the prompts (and two) hold it, whatever numbers are in it, and it is no question. A prompt
-    that holds instructions alone, beside its options, is returned without its options: its question is what the others ask, too.
+    A sentence is an instruction where at least half of the prompts (and two) hold it, whatever numbers are in it, and
+    it is no question. A prompt that holds instructions alone, beside its options, is returned without its options: its
+    question is what the others ask, too.
 
     Args:
         prompts: of all docs of a task, since one prompt alone does not say what it shares.
@@ -235,7 +240,10 @@ def _in_options(text: str, options: Sequence[str]) -> str:
 
 
 def _is_part(option: str, asks_when: bool) -> bool:
-    """Return whether an option is a part of the clip; "middle" alone only where the question asks for a moment, since else it may be a place."""
+    """Return whether an option is a part of the clip.
+
+    "middle" alone only where the question asks for a moment, since else it may be a place.
+    """
     match = _OPTION_PLACE.fullmatch(option)
     return bool(option) and match is not None and (asks_when or match["video"] is not None)
 

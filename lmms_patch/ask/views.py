@@ -2,8 +2,9 @@
 
 Views of a clip in time are cut elsewhere (``harness.video``).
 
-Sizes and boxes are in pixels; boxes are half-open, ``(left, top, right, bottom)``. Cells are numbered row by row from 1, as in the papers (patch 5 is
-the centre of 3×3): RCI (https://arxiv.org/abs/2509.23673) and PCRI (https://arxiv.org/abs/2509.23879).
+Sizes and boxes are in pixels; boxes are half-open, ``(left, top, right, bottom)``. Cells are numbered row by row from
+1, as in the papers (patch 5 is the centre of 3×3): RCI (https://arxiv.org/abs/2509.23673) and PCRI
+(https://arxiv.org/abs/2509.23879).
 """
 
 from __future__ import annotations
@@ -35,15 +36,17 @@ class View:
     """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see
-            ``Hidden``); of a clip in time ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
+        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see
+            ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time ``segment``, ``frame``, ``frames``,
+            ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell.
         col: the cell's column, likewise.
-        swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random streams of scorers, and those
-            of earlier versions must not change. So are the next three.
+        swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random
+            streams of scorers, and those of earlier versions must not change. So are the next three.
         turn: by how many places the doc's options are moved (``ask.orders``); 0 where they stand as the doc has them.
-        gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several orders.
+        gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several
+        orders.
         adds: a line after the prompt (``Kind.adds``), of a blind view.
     """
 
@@ -62,7 +65,10 @@ class View:
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:
-        """Return the cell's box on an image of this size (pixels); None where the view is not of one cell of an image."""
+        """Return the cell's box on an image of this size (pixels).
+
+        None where the view is not of one cell of an image.
+        """
         return cell_box(size, self.n, self.row, self.col) if self.cell is not None and self.kind != "segment" else None
 
     @property
@@ -170,7 +176,8 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
 def pixels(spec: WrapSpec) -> int:
     """Return the version of the pixels of a task's views.
 
-    Views that are resampled have a version of their own, so that answers to all other views stay known to response caches.
+    Views that are resampled have a version of their own, so that answers to all other views stay known to response
+    caches.
     """
     view = KINDS[spec.kind].view
     resampled = view in ("lowres", "shuffle") or (view in ("cell", "swap", "region") and spec.options.min_cell > 0)
@@ -255,8 +262,9 @@ def _resized(image: Image.Image, size: Size) -> Image.Image:
 def _by_bands(image: Image.Image, change: Callable[[Image.Image], Image.Image]) -> Image.Image:
     """Return the image with its colours and its alpha changed apart.
 
-    Pillow weighs colours by alpha where it resamples, which makes black of all that is transparent. Most models are shown the colours without alpha
-    (``convert("RGB")``): in the full image they see the colours that the file has there.
+    Pillow weighs colours by alpha where it resamples, which makes black of all that is transparent. Most models are
+    shown the colours without alpha (``convert("RGB")``): in the full image they see the colours that the file has
+    there.
     """
     colours = {"RGBA": "RGB", "LA": "L"}.get(image.mode)
     if colours is None:
@@ -278,8 +286,9 @@ def _paintable(image: Image.Image) -> Image.Image:
 def lowres(image: Image.Image, k: int) -> Image.Image:
     """Return the image with no more detail than it has at 1/k of its size, at its own size.
 
-    Each block of k × k pixels becomes its mean (at the right and bottom edge, the mean of the part of a block that is left), which no detail finer
-    than a block survives. The means are then enlarged smoothly (bicubic), since edges of blocks would be detail that the image does not have.
+    Each block of k × k pixels becomes its mean (at the right and bottom edge, the mean of the part of a block that is
+    left), which no detail finer than a block survives. The means are then enlarged smoothly (bicubic), since edges of
+    blocks would be detail that the image does not have.
 
     Args:
         image: any PIL image; it is not changed.
@@ -346,8 +355,8 @@ def derangement(count: int, seed: str) -> list[int]:
 def shuffle(image: Image.Image, n: int, seed: str) -> Image.Image:
     """Return the image with its n×n cells permuted, none left in its place.
 
-    Sides of cells differ by at most 1 pixel. A cell that lands in a place of another size is resampled to it (bicubic), so the result covers the
-    image exactly.
+    Sides of cells differ by at most 1 pixel. A cell that lands in a place of another size is resampled to it (bicubic),
+    so the result covers the image exactly.
     """
     out = _paintable(image)
     source = out.copy()

@@ -1,8 +1,9 @@
 """The choice of docs that are asked on another doc's image, and of that image. Pure.
 
-A model's answers on a wrong picture of the right kind show what its answers are worth without the right one: guessing, text priors and habits. Both
-choices come from seeded hashes of docs, so neither the order of docs, nor ``--limit``, nor the number of ranks changes what a doc is asked. A doc's
-wrong image depends on all docs of the split. Whether a doc is asked on it depends on the evaluated docs, too.
+A model's answers on a wrong picture of the right kind show what its answers are worth without the right one: guessing,
+text priors and habits. Both choices come from seeded hashes of docs, so neither the order of docs, nor ``--limit``, nor
+the number of ranks changes what a doc is asked. A doc's wrong image depends on all docs of the split. Whether a doc is
+asked on it depends on the evaluated docs, too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def sample(units: Mapping[int, str], least: int, seed: int) -> frozenset[int]:
     Every cluster is as likely to be chosen as any other, whatever its size; so is every doc.
 
     Args:
-        units: by doc id, the name of each evaluated doc's cluster; for a doc without one, an id that does not depend on its place.
+        units: by doc id, the name of each evaluated doc's cluster; for a doc without one, an id that does not depend on
+        its place.
         least: how many docs are wanted; all are chosen where there are no more.
         seed: of the hashes.
     """
@@ -115,8 +117,9 @@ class Ring:
 def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
     """Return the doc whose images replace a doc's own images.
 
-    Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first ``ACCEPTED`` candidates that fit, the
-    doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs are considered, since each look decodes an image.
+    Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first
+    ``ACCEPTED`` candidates that fit, the doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs
+    are considered, since each look decodes an image.
 
     Args:
         own: the doc's own images.

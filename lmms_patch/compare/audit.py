@@ -1,15 +1,17 @@
 """Are the numbers of a results file those of its own sample log? Every reader of finished runs asks here. Pure.
 
-A results file may be edited, a log may be cut, and both may be of different runs. ``check`` recomputes what can be recomputed:
+A results file may be edited, a log may be cut, and both may be of different runs. ``check`` recomputes what can be
+recomputed:
 
 - the file with the tasks' objects has the SHA-256 that the results file says.
-- within the file: the flat numbers are those of the ``patch`` object, ends of intervals are on the right sides, the index is
-  1 − MPP/FIP, the gate says what its terms give, the grids are those that were asked.
-- against the log: how many docs, which; the best views; FIP, MPP and every other number that follows from the records. Draws are
-  seeded, so intervals are the same too.
+- within the file: the flat numbers are those of the ``patch`` object, ends of intervals are on the right sides, the
+  index is 1 − MPP/FIP, the gate says what its terms give, the grids are those that were asked.
+- against the log: how many docs, which; the best views; FIP, MPP and every other number that follows from the records.
+  Draws are seeded, so intervals are the same too.
 
-What a run of an earlier version computed by another method, what only the native aggregation's own code can compute, and whatever lacks
-its witness in the files cannot be checked: ``check`` names it in words, and the gate's ``require: checked`` makes it a failure.
+What a run of an earlier version computed by another method, what only the native aggregation's own code can compute,
+and whatever lacks its witness in the files cannot be checked: ``check`` names it in words, and the gate's ``require:
+checked`` makes it a failure.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ class Audit:
 
     Attributes:
         unchecked: what could not be checked, in words; empty where everything was.
-        aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap, for example.
+        aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap,
+        for example.
         unproven: what the file alone says of the run, in words.
     """
 
@@ -91,9 +94,11 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
 
     Args:
         result: the result.
-        intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP and MPP.
-        stored: take the records from the Parquet file beside the log, where that was compared with the results file when it was written, and the log
-            is still the same file (``samples.checked``). Not for a gate: who changes a results file may change its Parquet file too.
+        intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP
+        and MPP.
+        stored: take the records from the Parquet file beside the log, where that was compared with the results file
+            when it was written, and the log is still the same file (``samples.checked``). Not for a gate: who changes a
+            results file may change its Parquet file too.
 
     Raises:
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
@@ -181,7 +186,10 @@ def _check_file(result: Result, where: str) -> list[str]:
 
 
 def _check_columns(result: Result, flat: Mapping[str, Any], where: str, by: str) -> None:
-    """Check that the columns of a result have the values that another part of the file gives; a file may lack some of the columns."""
+    """Check that the columns of a result have the values that another part of the file gives.
+
+    A file may lack some of the columns.
+    """
     for name, value in flat.items():
         if name in result.metrics:
             _match(where, name, result.metrics[name], value, by)
@@ -342,8 +350,8 @@ def _check_gate(analysis: Analysis, where: str) -> None:
 def _check_range(result: Result, where: str) -> None:
     """Check that scores lie within the metric's scale, where nothing else tells what they are.
 
-    The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more, else to twice what
-    they score, since a scorer may give an answer more than it gives the gold.
+    The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more,
+    else to twice what they score, since a scorer may give an answer more than it gives the gold.
     """
     analysis = result.analysis
     if analysis is None or analysis.form not in ("mean", "percent", "macro") or not result.better(analysis.metric):
@@ -428,7 +436,8 @@ class _Log:
     def _least_docs(self) -> int:
         """Return the fewest docs that the benchmark can have, as the file and the log tell.
 
-        A wrong image may come from any doc of the benchmark, also from one that was not asked. So its doc id bounds the number from below.
+        A wrong image may come from any doc of the benchmark, also from one that was not asked. So its doc id bounds the
+        number from below.
         """
         return max(self.result.all_docs or 0, 1 + max(self.sources, default=-1))
 
@@ -499,7 +508,10 @@ class _Log:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
 
     def _check_orders(self, record: Record, where: str) -> None:
-        """Check that each view of a doc was asked once in each order of its options; a doc whose options cannot be moved has one view."""
+        """Check that each view of a doc was asked once in each order of its options.
+
+        A doc whose options cannot be moved has one view.
+        """
         of_views: dict[Any, list[tuple[int, int]]] = {}
         for view in record.views:
             of_views.setdefault((view.n, view.cell), []).append((view.turn or 0, view.gold_at or 0))
@@ -629,12 +641,18 @@ class _Log:
         return self.result.run.aggregation(self.result.task, metric) == "mean"
 
     def _spread(self, metric: str) -> float | None:
-        """Compute the standard error of a metric as lmms-eval does: deviation of scores by √docs; None where the log lacks scores."""
+        """Compute the standard error of a metric as lmms-eval does: deviation of scores by √docs.
+
+        None where the log lacks scores.
+        """
         items = self._items(metric)
         return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
 
     def _items(self, metric: str) -> Array | None:
-        """Return what lmms-eval makes a metric of, over the full images or over the best cells; None where the log does not hold all of it."""
+        """Return what lmms-eval makes a metric of, over the full images or over the best cells.
+
+        None where the log does not hold all of it.
+        """
         native, _, key = metric.rpartition("_mpp")
         if not self._is_whole or (native and self.kind.every_order):
             return None
@@ -678,7 +696,10 @@ class _Log:
         self.unchecked.append(f"{name}: no mean of its docs")
 
     def _compare(self, stored: Any, fresh: Any, path: str) -> None:
-        """Compare what the run stored with what the log gives now; where another version computed a number, only what all compute alike counts."""
+        """Compare what the run stored with what the log gives now.
+
+        Where another version computed a number, only what all compute alike counts.
+        """
         for place, own, given in differences(stored, fresh, path, self.result.version):
             if outcome.since(place) <= self.result.version:
                 raise _refuse(self.where, place, own, given)
@@ -751,7 +772,10 @@ def check_points(
 
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
-    """FIP and MPP over the docs that a set uses, as the run reported them. Docs that could not be scored: then the run has no such number."""
+    """FIP and MPP over the docs that a set uses, as the run reported them.
+
+    Docs that could not be scored: then the run has no such number.
+    """
     best = table.best(key)
     used = np.array([item is not None for item in best.items], bool)
     if not used.any() or any(view.error is not None for record in table.records for view in record.views):
@@ -836,7 +860,10 @@ def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[st
 
 
 def _check_bounds(about: MagicNumbers, fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
-    """Check the bounds of numbers by a judge: a gate goes by them. Return what cannot be checked; files of earlier versions have none."""
+    """Check the bounds of numbers by a judge: a gate goes by them.
+
+    Return what cannot be checked; files of earlier versions have none.
+    """
     if about.bounds is UNSET:
         return {f"bounds of {name} (the file lacks them)": None for name in fresh}
     for path, own, again in differences(about.bounds, fresh, "bounds", 0):

@@ -29,7 +29,9 @@ _DIGESTS = (
 
 
 def load(result: Result) -> TaskRun:
-    """Return a result with its records. Of the answers lent to other docs they keep only a hash: enough to tell whether these are the same.
+    """Return a result with its records.
+
+    Of the answers lent to other docs they keep only a hash: enough to tell whether these are the same.
 
     Raises:
         RecordError: its sample log is missing, cut, of another benchmark, or of another run.
@@ -46,7 +48,10 @@ def load(result: Result) -> TaskRun:
 
 
 def tst_score(record: Record) -> float:
-    """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``); nan where a fold seed has no score."""
+    """Return a doc's text-only score, the mean over fold seeds (as ``tst.results``).
+
+    Nan where a fold seed has no score.
+    """
     scores = [] if record.tst is None else record.tst.scores[record.tst.grouping]
     return (
         math.nan if not scores or None in scores else float(np.mean([score for score in scores if score is not None]))
@@ -67,7 +72,10 @@ def sources(table: Table) -> list[Hashable] | None:
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:
-    """Return the views of a doc by the set that they are of: "" for the first view, in all its orders; a grid, or one of ``REGIONS``."""
+    """Return the views of a doc by the set that they are of: "" for the first view, in all its orders.
+
+    A grid, or one of ``REGIONS``.
+    """
     sets: dict[str, list[View]] = {"": record.views[:1]}
     for view in record.views[1:]:
         key = "" if view.n is None and view.relevant is None else str(view.n or REGIONS[0 if view.relevant else 1])

@@ -6,8 +6,8 @@
 | ``boxes`` | all − none | what the drawn boxes give, adversarial ones included |
 | ``hints`` | relevant − none | what the relevant boxes alone give |
 
-Compared are accuracies and, where both variants have boxes, recall. Precision and F1 are left out: without adversarial boxes no box can be
-used wrongly, so they would rise by construction.
+Compared are accuracies and, where both variants have boxes, recall. Precision and F1 are left out: without adversarial
+boxes no box can be used wrongly, so they would rise by construction.
 
 Source: MAGIC paper, 3.1 (adversarial regions), 5.3 (exhaustive use); the contrasts are ours.
 """
@@ -39,7 +39,8 @@ class Contrast:
         name: one of ``CONTRASTS``.
         items: number of items that both have.
         only_first, only_second: number of items that only one of them has; they are left out.
-        differences: by metric (``results``), second less first; an item without a verdict in either is left out of that metric.
+        differences: by metric (``results``), second less first; an item without a verdict in either is left out of that
+        metric.
         bounds: of the metrics that lack verdicts: the least and the greatest difference (``magic.bounds``).
     """
 

@@ -35,10 +35,13 @@ class Compared:
         identical: whether the two score the same on every doc and view.
         tests: McNemar's test of each metric whose scores are 0 or 1, where a task has several (MAGIC); else empty.
         lower: the numbers that are better when lower, of tasks with numbers of several directions (MAGIC); else empty.
-        marks: of each index that is not luck-corrected, by name, how the luck-corrected one of a run contradicts it, a line for each such run.
-        unchanged: the second's numbers (``measures``) of which no answer changed: all docs of both runs, also docs without a score, have
-            the same scores in all views that the number is made of. Equal numbers alone do not show that.
-        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference (``magic.bounds``).
+        marks: of each index that is not luck-corrected, by name, how the luck-corrected one of a run contradicts it, a
+        line for each such run.
+        unchanged: the second's numbers (``measures``) of which no answer changed: all docs of both runs, also docs
+            without a score, have the same scores in all views that the number is made of. Equal numbers alone do not
+            show that.
+        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
+            (``magic.bounds``).
     """
 
     task: str

@@ -51,9 +51,11 @@ class NumberJson(Struct, kw_only=True):
         first: A's, over the compared docs
         second: B's, over the compared docs
         p: two-sided; null without an interval
-        p_holm: p, corrected by Holm's method: of a primary number over the tasks, of the others over all others of all tasks
+        p_holm: p, corrected by Holm's method: of a primary number over the tasks, of the others over all others of all
+        tasks
         tests: over how many p-values it is corrected
-        detectable: difference that would be found with 80 % power at the level 1 - (1 - level) / tests; null where too little differs to say
+        detectable: difference that would be found with 80 % power at the level 1 - (1 - level) / tests; null where too
+        little differs to say
         differing: in how many clusters (docs) the two differ; null: not counted
     """
 

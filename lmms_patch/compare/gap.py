@@ -1,9 +1,12 @@
-"""Does the model need to look? The gap between a full and a blind run, and whether pruning widened it. Needs neither model nor data.
+"""Does the model need to look? The gap between a full and a blind run, and whether pruning widened it.
+
+Needs neither model nor data.
 
 The vision-blind gap is the mean over docs of (score with the image − score without). Docs are joined by their id.
-Pruning removes docs that can be answered without looking, so the remaining subset should have a wider gap. But any subset has another gap
-than all docs, by luck. Two tests guard against that: the gap of the kept docs is compared with the gaps of random subsets that have as many
-docs of every group, and its difference to the gap of all docs gets a paired interval. A widening is claimed only where both show it.
+Pruning removes docs that can be answered without looking, so the remaining subset should have a wider gap. But any
+subset has another gap than all docs, by luck. Two tests guard against that: the gap of the kept docs is compared with
+the gaps of random subsets that have as many docs of every group, and its difference to the gap of all docs gets a
+paired interval. A widening is claimed only where both show it.
 
 Source: TsT paper, 4.2, Table 4; DESIGN 7.
 """
@@ -192,7 +195,8 @@ def leakage(blind: Side, text: Side, *, draws: int = DRAWS, level: float = LEVEL
         seed: of the bootstrap.
 
     Raises:
-        RecordError: runs of different benchmarks or metrics or of one model, a text-only cross-validation, or no doc that both have.
+        RecordError: runs of different benchmarks or metrics or of one model, a text-only cross-validation, or no doc
+            that both have.
     """
     for side in (blind, text):
         if side.kind == "tst":
@@ -350,7 +354,9 @@ def _span(scores: Mapping[int, Scalar]) -> str:
 
 
 def rows(result: Gap) -> list[list[str]]:
-    """Return the table, header first. A row has six cells: the set of docs, their number, full, blind, gap, interval of the gap.
+    """Return the table, header first.
+
+    A row has six cells: the set of docs, their number, full, blind, gap, interval of the gap.
 
     For the random subsets the interval is the central 95 % of their gaps.
     """

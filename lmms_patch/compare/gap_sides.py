@@ -178,7 +178,8 @@ def _pairs(ours: Sequence[_Task], theirs: Sequence[_Task], task: str | None) -> 
 def _preferred(tasks: Sequence[_Task]) -> list[_Task]:
     """Keep one full side of each base, and all blind sides.
 
-    All full sides show the same image, and a wrapped task is preferred as it also says which docs belong together. Blind sides differ.
+    All full sides show the same image, and a wrapped task is preferred as it also says which docs belong together.
+    Blind sides differ.
     """
     out: dict[tuple[str, str], _Task] = {}
     for one in sorted(tasks, key=lambda one: one.kind == PLAIN):

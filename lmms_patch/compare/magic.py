@@ -1,10 +1,11 @@
 """MAGIC tasks, doc by doc: the numbers of one sample log, and what differs between two. Pure.
 
-Every metric is a ratio of sums over docs (``forms.RATIO``). A doc of a mean adds what it counts over 1; a doc of a micro metric adds its own
-counts (docs/magic.md). The same random draws of images serve both sides, so what a doc is like cancels out of the difference.
-A doc without a verdict of the judge in one of the runs is left out of that metric on both sides, and the difference then has bounds (``bounds``).
-A doc may also have no value because of what a model did, such as a precision where it used no box and none is relevant. Such a doc is no part of
-that side's mean, as in the run itself.
+Every metric is a ratio of sums over docs (``forms.RATIO``). A doc of a mean adds what it counts over 1; a doc of a
+micro metric adds its own counts (docs/magic.md). The same random draws of images serve both sides, so what a doc is
+like cancels out of the difference. A doc without a verdict of the judge in one of the runs is left out of that metric
+on both sides, and the difference then has bounds (``bounds``). A doc may also have no value because of what a model
+did, such as a precision where it used no box and none is relevant. Such a doc is no part of that side's mean, as in the
+run itself.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def read(result: Result) -> dict[str, Line]:
     """Return the lines of a result's sample log by the name of their doc.
 
     Raises:
-        RecordError: there is no log; it is cut, of another variant, of another number of docs, or gives other numbers than the run reported.
+        RecordError: there is no log; it is cut, of another variant, of another number of docs, or gives other numbers
+            than the run reported.
     """
     log, about = sample_log(result.run.path, result.task), stored(result)
     lines = {line.record.id: line for line in logs.lines(log, result.place)}
@@ -159,12 +161,15 @@ def difference(
 def bounds(
     metric: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool], *, draws: int, level: float, seed: Seed
 ) -> tuple[Difference, Difference] | None:
-    """Return the least and the greatest difference that a judge's missing verdicts allow; None where no verdict is missing.
+    """Return the least and the greatest difference that a judge's missing verdicts allow.
 
-    The difference is the mean over docs of the second verdict less the first. Each missing verdict adds to it on its own. So it is least where those
-    missing in the second run are all wrong and those missing in the first all right, and greatest the other way round: both values are exact. Their
-    intervals are those of these two cases. One response gets one verdict: where both runs gave the same one, a verdict that is missing in one run is
-    the other's, and two that are missing are equal, so that the doc adds nothing.
+    None where no verdict is missing.
+
+    The difference is the mean over docs of the second verdict less the first. Each missing verdict adds to it on its
+    own. So it is least where those missing in the second run are all wrong and those missing in the first all right,
+    and greatest the other way round: both values are exact. Their intervals are those of these two cases. One response
+    gets one verdict: where both runs gave the same one, a verdict that is missing in one run is the other's, and two
+    that are missing are equal, so that the doc adds nothing.
 
     Args:
         metric: one of ``BY_JUDGE``.
@@ -212,7 +217,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         seed: of the bootstrap.
 
     Raises:
-        RecordError: results of different benchmarks; a log that is missing, cut or of another run; other data under the same name.
+        RecordError: results of different benchmarks; a log that is missing, cut or of another run; other data under the
+            same name.
     """
     prints = fingerprints(first, second, SAME)
     ours, theirs = read(first), read(second)
@@ -287,7 +293,10 @@ def _same_response(first: Line, second: Line) -> bool:
 
 
 def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: bool) -> None:
-    """Check that a name stands for the same doc in both; where other boxes are shown (another seed), as far as that can be seen."""
+    """Check that a name stands for the same doc in both.
+
+    Where other boxes are shown (another seed), as far as that can be seen.
+    """
     seen = [(line.target, line.record.group, line.record.boxes, len(line.record.relevant)) for line in (first, second)]
     asked = [line.record.asked.get("doc") for line in (first, second)]
     if seen[0] != seen[1] or (shown_alike and None not in asked and asked[0] != asked[1]):

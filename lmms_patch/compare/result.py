@@ -1,7 +1,8 @@
 """Two results of one benchmark, doc by doc: what differs between them, from both sample logs. Pure.
 
-Docs are joined by their id. The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels out of the difference.
-Both sides are computed over the docs that both runs have scored. Where these are not all docs, a side is not the run's own number.
+Docs are joined by their id. The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels
+out of the difference. Both sides are computed over the docs that both runs have scored. Where these are not all docs, a
+side is not the run's own number.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         seed: of the bootstrap.
 
     Raises:
-        RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run; other golds.
+        RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run;
+            other golds.
     """
     if second.kind.name == "magic":
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
@@ -158,7 +160,10 @@ class Side:
         return {record.doc_id: record for record in self.run.records}
 
     def first_views(self, table: Table) -> Chosen:
-        """Return the item of each doc at the first view; of a text-only cross-validation its score, the mean over fold seeds."""
+        """Return the item of each doc at the first view.
+
+        Of a text-only cross-validation its score, the mean over fold seeds.
+        """
         if not self.kind.folds:
             return table.full
         return Chosen([None] * len(table), np.array([tst_score(record) for record in table.records], float))
@@ -206,7 +211,8 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
 def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
     """Return both sides, each with the form of its aggregation.
 
-    A run that could not score some docs may have no number to recognize its form by. Then it has the form of the other run.
+    A run that could not score some docs may have no number to recognize its form by. Then it has the form of the other
+    run.
     """
     sides = []
     for run in (first, second):
@@ -321,7 +327,10 @@ class Pair:
         return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.firsts))
 
     def differences(self, draws: int, level: float, seed: int) -> dict[str, Difference]:
-        """Return the differences by name; unpaired, from the runs' own numbers, where the aggregation cannot be computed from sums."""
+        """Return the differences by name.
+
+        Unpaired, from the runs' own numbers, where the aggregation cannot be computed from sums.
+        """
         if self.form is None:
             return self._as_run(level)
         options = {"draws": draws, "level": level, "seed": seed}
@@ -383,7 +392,10 @@ class Pair:
     def _over_common(
         self, sets: Mapping[str, tuple[Chosen, Chosen]], numbers: Mapping[str, Number], options: Mapping[str, Any]
     ) -> dict[str, Difference]:
-        """Return the differences of some numbers over the docs that have every score on both sides; none where there are no such docs."""
+        """Return the differences of some numbers over the docs that have every score on both sides.
+
+        None where there are no such docs.
+        """
         used = np.asarray(
             np.logical_and.reduce([np.isfinite(side.scores) for chosen in sets.values() for side in chosen])
         )
@@ -468,7 +480,10 @@ class Pair:
         )
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
-        """Return the difference of the luck-corrected indices, as if on other docs each. Only where both nulls are measured, on the same docs."""
+        """Return the difference of the luck-corrected indices, as if on other docs each.
+
+        Only where both nulls are measured, on the same docs.
+        """
         if not all(reading.null_of(side.run.result.grid(n)) == reading.MEASURED for side in self.sides):
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.sides]

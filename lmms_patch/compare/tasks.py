@@ -1,8 +1,8 @@
 """Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
 
-Each task that both have is compared doc by doc (``compare.result``). One number per task is primary (mostly FIP) and carries the claim.
-The p-values of primary numbers are corrected over the tasks. All other numbers (MPP_3, RCI_3, ...) of all tasks are corrected together.
-Both corrections use Holm's method.
+Each task that both have is compared doc by doc (``compare.result``). One number per task is primary (mostly FIP) and
+carries the claim. The p-values of primary numbers are corrected over the tasks. All other numbers (MPP_3, RCI_3, ...)
+of all tasks are corrected together. Both corrections use Holm's method.
 
 Source: Holm (1979).
 """
@@ -66,10 +66,11 @@ class Number:
         name: as in ``measures``.
         difference: second less first, with interval and p-value.
         primary: whether it carries the claim; one number of each task does.
-        p_holm: the corrected p-value: of a primary number over the tasks, of other numbers over all other numbers of all tasks.
+        p_holm: the corrected p-value: of a primary number over the tasks, of other numbers over all other numbers of
+        all tasks.
         tests: the number of p-values in this correction.
-        detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks for;
-            None where too little varies to say.
+        detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks
+            for; None where too little varies to say.
     """
 
     name: str
@@ -103,7 +104,8 @@ class Comparison:
     Attributes:
         first, second: what was compared; differences are second less first.
         tasks: that both have.
-        level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 − level.
+        level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 −
+        level.
         seed: of the bootstrap.
         same_run: whether both are one run: the same results file, or a copy of it.
     """
@@ -168,7 +170,8 @@ def compare(
 
     Raises:
         OptionError: an option out of range.
-        RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot be compared.
+        RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot
+            be compared.
     """
     _check(level, draws, seed)
     sides = [_results(Path(path), task) for path in (first, second)]

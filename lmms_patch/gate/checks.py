@@ -29,15 +29,18 @@ class Verdict:
     Attributes:
         rule: the rule's name.
         task, model: the result's.
-        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``checked``, ``excluded`` or ``n_docs``; "|rci3|" is a distance from 0.
+        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``checked``, ``excluded`` or ``n_docs``;
+        "|rci3|" is a distance from 0.
         limit: in words, with the margin.
         value: the number, with its interval at ``level``.
         baseline: the baseline's number; None without a baseline or where not defined.
         baseline_model: the model of the baseline.
         difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
-        primary: whether it is the primary number of its comparison, which carries the claim; None where the number itself is judged.
+        primary: whether it is the primary number of its comparison, which carries the claim; None where the number
+        itself is judged.
         level: of this one interval, after the correction; None where the number alone decides.
-        detectable: how far beyond limit and margin the truth must be to fail in 80 % of runs; None where nothing varies, or no interval decides.
+        detectable: how far beyond limit and margin the truth must be to fail in 80 % of runs; None where nothing
+        varies, or no interval decides.
         basis: ``paired``, ``unpaired``, ``interval`` (the number's own) or ``number`` (no interval decides).
         call: pass, fail or inconclusive.
         warned: whether it is inconclusive and its rule says that this does not block.
@@ -203,8 +206,9 @@ class Limited(Check):
     def _worse(self, bounds: tuple[Judged, Judged]) -> tuple[Judged, Call, str]:
         """Return the worse end of a number by a judge that lacks verdicts, and the verdict on that end.
 
-        A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that refuses the wrong answers
-        would make a model pass. In the baseline of a difference they count the other way round.
+        A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that
+        refuses the wrong answers would make a model pass. In the baseline of a difference they count the other way
+        round.
         """
         (low, high), (least, most), rule = bounds, self.ends, self.rule
         ends = (
@@ -218,7 +222,9 @@ class Limited(Check):
         return number, call, "; ".join(filter(None, [self.told(number, word, other, opposite), reason]))
 
     def _marked(self, call: Call, reason: str) -> tuple[Call, str]:
-        """Return the verdict on an index that the luck-corrected index contradicts, and why; other verdicts as they are.
+        """Return the verdict on an index that the luck-corrected index contradicts, and why.
+
+        Other verdicts as they are.
 
         Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
         """
@@ -233,8 +239,8 @@ class Limited(Check):
     def _lost(self, number: Judged) -> str:
         """Say that a number lost more docs than the rule allows; empty where it did not.
 
-        A doc is lost to a failed call, or in a comparison when only one run has it. Without this check a model would get better by failing
-        on the docs that it answers wrong.
+        A doc is lost to a failed call, or in a comparison when only one run has it. Without this check a model would
+        get better by failing on the docs that it answers wrong.
         """
         counts = [_docs_of(one, self.metric) for one in self.compared]
         if any(
@@ -504,8 +510,8 @@ def verdict(
         interval: whether the interval decides; else the number alone.
 
     Returns:
-        As ``limits.call``; the reason says where the limit is missed for certain, but by less than the margin.
-        Without a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
+        As ``limits.call``; the reason says where the limit is missed for certain, but by less than the margin. Without
+        a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
     """
     if judged.value is None:
         return "fail", f"not defined: {judged.reason}" if judged.reason else "not defined"

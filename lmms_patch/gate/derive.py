@@ -1,8 +1,9 @@
 """Rules made from a run at hand: its own numbers, with room for noise, become the limits of the runs that follow. Pure.
 
-A limit is the end of the number's 95 % interval, and the margin is the distance from the number to that end, 1.96 standard errors. Two runs of one
-model whose answers are drawn anew differ by √2 standard errors, so the second passes a limit on one side with probability Φ(1.96 / √2) = 0.92. It
-fails where its whole interval lies beyond limit and margin, which takes a difference of three such distances; between the two it is inconclusive.
+A limit is the end of the number's 95 % interval, and the margin is the distance from the number to that end, 1.96
+standard errors. Two runs of one model whose answers are drawn anew differ by √2 standard errors, so the second passes a
+limit on one side with probability Φ(1.96 / √2) = 0.92. It fails where its whole interval lies beyond limit and margin,
+which takes a difference of three such distances; between the two it is inconclusive.
 """
 
 from __future__ import annotations

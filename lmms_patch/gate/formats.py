@@ -27,7 +27,8 @@ class Verdict(Struct, kw_only=True):
         most: The upper end, likewise.
         baseline: The baseline's number, over the docs of the difference.
         difference: value - baseline.
-        primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no difference is judged.
+        primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no
+        difference is judged.
         level: Of this one interval, after the correction; null: no interval decides.
         detectable: How far beyond limit and margin the truth must be to fail in 80 % of runs.
         warned: Inconclusive, and the rule says that this does not block.

@@ -51,7 +51,9 @@ def number_of(one: Subject, name: str, level: float, absolute: bool) -> Judged:
 
 
 def bounds_of(one: Subject, name: str, level: float) -> tuple[Judged, Judged] | None:
-    """Return a number by a judge with its unjudged docs all wrong, and all right; None where every doc is judged, and for other numbers.
+    """Return a number by a judge with its unjudged docs all wrong, and all right.
+
+    None where every doc is judged, and for other numbers.
 
     Args:
         one: the result.
@@ -65,7 +67,10 @@ def bounds_of(one: Subject, name: str, level: float) -> tuple[Judged, Judged] | 
 
 
 def _leveled_ends(one: Subject, name: str, level: float) -> tuple[Estimate, Estimate]:
-    """Return a number with its unjudged docs all wrong, and all right; twice the number itself where every doc is judged."""
+    """Return a number with its unjudged docs all wrong, and all right.
+
+    Twice the number itself where every doc is judged.
+    """
     found = one.bounds(name)
     ends = (one.measures[name],) * 2 if found is None else (found.low, found.high)
     low, high = (at_level(end, level, _scale(one, name)) for end in ends)
@@ -143,10 +148,12 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
 
 
 def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
-    """Return the least and the greatest difference that a judge's missing verdicts allow; None where none is missing, and for other numbers.
+    """Return the least and the greatest difference that a judge's missing verdicts allow.
 
-    The difference is least where docs without a verdict are wrong in this run and right in the baseline. Where both have logs, the two are
-    ``compare.magic.bounds``. Else they are differences of the two runs' own bounds.
+    None where none is missing, and for other numbers.
+
+    The difference is least where docs without a verdict are wrong in this run and right in the baseline. Where both
+    have logs, the two are ``compare.magic.bounds``. Else they are differences of the two runs' own bounds.
 
     Args:
         one: the result.
@@ -195,8 +202,8 @@ def _check_judge(one: Subject, other: Subject, name: str) -> None:
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
     """Return a side of a paired difference over the docs that are paired: once to compute with, once to show.
 
-    Where all docs are paired, both are the run's own number. Else the run's own interval is moved to the number, to compute with.
-    This interval is not shown, as its width comes from other docs.
+    Where all docs are paired, both are the run's own number. Else the run's own interval is moved to the number, to
+    compute with. This interval is not shown, as its width comes from other docs.
     """
     if value is None:
         nothing = dataclasses.replace(stored, value=None, se=None, low=None, high=None, reason=paired.estimate.reason)

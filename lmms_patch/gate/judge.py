@@ -72,7 +72,8 @@ def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: s
 
     Args:
         out: the ``--output_path`` of runs (of each model and task the newest counts), or one results file.
-        config: a YAML file of rules, the name of a shipped one (``model-regression``), or the rules themselves as a mapping.
+        config: a YAML file of rules, the name of a shipped one (``model-regression``), or the rules themselves as a
+        mapping.
         baseline: earlier runs; needed for ``max_drop`` and ``max_rise``.
 
     Returns:
@@ -137,7 +138,8 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
 def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
     """Return the sentences of ``present.findings`` about some results.
 
-    They are there to be read, and no verdict rests on them. So where a file lacks what a sentence needs there is none, and the gate goes on.
+    They are there to be read, and no verdict rests on them. So where a file lacks what a sentence needs there is none,
+    and the gate goes on.
     """
     try:
         return tuple(
@@ -148,10 +150,13 @@ def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
 
 
 def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], before: Baseline | None) -> list[str]:
-    """Check the numbers of every result, and of the baseline's results that some are compared with; return what could not be checked.
+    """Check the numbers of every result, and of the baseline's results that some are compared with.
+
+    Return what could not be checked.
 
     Raises:
-        RecordError: a number is wrong; or the run wrote a log that is not there (the log of a baseline may be left out to save space).
+        RecordError: a number is wrong; or the run wrote a log that is not there (the log of a baseline may be left out
+            to save space).
     """
     for one in results:
         if one.result.log is None and one.result.docs and one.run.logged:
@@ -277,12 +282,13 @@ def verdicts(checks: Sequence[Check], primary: str | None) -> list[Verdict]:
 
     There are three kinds of claim, each with its own Bonferroni correction:
 
-    - "no task got worse": the primary number of every comparison with the baseline. With one comparison its level is the rule's level.
+    - "no task got worse": the primary number of every comparison with the baseline. With one comparison its level is
+      the rule's level.
     - "nothing else moved": all other numbers of all comparisons of the file together.
     - limits of numbers themselves: all numbers that one rule judges.
 
-    A number that two rules judge counts once, and so does a number with several names. Rules without correction and checks without
-    interval do not count.
+    A number that two rules judge counts once, and so does a number with several names. Rules without correction and
+    checks without interval do not count.
 
     Args:
         checks: those of all rules.

@@ -28,8 +28,9 @@ def call(
 ) -> Call:
     """Return the verdict on a number that lies between ``low`` and ``high``.
 
-    The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L − margin: pass
-    where low ≥ B, fail where high < B, else inconclusive. An upper limit is its mirror image. With both limits the worse verdict counts.
+    The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L −
+    margin: pass where low ≥ B, fail where high < B, else inconclusive. An upper limit is its mirror image. With both
+    limits the worse verdict counts.
 
     >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.47, 0.49, least=0.5, margin=0.02)
     ('pass', 'fail', 'inconclusive')
@@ -88,8 +89,8 @@ def smallest(number: Estimate, level: float) -> float | None:
 def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
     """Check that a rule keeps a number of a result from getting worse.
 
-    ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting better and let
-    it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.
+    ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting
+    better and let it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.
 
     Args:
         rule: with its limits.

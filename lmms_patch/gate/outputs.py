@@ -1,7 +1,7 @@
 """What a gate leaves: lines for people, JSON and JUnit XML for machines, a job summary and an annotation for GitHub.
 
-Everywhere the first line is the verdict with the fact that matters most, then come the counts, what did not pass, and what passed.
-Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
+Everywhere the first line is the verdict with the fact that matters most, then come the counts, what did not pass, and
+what passed. Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ def _percent(one: Verdict, share: float) -> str:
 def _decimals(one: Verdict, numbers: Sequence[float], fewest: int) -> int:
     """Return how many decimals show on which side of its limits each number lies.
 
-    With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7". So decimals are added until no number beyond a limit looks kept.
+    With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7". So decimals are added until no number beyond
+    a limit looks kept.
     """
     beyond = [
         (number, one.least)
@@ -179,14 +180,17 @@ def details(one: Verdict) -> str:
 def ordered(judged: Judgement) -> list[Verdict]:
     """Return the verdicts, the worst first.
 
-    Failures come first, then what is inconclusive, warned of, passed; in each the primary numbers of comparisons first, then by how far
-    a number lies beyond what is allowed, in half-widths of its interval.
+    Failures come first, then what is inconclusive, warned of, passed; in each the primary numbers of comparisons first,
+    then by how far a number lies beyond what is allowed, in half-widths of its interval.
     """
     return sorted(judged.verdicts, key=lambda one: (_ORDER.index(word(one)), one.primary is not True, -_beyond(one)))
 
 
 def _beyond(one: Verdict) -> float:
-    """Return how far a number lies beyond what is allowed, in half-widths of its interval; −inf without one, inf without a number."""
+    """Return how far a number lies beyond what is allowed, in half-widths of its interval.
+
+    −inf without one, inf without a number.
+    """
     number = one.value if one.difference is None else one.difference
     if number.value is None:
         return math.inf
@@ -238,7 +242,10 @@ def text(judged: Judgement, *, every: bool = False, width: int | None = None) ->
 
 
 def _wrapped(one: Verdict, said: str, most: int | None) -> str:
-    """Return a verdict's rule, and below it what was found and the details, in lines of at most ``most`` cells; None: not broken."""
+    """Return a verdict's rule, and below it what was found and the details, in lines of at most ``most`` cells.
+
+    None: not broken.
+    """
     below = [fold(part, most, "  ", "    ") for part in (said, details(one)) if part]
     return "\n".join([fold(f"{word(one)}: {line(one.rule)}", most, rest="    "), *below])
 
@@ -333,7 +340,10 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
 
 
 def junit(judged: Judgement) -> str:
-    """Return JUnit XML: one testcase per verdict, the worst first; the message of a failure begins as the first line elsewhere does."""
+    """Return JUnit XML: one testcase per verdict, the worst first.
+
+    The message of a failure begins as the first line elsewhere does.
+    """
     cases = ordered(judged)
     counts = {
         "tests": len(cases) or 1,

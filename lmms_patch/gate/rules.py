@@ -1,6 +1,7 @@
 """The rules of a gate: what a YAML file of rules may say. Pure.
 
-A gate that cannot fail is worse than none: an unknown key, a rule without a check, or a rule that nothing can break, is refused.
+A gate that cannot fail is worse than none: an unknown key, a rule without a check, or a rule that nothing can break, is
+refused.
 """
 
 from __future__ import annotations
@@ -290,7 +291,8 @@ def shipped() -> list[str]:
 def find(config: str) -> Path:
     """Return the file of rules that a user names: a path, or the bare name of a shipped one.
 
-    A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a separator or an ending.
+    A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a
+    separator or an ending.
 
     Raises:
         OptionError: there is neither.

@@ -50,7 +50,9 @@ class Subject(runs.Labelled):
             return {name: once[id(number)] for name, number in numbers.items()}
 
     def bounds(self, name: str) -> Bounds | None:
-        """Return what a number by a judge would be, were all docs without a verdict wrong, or all right; None where there is no such doc.
+        """Return what a number by a judge would be, were all docs without a verdict wrong, or all right.
+
+        None where there is no such doc.
 
         Raises:
             RecordError: a damaged file.
@@ -84,7 +86,10 @@ class Subject(runs.Labelled):
 
     @property
     def partial(self) -> str:
-        """The part of the benchmark that was run, in words; empty where all docs were run, or nothing says otherwise."""
+        """The part of the benchmark that was run, in words.
+
+        Empty where all docs were run, or nothing says otherwise.
+        """
         limit, offset = self.run.limit, self.run.offset
         parts = (
             [f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"]
@@ -202,7 +207,8 @@ def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]
     """Return the results that a rule is about.
 
     Raises:
-        OptionError: there is none; says which selector finds nothing, and what there is, or which command makes a result of the kind.
+        OptionError: there is none; says which selector finds nothing, and what there is, or which command makes a
+        result of the kind.
         RecordError: one of them is empty.
     """
     left = list(results)
@@ -255,8 +261,8 @@ class Baseline:
     Args:
         path: the folder.
         ignore: settings that may differ.
-        judged: the results that are judged. They and copies of them are left out of the baseline: a run that is its own baseline
-            would always pass.
+        judged: the results that are judged. They and copies of them are left out of the baseline: a run that is its own
+            baseline would always pass.
 
     Raises:
         RecordError: as ``read``; nothing is left without what is judged.
@@ -283,7 +289,10 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Subject) -> Subject:
-        """Return the baseline's result to compare one with: of the same task and model where it has several; else a one-line error."""
+        """Return the baseline's result to compare one with: of the same task and model where it has several.
+
+        Else a one-line error.
+        """
         left = [other for other in self.results if matches(other.result, one.result)]
         left = [other for other in left if other.result.task == one.result.task] or left
         left = [other for other in left if other.run.identity == one.run.identity] or left
@@ -366,7 +375,8 @@ class Baseline:
     def check_grids(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
         """Check that this run has every number of the baseline that the rule is about: no grid or metric is gone.
 
-        This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that failed was left out.
+        This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that
+        failed was left out.
 
         Raises:
             RecordError: a number is gone.
@@ -390,7 +400,9 @@ class Baseline:
                     )
 
     def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
-        """Check that every task of the baseline that the rule is about was run again; else a regression there would not be seen.
+        """Check that every task of the baseline that the rule is about was run again.
+
+        Else a regression there would not be seen.
 
         Raises:
             RecordError: a task was not.

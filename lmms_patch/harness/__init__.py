@@ -1,1 +1,4 @@
-"""Everything that touches lmms-eval. For a new version of the host, only this package needs reading; start with ``compat``."""
+"""Everything that touches lmms-eval.
+
+For a new version of the host, only this package needs reading; start with ``compat``.
+"""

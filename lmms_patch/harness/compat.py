@@ -1,7 +1,8 @@
 """The versions of lmms-eval that we support, and every name of it that we touch.
 
-Start here when a new version of the host comes out: the tables below say what we replace, what a wrapped task answers itself, and what it
-hands to its base. ``check_host`` compares the first table with the installed host; tests check the others.
+Start here when a new version of the host comes out: the tables below say what we replace, what a wrapped task answers
+itself, and what it hands to its base. ``check_host`` compares the first table with the installed host; tests check the
+others.
 """
 
 from __future__ import annotations
@@ -164,7 +165,8 @@ def check_host(*owners: Any) -> None:
     Args:
         owners: classes and modules of the host that ``PATCHED`` names.
 
-    A version that we do not know is used where it has all of them: a snapshot calls itself by an older number than the release that it became.
+    A version that we do not know is used where it has all of them: a snapshot calls itself by an older number than the
+    release that it became.
 
     Raises:
         HostError: one line that names both versions, and what is wrong.
@@ -230,7 +232,8 @@ _with_stderr: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 def has_stderr(aggregation: Any) -> bool:
     """Return whether the host computes a standard error for this aggregation. It looks the function up by identity.
 
-    Each function is asked for once: the host imports two of its tasks at each question, and tries again each time where that fails.
+    Each function is asked for once: the host imports two of its tasks at each question, and tries again each time where
+    that fails.
     """
     from lmms_eval.api.metrics import stderr_for_metric
 
@@ -244,15 +247,18 @@ def has_stderr(aggregation: Any) -> bool:
 
 
 def without_retries(method: Any) -> Any:
-    """Return the function under the host's ``@retry`` (5 tries, 2 s apart, the error hidden); any other method as it is."""
+    """Return the function under the host's ``@retry`` (5 tries, 2 s apart, the error hidden).
+
+    Any other method as it is.
+    """
     return method.__wrapped__ if hasattr(method, "retry") and hasattr(method, "__wrapped__") else method
 
 
 def as_log_likelihood(response: Any) -> Any:
     """Return a log-likelihood answer as the pair (loss, greedy) that the adapter gave.
 
-    lmms-eval 0.7 turns every answer that is not text into a string before scoring (``unwrap_generation_output``), and then its own
-    ``multiple_choice`` scorer fails on that string.
+    lmms-eval 0.7 turns every answer that is not text into a string before scoring (``unwrap_generation_output``), and
+    then its own ``multiple_choice`` scorer fails on that string.
     """
     pair = _PAIR.fullmatch(response) if isinstance(response, str) else None
     return (float(pair[1]), pair[2] == "True") if pair else response
@@ -286,7 +292,8 @@ LONGEST_FAILURE = 160
 class NoText(str):
     """An answer None, as a text.
 
-    The host turns None into the text "None", which may also be a real answer. This class equals that text, but can be told from it.
+    The host turns None into the text "None", which may also be a real answer. This class equals that text, but can be
+    told from it.
     """
 
     __slots__ = ()
@@ -309,7 +316,10 @@ class Lost(str):
 
 
 def text_of(answer: Any) -> Any:
-    """Return the text of an answer: adapters return a text, or an object that also counts tokens. A log-likelihood is returned as it is."""
+    """Return the text of an answer: adapters return a text, or an object that also counts tokens.
+
+    A log-likelihood is returned as it is.
+    """
     return getattr(answer, "text", answer)
 
 
@@ -334,7 +344,8 @@ def failure(response: Any, adapter: str = "") -> str:
 
     Args:
         response: what the host kept of a call: a text, or None.
-        adapter: ``adapter_of`` the model. An empty text means a failed call from some adapters, and a silent model from others.
+        adapter: ``adapter_of`` the model. An empty text means a failed call from some adapters, and a silent model from
+            others.
     """
     if response is None or isinstance(response, NoText):
         return "no answer came (None)"

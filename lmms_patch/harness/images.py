@@ -20,10 +20,12 @@ from lmms_patch.harness.wrap.swap import sight
 def first_images(
     base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None
 ) -> dict[Any, Image.Image]:
-    """Return the first image of each doc of a base task. Docs without an image, or with an unreadable one, are left out.
+    """Return the first image of each doc of a base task.
 
-    For a MAGIC task it is the doc's own image with its boxes drawn. Its docs are named by a digest of what they show (``asked.doc`` of a
-    record), so other data or another seed than in the run give no image instead of a wrong one.
+    Docs without an image, or with an unreadable one, are left out.
+
+    For a MAGIC task it is the doc's own image with its boxes drawn. Its docs are named by a digest of what they show
+    (``asked.doc`` of a record), so other data or another seed than in the run give no image instead of a wrong one.
 
     Args:
         base: a task of the harness (not a group).
@@ -46,9 +48,10 @@ def image_of(
 ) -> Callable[[int], tuple[Image.Image, str] | None]:
     """Load a base task, and return a function that shows its docs.
 
-    The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its images as a record has it
-    (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may differ though the images are the same: where one of them
-    cannot be read, and where the task shows chat models its docs in a way of its own.
+    The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its
+    images as a record has it (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may
+    differ though the images are the same: where one of them cannot be read, and where the task shows chat models its
+    docs in a way of its own.
 
     Raises:
         PatchError: as ``first_images``.
@@ -84,7 +87,10 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
 
 
 def _by_row(task: Any) -> Callable[[int], list[Any]]:
-    """Return a function from a row of a task's eval split to the images that the doc shows, undecoded; none where it has none."""
+    """Return a function from a row of a task's eval split to the images that the doc shows, undecoded.
+
+    None where it has none.
+    """
     rows = task.eval_docs
     count = len(rows)
     return lambda row: _media(task, rows[row]) if 0 <= row < count else []

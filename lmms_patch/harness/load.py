@@ -51,8 +51,9 @@ def text_only(
 def named(manager: Any, name_or_config: Any) -> Iterator[None]:
     """Turn a failure to load a task's dataset into one line that names the task, the dataset and the cause.
 
-    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only names a future object. A
-    task that is a Python class loads its data itself, and lets errors of the network and the disk (``OSError``) through.
+    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only
+    names a future object. A task that is a Python class loads its data itself, and lets errors of the network and the
+    disk (``OSError``) through.
 
     Args:
         manager: the harness's task manager.

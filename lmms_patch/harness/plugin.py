@@ -1,10 +1,11 @@
 """The entry point: registers our models, and teaches the host's ``TaskManager`` the wrapped names.
 
-lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported, before any task is looked up. This is the
-only module with side effects, and they happen only when its functions are called.
+lmms-eval loads the entry-point group ``lmms_eval.models`` while ``lmms_eval.models`` is imported, before any task is
+looked up. This is the only module with side effects, and they happen only when its functions are called.
 
-Importing ``lmms_eval.models`` takes 0.1 s; importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So ``register`` imports only what
-is loaded by then, functions import what needs NumPy when they are called, and the patches wait until ``lmms_eval.tasks`` is imported.
+Importing ``lmms_eval.models`` takes 0.1 s; importing ``lmms_eval.tasks`` takes seconds (torch, datasets). So
+``register`` imports only what is loaded by then, functions import what needs NumPy when they are called, and the
+patches wait until ``lmms_eval.tasks`` is imported.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def register() -> list[Any]:
 class _OnceImported(MetaPathFinder):
     """An import hook: finds ``lmms_eval.tasks`` as Python does, and installs the patches when that module has run.
 
-    Why a hook: a run calls nothing of ours between the import of ``lmms_eval.models`` and its first use of ``TaskManager``. A lazy module
-    attribute would not reach everyone, because ``from lmms_eval.tasks import TaskManager`` takes the class out of its module. The hook removes
-    itself when it has done its work.
+    Why a hook: a run calls nothing of ours between the import of ``lmms_eval.models`` and its first use of
+    ``TaskManager``. A lazy module attribute would not reach everyone, because ``from lmms_eval.tasks import
+    TaskManager`` takes the class out of its module. The hook removes itself when it has done its work.
     """
 
     def find_spec(
@@ -79,12 +80,16 @@ class _OnceImported(MetaPathFinder):
         others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
         spec = next((spec for finder in others if (spec := finder.find_spec(fullname, path, target))), None)
         if spec is not None and spec.loader is not None:
-            # patch the loader itself: readers of sources and resources ask for the loader's type, so it must not be wrapped
+            # patch the loader itself: readers of sources and resources ask for the loader's type, so it must not be
+            # wrapped
             spec.loader.exec_module = functools.partial(self._run, spec.loader)  # type: ignore[method-assign]
         return spec
 
     def _run(self, loader: Any, module: ModuleType) -> None:
-        """Run the module and install the patches. If the module fails the hook stays, so that the next import finds it again."""
+        """Run the module and install the patches.
+
+        If the module fails the hook stays, so that the next import finds it again.
+        """
         vars(loader).pop("exec_module", None)
         loader.exec_module(module)
         if self in sys.meta_path:
@@ -98,7 +103,9 @@ class _OnceImported(MetaPathFinder):
 
 
 def install() -> None:
-    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists, and its reader of task files. A second call changes nothing.
+    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists, and its reader of task files.
+
+    A second call changes nothing.
 
     An unsupported host is left as it is; only a run that asks for a wrapped name stops there, with one line.
     """
@@ -139,7 +146,9 @@ def _response_cache() -> Any:
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
-    """Replace a function of a class or module by ``replacement(original, ...)``. The original stays reachable as ``__wrapped__``.
+    """Replace a function of a class or module by ``replacement(original, ...)``.
+
+    The original stays reachable as ``__wrapped__``.
 
     A function that we have replaced already stays as it is.
     """
@@ -174,8 +183,8 @@ def _initialize_tasks(
 ) -> Any:
     """Index the plugin's own task folder too, and each of several folders that one text names, as PATH does.
 
-    Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then plugin, then
-    ``--include_path``.
+    Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then
+    plugin, then ``--include_path``.
     """
     if isinstance(include_path, (str, os.PathLike)):
         include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
@@ -186,8 +195,8 @@ def _initialize_tasks(
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
     """Find the wrapped names in ``--tasks``, and refuse what cannot be wrapped.
 
-    Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The host compares the
-    names that we return with those that were typed.
+    Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The
+    host compares the names that we return with those that were typed.
     """
     from lmms_patch.harness.names import configs, lookup
 
@@ -215,7 +224,8 @@ def _load(
 ) -> Any:
     """Load the base through the host's own loader, then wrap its task objects.
 
-    Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the model is simple or chat.
+    Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the
+    model is simple or chat.
     """
     native = functools.partial(
         _load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
@@ -232,7 +242,10 @@ def _load(
 
 
 def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, **kwargs: Any) -> Any:
-    """Load tasks by the host's loader. Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why."""
+    """Load tasks by the host's loader.
+
+    Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
+    """
     from lmms_patch.harness.magic import files
 
     if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
@@ -328,8 +341,8 @@ def _rename_group(group: Any, name: str) -> None:
 def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
     """Make every group that holds wrapped tasks pool only the metrics that it lists, and survive a missing number.
 
-    The host pools each metric whose ``name,filter`` *contains* the listed name: ``acc`` would also pool ``acc_mpp3``, while ``acc,none`` does not.
-    And the host adds the members' numbers, which ends the run where one of them is None.
+    The host pools each metric whose ``name,filter`` *contains* the listed name: ``acc`` would also pool ``acc_mpp3``,
+    while ``acc,none`` does not. And the host adds the members' numbers, which ends the run where one of them is None.
     """
     from lmms_patch.harness.wrap.task import WrappedTask
 
@@ -421,7 +434,9 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
 
 
 def _patch_runs() -> None:
-    """Replace what a run with a task of ours needs replaced. A run without one is left as it is, and a second call changes nothing.
+    """Replace what a run with a task of ours needs replaced.
+
+    A run without one is left as it is, and a second call changes nothing.
 
     Raises:
         HostError: the installed host lacks a function that we replace.
@@ -435,8 +450,9 @@ def _patch_runs() -> None:
 def keep_no_failures() -> None:
     """Keep failed calls out of the host's response cache, and tell a model's None from the answer "None".
 
-    Called when a task of ours is loaded, so a run without one is left as it is; a second call changes nothing. In a run with ours, native tasks
-    too ask failed calls again. They lose nothing: what the cache held for them was not an answer.
+    Called when a task of ours is loaded, so a run without one is left as it is; a second call changes nothing. In a run
+    with ours, native tasks too ask failed calls again. They lose nothing: what the cache held for them was not an
+    answer.
 
     Raises:
         HostError: the installed evaluator lacks a function that we replace.
@@ -454,8 +470,8 @@ def keep_no_failures() -> None:
 def ask_in_portions() -> None:
     """Let wrapped tasks be asked in portions, and each answer be kept as it comes (``asking.seam``).
 
-    Why ``evaluate``: the command line, Python and the job server all call it, when the model is loaded and all tasks are known.
-    Called when a wrapped task is loaded, so a run without one is left as it is.
+    Why ``evaluate``: the command line, Python and the job server all call it, when the model is loaded and all tasks
+    are known. Called when a wrapped task is loaded, so a run without one is left as it is.
 
     Raises:
         HostError: the installed evaluator has another ``evaluate``.
@@ -471,8 +487,9 @@ def ask_in_portions() -> None:
 def send_each_frame() -> None:
     """Let adapters that ask a server send each frame of a video as itself.
 
-    Why: lmms-eval 0.7.3 keeps encoded images by their address in memory (``ChatMessages.encode_image``). The frames of a video are freed one by one,
-    so a later frame lies at the address of an earlier one, and the earlier one is sent again in its place.
+    Why: lmms-eval 0.7.3 keeps encoded images by their address in memory (``ChatMessages.encode_image``). The frames of
+    a video are freed one by one, so a later frame lies at the address of an earlier one, and the earlier one is sent
+    again in its place.
 
     Raises:
         HostError: the installed host has another ``encode_image``.
@@ -489,7 +506,10 @@ _mended: set[str] = set()
 def _encode(
     original: Callable[..., str], messages: Any, image: Any, cache: Any = None, *args: Any, **kwargs: Any
 ) -> str:
-    """Encode an image for itself, and say once where the host would have sent another one; a path is encoded as the host does."""
+    """Encode an image for itself, and say once where the host would have sent another one.
+
+    A path is encoded as the host does.
+    """
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
     encoded = original(messages, image, None, *args, **kwargs)
@@ -506,8 +526,8 @@ def _encode(
 def write_files() -> None:
     """Write the long objects of our tasks beside the results file (``written``), and samples as Parquet beside each log (``runs.samples``).
 
-    Experiment trackers, and the table that a run ends with, get the numbers of our tasks that matter most. Called when a task of ours is loaded,
-    so a run without one is left as it is.
+    Experiment trackers, and the table that a run ends with, get the numbers of our tasks that matter most. Called when
+    a task of ours is loaded, so a run without one is left as it is.
 
     Raises:
         HostError: the installed evaluator lacks a function that we replace.
@@ -538,7 +558,8 @@ def _results_path(tracker: Any, date: str) -> Path:
 def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
     """Write a results file as the host does, with the long objects of our tasks in a file beside it.
 
-    Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between it and ``evaluate``.
+    Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between
+    it and ``evaluate``.
     """
     from lmms_patch.harness import written
 
@@ -580,7 +601,8 @@ def _push_beside(tracker: Any, path: Path) -> None:
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:
     """Hand an experiment tracker the numbers of our tasks that matter most, and the sentences to know first of each.
 
-    Why this method: the host calls it once for each run, and all that the tracker logs of results is made of what it is given here.
+    Why this method: the host calls it once for each run, and all that the tracker logs of results is made of what it is
+    given here.
     """
     from lmms_patch.harness import written
     from lmms_patch.present.findings import said_of
@@ -593,7 +615,8 @@ def _last_screen(
 ) -> str:
     """Make the table that a run ends with, of few numbers of our tasks, and say below what the run found.
 
-    Why this function: its text is the last that the host prints, on the first rank alone. Where there are groups, their table is the last.
+    Why this function: its text is the last that the host prints, on the first rank alone. Where there are groups, their
+    table is the last.
     """
     from lmms_patch.harness import written
     from lmms_patch.present.findings import said_of
@@ -603,9 +626,12 @@ def _last_screen(
 
 
 def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:
-    """Write a sample log as the host does, and its Parquet file beside it. A run that cannot write that file keeps its results.
+    """Write a sample log as the host does, and its Parquet file beside it.
 
-    Why this method: the host calls it on the first rank alone, when the results file is written, and nothing of ours is called after it.
+    A run that cannot write that file keeps its results.
+
+    Why this method: the host calls it on the first rank alone, when the results file is written, and nothing of ours is
+    called after it.
     """
     original(tracker, task_name=task_name, samples=samples)
     if not tracker.output_path or not hasattr(tracker, "date_id"):
@@ -684,8 +710,8 @@ def _is_failure(adapter: str, stored: str) -> bool:
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:
     """Return the text of an output, marked as ``NoText`` where the output is None, and such that a file can hold it.
 
-    Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers "None". And half a
-    surrogate pair, as byte-level tokenizers give it, ends the host's log at that line.
+    Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers
+    "None". And half a surrogate pair, as byte-level tokenizers give it, ends the host's log at that line.
     """
     from lmms_patch import files
 

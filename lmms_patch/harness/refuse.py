@@ -43,8 +43,8 @@ class Refusal(BaseException):
 def refuse(error: PatchError) -> NoReturn:
     """End the run because of a user's mistake.
 
-    Why ``SystemExit``: the host would print the traceback of another exception and end with status 0, while ``SystemExit`` passes through its
-    handlers, its retries and its thread pool.
+    Why ``SystemExit``: the host would print the traceback of another exception and end with status 0, while
+    ``SystemExit`` passes through its handlers, its retries and its thread pool.
 
     Raises:
         SystemExit: on the command line, with status 2, after printing one line.
@@ -82,7 +82,10 @@ def has_failed() -> bool:
 
 
 def install_exit_status() -> None:
-    """Let ``fail_at_exit`` decide the exit status of the process. Registered early, so that it runs after all later handlers."""
+    """Let ``fail_at_exit`` decide the exit status of the process.
+
+    Registered early, so that it runs after all later handlers.
+    """
     atexit.unregister(_end)
     atexit.register(_end)
 

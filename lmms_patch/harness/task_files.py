@@ -1,7 +1,7 @@
 """Reads the host's own task files with libyaml, in a tenth of the time: the host reads all 1,700 of them at each start.
 
-Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's file is read as the host does
-it, since libyaml words faults otherwise.
+Only files that came with the host and with lmms-patch are read so; tests compare each of them, read both ways. A user's
+file is read as the host does it, since libyaml words faults otherwise.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ def load(
     """Return the config of a task file, as ``lmms_eval.utils.load_yaml_config`` does.
 
     Args:
-        original: that function. It is handed what libyaml has read, and reads the file itself where that was not possible.
+        original: that function. It is handed what libyaml has read, and reads the file itself where that was not
+        possible.
         yaml_path: the file.
         yaml_config: what the file holds, where that is known.
         yaml_dir: the folder of files that are included.
-        mode: ``simple``: functions are not imported. The other mode, ``full``, is left to the host: it runs code as it reads.
+        mode: ``simple``: functions are not imported. The other mode, ``full``, is left to the host: it runs code as it
+            reads.
     """
     if (
         _Loader is not None
@@ -64,7 +66,10 @@ _TABLES = ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolv
 
 
 def _loader() -> Any:
-    """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does; None where PyYAML was built without libyaml."""
+    """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does.
+
+    None where PyYAML was built without libyaml.
+    """
     if not hasattr(yaml, "CFullLoader"):
         return None
 

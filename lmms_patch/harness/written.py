@@ -1,7 +1,8 @@
 """Results of a run as the host writes them, and as it hands them to experiment trackers.
 
-In memory a wrapped task's results hold one long object, ``patch`` (``wrap.statistics.Details``). The results file has its numbers alone, and the
-object stands in a file beside it (``runs.results``). A tracker shows every value of a task as a column, so it gets the few that matter.
+In memory a wrapped task's results hold one long object, ``patch`` (``wrap.statistics.Details``). The results file has
+its numbers alone, and the object stands in a file beside it (``runs.results``). A tracker shows every value of a task
+as a column, so it gets the few that matter.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def add_errors(results: dict[str, Any]) -> None:
 def save(original: Callable[..., Any], results: dict[str, Any], path: Path) -> None:
     """Write a results file as the host does, with the long objects of our tasks in a file beside it.
 
-    The file beside it comes first: no results file lacks its objects, wherever a run is killed. Where that file cannot be written, the objects
-    stay in the results file.
+    The file beside it comes first: no results file lacks its objects, wherever a run is killed. Where that file cannot
+    be written, the objects stay in the results file.
 
     Args:
         original: writes the results that it is given. It adds keys to them.
@@ -96,7 +97,9 @@ def for_screen(results: dict[str, Any]) -> dict[str, Any]:
 
 
 def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> str:
-    """Return what stands below lmms-eval's last table: what the run found, and what to type next; empty for a run without tasks of ours.
+    """Return what stands below lmms-eval's last table: what the run found, and what to type next.
+
+    Empty for a run without tasks of ours.
 
     Args:
         results: all that the host has of the run; stays as it is.
@@ -124,7 +127,9 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
 
 
 def _small(results: Sequence[Result], took: float | None) -> str:
-    """Say that a run of few docs works, and what a run would take whose index is known within 0.05; empty for a run of 100 docs or more.
+    """Say that a run of few docs works, and what a run would take whose index is known within 0.05.
+
+    Empty for a run of 100 docs or more.
 
     The index is 1 − MPP / FIP: of so few docs the width of a luck-corrected index says little.
 
@@ -156,7 +161,10 @@ def _small(results: Sequence[Result], took: float | None) -> str:
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
-    """Return the results of our tasks by name, one for each filter pipeline; empty where something of them is not as we make it."""
+    """Return the results of our tasks by name, one for each filter pipeline.
+
+    Empty where something of them is not as we make it.
+    """
     ours = [
         task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())
     ]

@@ -1,4 +1,7 @@
-"""MAGIC: does a model look at the right regions while it reasons? Datasets, prompts, responses and their scores; the tasks lie in tasks/magic.
+"""MAGIC: does a model look at the right regions while it reasons? Datasets, prompts, responses and their scores.
 
-Paper: "MAGIC: Evaluating Multimodal Cognition Toward Grounded Visual Reasoning" (anonymous, under review; "the paper" in this package).
+The tasks lie in tasks/magic.
+
+Paper: "MAGIC: Evaluating Multimodal Cognition Toward Grounded Visual Reasoning" (anonymous, under review; "the paper"
+in this package).
 """

@@ -1,7 +1,8 @@
 """Reading and checking of MAGIC datasets: a JSONL or parquet file, a folder with one of them, or a dataset of the hub.
 
-``inspect`` and ``check`` return every fault with its line. ``read`` returns the usable items, and says in one line which were left out. None of them
-needs the harness; pyarrow and ``datasets`` are imported only for the forms that need them.
+``inspect`` and ``check`` return every fault with its line. ``read`` returns the usable items, and says in one line
+which were left out. None of them needs the harness; pyarrow and ``datasets`` are imported only for the forms that need
+them.
 """
 
 from __future__ import annotations
@@ -102,9 +103,10 @@ class Checked:
         total: number of lines in the file.
         usable: number of lines that runs will ask.
         faults: every fault, in the order of the lines.
-        counts: counts over the usable items, by name: ``images``, ``relevant boxes``, ``adversarial boxes``, ``items with steps``, ``steps``, ``wrong
-            steps``, and the runs of wrong steps that Self-Heal tests (``wrong runs to test``) or leaves out (``wrong runs at the start``, ``wrong
-            runs near the end``, ``wrong runs without correction``; ``selfheal.WrongRuns``).
+        counts: counts over the usable items, by name: ``images``, ``relevant boxes``, ``adversarial boxes``, ``items
+            with steps``, ``steps``, ``wrong steps``, and the runs of wrong steps that Self-Heal tests (``wrong runs to
+            test``) or leaves out (``wrong runs at the start``, ``wrong runs near the end``, ``wrong runs without
+            correction``; ``selfheal.WrongRuns``).
     """
 
     name: str
@@ -148,9 +150,11 @@ def read(path: str | Path, *, split: str = "test", decode: bool = True) -> Datas
     """Read the usable items of a dataset.
 
     Args:
-        path: a .jsonl or .parquet file, a folder that holds one (``items.jsonl`` first), or a name on the hub (``owner/name``).
+        path: a .jsonl or .parquet file, a folder that holds one (``items.jsonl`` first), or a name on the hub
+        (``owner/name``).
         split: of a hub dataset.
-        decode: whether to decode every image, so that a truncated image is found now and not during a run; else only headers are read.
+        decode: whether to decode every image, so that a truncated image is found now and not during a run; else only
+            headers are read.
 
     Raises:
         DatasetError: there is no such dataset, it cannot be read, or none of its items can be used.
@@ -285,7 +289,10 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 
 
 def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
-    """Yield each line's number, its item where it is usable, and its faults; with ``drawn`` also the faults of the drawing."""
+    """Yield each line's number, its item where it is usable, and its faults.
+
+    With ``drawn`` also the faults of the drawing.
+    """
     seen: dict[tuple[str, bool], tuple[str, int]] = {}
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
@@ -358,7 +365,10 @@ def _check_image(
 
 
 def _check_drawing(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
-    """Note boxes whose number can only be drawn in another box, and boxes that the drawing hides; boxes are numbered with the seed 0."""
+    """Note boxes whose number can only be drawn in another box, and boxes that the drawing hides.
+
+    Boxes are numbered with the seed 0.
+    """
     places = shown(item.boxes, item.id).places
     boxes = [(box.left, box.top, box.right, box.bottom) for box in (item.boxes[place] for place in places)]
     drawing = layout(size, boxes, range(1, len(boxes) + 1))

@@ -1,11 +1,12 @@
 """Drawing of numbered boxes on an image: red outlines with plates ``R1`` .. ``Rk``. Pillow and NumPy only.
 
-The outline lies *around* the box, so that the region itself is not painted. Where a box touches the edge of the image, that side of the outline lies
-inside. Plates stand outside the box where there is room: above, below, left, right; else inside it. A plate avoids every other box and every other
-outline, because a reader would take its number for that box's own (``in_other_boxes`` finds plates that have no such place).
+The outline lies *around* the box, so that the region itself is not painted. Where a box touches the edge of the image,
+that side of the outline lies inside. Plates stand outside the box where there is room: above, below, left, right; else
+inside it. A plate avoids every other box and every other outline, because a reader would take its number for that box's
+own (``in_other_boxes`` finds plates that have no such place).
 
-Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. The image's size, the boxes and the
-numbers decide everything: the same input gives the same pixels.
+Boxes are in pixels of the upright image (EXIF orientation applied), half-open ``(left, top, right, bottom)``. The
+image's size, the boxes and the numbers decide everything: the same input gives the same pixels.
 
 Source: MAGIC paper, 3.1 and 5.1 ("clearly marked bounding boxes"), figures 3, 5 and 13.
 """
@@ -98,8 +99,9 @@ class Drawing:
 def upright(image: Image.Image) -> Image.Image:
     """Return a new RGB image as a person sees it: boxes are measured on it, and it is shown with or without them.
 
-    EXIF orientation is applied and transparent pixels are put on white. 16-bit and floating-point images are scaled to 8 bits (16 bits by their full
-    range; 32 bits by their own range where they exceed 8 bits). CMYK and LAB are converted. Of an animation the present frame is taken.
+    EXIF orientation is applied and transparent pixels are put on white. 16-bit and floating-point images are scaled to
+    8 bits (16 bits by their full range; 32 bits by their own range where they exceed 8 bits). CMYK and LAB are
+    converted. Of an animation the present frame is taken.
 
     Raises:
         OSError: the file behind the image is truncated or damaged.
@@ -167,17 +169,20 @@ def draw(image: Image.Image, boxes: Sequence[Rect], numbers: Sequence[int]) -> I
 def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int]) -> Drawing:
     """Place outlines and plates, without painting.
 
-    Plates are placed greedily, the most constrained box first, then each again given the others until nothing moves. The cost of a place, by weight:
-    how much of the plate meets other plates; what share of its own and of other regions it hides; how much of other outlines it hides; its rank in
-    the order above, below, left, right. Where plates cannot be kept apart, smaller ones are tried, down to 11 pixels.
+    Plates are placed greedily, the most constrained box first, then each again given the others until nothing moves.
+    The cost of a place, by weight: how much of the plate meets other plates; what share of its own and of other regions
+    it hides; how much of other outlines it hides; its rank in the order above, below, left, right. Where plates cannot
+    be kept apart, smaller ones are tried, down to 11 pixels.
 
-    Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does not hold the plate's own box
-    unless there is no other. Such a plate may become smaller than the others, down to 8 pixels.
+    Where a plate then stands in another box, all are placed anew: more places are tried, and none in a box that does
+    not hold the plate's own box unless there is no other. Such a plate may become smaller than the others, down to 8
+    pixels.
 
-    Where a plate then touches another box's outline or covers a part of another plate, it moves to a free place, and becomes smaller if it must, down
-    to the smallest size tried before. A place is free if it covers nothing of another outline, another plate or a box that does not hold the plate's
-    own box, and at most half of any box. Free places a pixel or more from all other outlines come first, if they hide at most a tenth of any box.
-    Other plates stay, unless they can make room for one that has no free place.
+    Where a plate then touches another box's outline or covers a part of another plate, it moves to a free place, and
+    becomes smaller if it must, down to the smallest size tried before. A place is free if it covers nothing of another
+    outline, another plate or a box that does not hold the plate's own box, and at most half of any box. Free places a
+    pixel or more from all other outlines come first, if they hide at most a tenth of any box. Other plates stay, unless
+    they can make room for one that has no free place.
 
     Args:
         size: width and height of the image (pixels).
@@ -205,7 +210,8 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
 def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
     """Return the places (from 0) of the boxes whose plate covers a part of a box that does not hold theirs.
 
-    ``layout`` leaves such a plate only where the image has no other place for it: boxes too small for a number, side by side.
+    ``layout`` leaves such a plate only where the image has no other place for it: boxes too small for a number, side by
+    side.
     """
     return [place for place, strange in enumerate(_meets_others(boxes, drawing.plates)) if strange == 2]
 
@@ -237,7 +243,8 @@ def _covered(box: Rect, rects: Any) -> int:
 def _meets_others(boxes: Sequence[Rect], plates: Sequence[Plate]) -> list[int]:
     """Return for each plate: 2, 1 or 0.
 
-    2: it covers a part of a box that does not hold its own box. 1: it stands outside its own box, in a box that holds it. 0: neither.
+    2: it covers a part of a box that does not hold its own box. 1: it stands outside its own box, in a box that holds
+    it. 0: neither.
     """
     regions = _rects(boxes)
     return [int(_strangeness(_rects([plate.rect]), regions, place)[0][0]) for place, plate in enumerate(plates)]
@@ -253,7 +260,8 @@ def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
     """Return how far each of n places of a plate is in a box that is not its own.
 
     Returns:
-        For each place 0, 1 or 2 as in ``_meets_others``; and the largest share of the plate in one box that does not hold its own box.
+        For each place 0, 1 or 2 as in ``_meets_others``; and the largest share of the plate in one box that does not
+        hold its own box.
     """
     own, holds = regions[place], _holders(regions, place)
     shares = _overlap(rects, regions) / np.maximum(1, _area(rects))[:, None]
@@ -389,7 +397,10 @@ def _font(points: int) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _plate_size(text: str, points: int) -> tuple[int, int]:
-    """Return width and height of a plate: the text, and a margin of a sixth of the font size. Plates of one font size are equally high."""
+    """Return width and height of a plate: the text, and a margin of a sixth of the font size.
+
+    Plates of one font size are equally high.
+    """
     left, _, right, _ = _font(points).getbbox(text)
     _, top, _, bottom = _font(points).getbbox("R0123456789")
     margin = max(2, round(points / 6))
@@ -448,8 +459,9 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
 def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> tuple[Any, Any]:
     """Return places of a plate near its box that avoid other rectangles, shape (n, 4), and which of them lie inside the box.
 
-    If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that side or a rectangle to avoid.
-    So only such places are tried, and those that touch the edges of boxes that hold the box: it is better not to cross them.
+    If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that
+    side or a rectangle to avoid. So only such places are tried, and those that touch the edges of boxes that hold the
+    box: it is better not to cross them.
 
     Args:
         scene: the boxes on their image.
@@ -495,7 +507,10 @@ def _few(places: list[int], most: int = 16) -> list[int]:
 
 
 def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tuple[list[Plate], float]:
-    """Return the plates of one font size, and how many of their pixels meet another plate; with ``strict`` plates avoid other boxes."""
+    """Return the plates of one font size, and how many of their pixels meet another plate.
+
+    With ``strict`` plates avoid other boxes.
+    """
     options, fixed = [], []
     for place, frame in enumerate(scene.outlines):
         plate = _plate_size(texts[place], points)
@@ -535,7 +550,10 @@ _Better = Callable[[_Scene, int, Plate, Any], Plate | None]
 
 
 def _moved(scene: _Scene, plates: Sequence[Plate], better: _Better) -> list[Plate]:
-    """Move plates to better places until there are none. No plate gets worse by another's move, so the moves come to an end."""
+    """Move plates to better places until there are none.
+
+    No plate gets worse by another's move, so the moves come to an end.
+    """
     moved, before = list(plates), None
     while moved != before:
         before = list(moved)
@@ -563,7 +581,9 @@ def _off_other_boxes(scene: _Scene, place: int, plate: Plate, others: Any) -> Pl
 def _first_free(
     scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind], others: Any, sizes: Sequence[int]
 ) -> Plate | None:
-    """Return the plate in the best free place of the first kind, and there of the first font size, that has any; None where none has.
+    """Return the plate in the best free place of the first kind, and there of the first font size, that has any.
+
+    None where none has.
 
     Args:
         scene: the boxes on their image.
@@ -605,7 +625,9 @@ def _plates(scene: _Scene, place: int, text: str, points: int, places: tuple[Any
 
 
 def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> list[Plate]:
-    """Move plates that touch the outlines of other boxes, or meet other plates; where it helps, plates in their way move too.
+    """Move plates that touch the outlines of other boxes, or meet other plates.
+
+    Where it helps, plates in their way move too.
 
     Args:
         scene: the boxes on their image.
@@ -623,9 +645,9 @@ def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> li
 def _kinds(scene: _Scene, place: int) -> list[_Kind]:
     """Return the kinds of places of a plate, best first: the rectangles to avoid, and the largest share of a box that the plate may hide.
 
-    The first three are free: a pixel or more from all other outlines; maybe beside one; and maybe hiding much of a box. The next may cross outlines;
-    the next may lie in a box that does not hold the plate's own, but crosses no outline; the last may do both. Each of the first four suits the next.
-    A box equal to the plate's own is no other box.
+    The first three are free: a pixel or more from all other outlines; maybe beside one; and maybe hiding much of a box.
+    The next may cross outlines; the next may lie in a box that does not hold the plate's own, but crosses no outline;
+    the last may do both. Each of the first four suits the next. A box equal to the plate's own is no other box.
     """
     regions, holds = scene.regions, _holders(scene.regions, place)
     unlike = (regions != regions[place]).any(axis=1)
@@ -658,8 +680,8 @@ def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes
         place: of the box, from 0.
         plate: its plate.
         others: the other plates, shape (k - 1, 4).
-        sizes: the font sizes that plates may take. A plate in a box that does not hold its own, or on another plate, may become smaller than these:
-            that comes before a place in such a box.
+        sizes: the font sizes that plates may take. A plate in a box that does not hold its own, or on another plate,
+            may become smaller than these: that comes before a place in such a box.
     """
     kinds = scene.kinds[place]
     if not _meets(plate, kinds[0][0]) and not _meets(plate, others):

@@ -41,7 +41,8 @@ class BoxJson(Struct, kw_only=True):
     """A box on the image.
 
     Attributes:
-        box: [left, top, right, bottom] in pixels of the upright image (EXIF orientation applied), half-open: left < right, top < bottom
+        box: [left, top, right, bottom] in pixels of the upright image (EXIF orientation applied), half-open: left <
+        right, top < bottom
         relevant: true: the answer needs it; false: adversarial
         label: what it shows, where that is known; models do not see it
     """
@@ -68,7 +69,8 @@ class StepJson(Struct, kw_only=True):
 class MagicItem(Struct, kw_only=True):
     """One line of a MAGIC dataset (JSONL, or parquet with these columns): a question about an image with relevant and adversarial boxes.
 
-    `lmms-patch magic check` also looks at what a schema cannot say: the image, boxes against its size, duplicate ids, boxes that steps name.
+    `lmms-patch magic check` also looks at what a schema cannot say: the image, boxes against its size, duplicate ids,
+    boxes that steps name.
 
     Attributes:
         schema: version of the form; absent: 1
@@ -77,7 +79,8 @@ class MagicItem(Struct, kw_only=True):
         question_type: empty or absent: not known
         answer: short gold answer
         full_answer: gold answer as a sentence; empty: the accuracy against full answers is not defined for the item
-        boxes: R1 is the first box, in the texts of steps and corrections; models may see them under other numbers. At least one must be relevant.
+        boxes: R1 is the first box, in the texts of steps and corrections; models may see them under other numbers. At
+        least one must be relevant.
         steps: annotated reasoning chain, one sentence a step; absent where there is none
         group: what is resampled together, as a rule the image; empty: each item for itself
     """
@@ -180,7 +183,8 @@ class MagicCheck(Struct, kw_only=True):
         items: lines of the file
         usable: lines that runs ask
         kinds: faults counted, errors first
-        counts: of the usable items: images, boxes, steps, and the runs of wrong steps that Self-Heal tests or leaves out
+        counts: of the usable items: images, boxes, steps, and the runs of wrong steps that Self-Heal tests or leaves
+        out
         faults: in the order of the lines
     """
 

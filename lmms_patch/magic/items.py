@@ -1,8 +1,9 @@
 """An item of a MAGIC dataset, and how its boxes are shown. Pure.
 
-A dataset is a JSONL (or parquet) file, one item a line; docs/magic.md describes every key. Boxes are in pixels of the image, half-open: ``[left, top,
-right, bottom)``. In the texts of reasoning steps and corrections a box is named by its place in the item's list, from 1: ``R2`` is the second box of
-the line. A model may see other numbers (``shown``): texts are then renumbered.
+A dataset is a JSONL (or parquet) file, one item a line; docs/magic.md describes every key. Boxes are in pixels of the
+image, half-open: ``[left, top, right, bottom)``. In the texts of reasoning steps and corrections a box is named by its
+place in the item's list, from 1: ``R2`` is the second box of the line. A model may see other numbers (``shown``): texts
+are then renumbered.
 
 Source: MAGIC paper, §3, §4, appendices B to E.
 """

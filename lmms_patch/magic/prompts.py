@@ -1,6 +1,7 @@
 """Prompts of MAGIC: the reasoning prompt and its Self-Heal form, in our own words to the paper's conditions. Pure text.
 
-Source: MAGIC paper, figure 13 (reasoning and answer), figure 14 (self-correction), §4.3, §5.3 (only the regions that the answer needs).
+Source: MAGIC paper, figure 13 (reasoning and answer), figure 14 (self-correction), §4.3, §5.3 (only the regions that
+the answer needs).
 """
 
 from __future__ import annotations

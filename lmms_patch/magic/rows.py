@@ -1,10 +1,10 @@
 """Conversion between a row of a MAGIC dataset and an item, with every fault of the row. Pure.
 
-The schema ``magic-item`` describes the form. What the schema cannot say (the image, duplicate ids, boxes against the image's size) is checked in
-``dataset``.
+The schema ``magic-item`` describes the form. What the schema cannot say (the image, duplicate ids, boxes against the
+image's size) is checked in ``dataset``.
 
-Levels: an ``error`` means that the item cannot be used, and runs leave it out. A ``warning`` means that some number may not be defined for it, or
-that a human should look. Every fault has one of ``KINDS``, by which faults are counted.
+Levels: an ``error`` means that the item cannot be used, and runs leave it out. A ``warning`` means that some number may
+not be defined for it, or that a human should look. Every fault has one of ``KINDS``, by which faults are counted.
 """
 
 from __future__ import annotations
@@ -224,7 +224,9 @@ def noting_repeats(repeats: list[str]) -> Callable[[list[tuple[str, Any]]], dict
 def _values(
     row: Mapping[str, Any], kind: type[Struct], keys: Sequence[str], faults: Faults, where: str = "", wrong: str = ""
 ) -> dict[str, Any]:
-    """Return some keys of an object as its type has them; note a fault for each that is not, and return "" in its place.
+    """Return some keys of an object as its type has them.
+
+    Note a fault for each that is not, and return "" in its place.
 
     Args:
         row: the object; null means absent.
@@ -288,7 +290,10 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
 
 
 def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
-    """Return the boxes without a fault of their own, and the length of the list; (empty, None) where there is no list."""
+    """Return the boxes without a fault of their own, and the length of the list.
+
+    (empty, None) where there is no list.
+    """
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         faults.error(
             "boxes",
@@ -432,7 +437,10 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
 
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
-    """Note boxes that a step names and the item does not have. In a wrong step the name may be the very error, so there it is a warning."""
+    """Note boxes that a step names and the item does not have.
+
+    In a wrong step the name may be the very error, so there it is a warning.
+    """
     from lmms_patch.magic.score.extract import regions
 
     allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"

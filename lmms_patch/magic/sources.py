@@ -1,7 +1,8 @@
 """The sources of a MAGIC dataset's rows (JSONL, parquet, a folder, the hub) and of their images.
 
-A dataset may come from a stranger. So images must lie below the dataset's own folder, wherever links lead, and only a few formats are read, whose
-decoders run no other program (Pillow hands EPS to Ghostscript). pyarrow and ``datasets`` are imported only for the forms that need them.
+A dataset may come from a stranger. So images must lie below the dataset's own folder, wherever links lead, and only a
+few formats are read, whose decoders run no other program (Pillow hands EPS to Ghostscript). pyarrow and ``datasets``
+are imported only for the forms that need them.
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Return whether a path lies in one of some folders, wherever links lead; False for a path that cannot be followed."""
+    """Return whether a path lies in one of some folders, wherever links lead.
+
+    False for a path that cannot be followed.
+    """
     try:
         real = path.resolve()
         return any(real.is_relative_to(folder) for folder in folders)

@@ -1,6 +1,7 @@
 """The dataset card and the ``eval.yaml`` of a published pruned benchmark: what was removed, by what rule, and what that shows. Pure.
 
-Form of ``eval.yaml``: https://huggingface.co/docs/hub/eval-results. Form of the card's head: https://huggingface.co/docs/hub/datasets-cards.
+Form of ``eval.yaml``: https://huggingface.co/docs/hub/eval-results. Form of the card's head:
+https://huggingface.co/docs/hub/datasets-cards.
 """
 
 from __future__ import annotations

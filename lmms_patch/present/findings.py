@@ -1,7 +1,7 @@
 """What a reader should know first: at most five sentences, made by rule, each with its numbers. Pure.
 
-Each case (a task of a model) falls under one rule, by the index that people should go by: the luck-corrected one where its null is measured,
-else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
+Each case (a task of a model) falls under one rule, by the index that people should go by: the luck-corrected one where
+its null is measured, else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
 
 | rule | what is so, at every grid |
 |---|---|
@@ -15,13 +15,15 @@ else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
 | ``unread`` | the gate refuses the index for another reason, or there is no index |
 | ``undecided`` | none of these: the interval is too wide, or no null was measured and the index is low, or contradicts the corrected one |
 
-Over several tasks the false discovery rate of the first five is held at 5 % (Benjamini & Hochberg 1995): of 20 tasks without any effect one in
-twenty pages says something of one. An interval is read at the level that goes with it (Benjamini & Yekutieli 2005), ``Case.level``.
+Over several tasks the false discovery rate of the first five is held at 5 % (Benjamini & Hochberg 1995): of 20 tasks
+without any effect one in twenty pages says something of one. An interval is read at the level that goes with it
+(Benjamini & Yekutieli 2005), ``Case.level``.
 
-Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers the index.
+Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers
+the index.
 
-Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` and ``subtitled`` are said beside
-the first rule of a case.
+Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` and
+``subtitled`` are said beside the first rule of a case.
 """
 
 from __future__ import annotations
@@ -142,8 +144,8 @@ class Finding:
     """One sentence.
 
     Attributes:
-        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``, ``undecided``, ``boxes``, ``orders``
-            or ``other``.
+        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``,
+            ``undecided``, ``boxes``, ``orders`` or ``other``.
         text: the sentence, with its numbers and intervals; plain text.
         cases: keys of the cases that it is about, in the order of the sentence.
     """
@@ -248,7 +250,10 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
 
 
 def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller: _Teller) -> list[Finding]:
-    """Add to findings what one run, and one of many tasks, cannot tell; and what a run in every order of the options says of a single cell."""
+    """Add to findings what one run, and one of many tasks, cannot tell.
+
+    And what a run in every order of the options says of a single cell.
+    """
     in_every_order = {(one.model, one.base): one for one in cases if one.kind.every_order}
     by_key = {one.key: one for one in cases}
     out = []
@@ -472,12 +477,18 @@ class _Teller:
         self._spelled = False
 
     def words(self, case: Case) -> Words:
-        """Return what the parts of a case are called; without its image, a benchmark that is also asked in time has no clip."""
+        """Return what the parts of a case are called.
+
+        Without its image, a benchmark that is also asked in time has no clip.
+        """
         kind = case.kind
         return OF_CLIPS if case.base in self._of_clips and kind.view in ("blind", "blank", "swap") else kind.words
 
     def listed(self, rule: str, cases: Sequence[Case]) -> str:
-        """Return cases as a list in words: the first few with their numbers; a benchmark of which it holds for several models is named once."""
+        """Return cases as a list in words: the first few with their numbers.
+
+        A benchmark of which it holds for several models is named once.
+        """
         groups: dict[tuple[str, str], list[Case]] = {}
         for one in cases:
             groups.setdefault(
@@ -621,7 +632,8 @@ class _Teller:
     def _curve(self, case: Case) -> list[str]:
         """Return the scores along a curve, in its order; first that of the full image, where it is asked.
 
-        A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked with the number of its docs.
+        A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked
+        with the number of its docs.
         """
         kind, measures = case.kind, case.measures
         whole = number(measures["fip"].value) if kind.full else ""
@@ -673,13 +685,19 @@ class _Teller:
         return ", ".join(said)
 
     def _on_wrong_images(self, case: Case, n: int) -> int:
-        """Return how many docs were also asked on a wrong image for the index that people should go by; 0 where that has no measured null."""
+        """Return how many docs were also asked on a wrong image for the index that people should go by.
+
+        0 where that has no measured null.
+        """
         adj = case.grid(n).adj
         return adj.asked if adj and _is_measured(case, n) else 0
 
 
 def _places(case: Case) -> list[str]:
-    """Say at which place the gold is found most and least often; say nothing where a permutation test shows no difference."""
+    """Say at which place the gold is found most and least often.
+
+    Say nothing where a permutation test shows no difference.
+    """
     placed = case.analysis.turned.placed if case.analysis and case.analysis.turned else None
     if placed is None or placed.p is None or placed.p >= reading.UNEVEN:
         return []
@@ -707,10 +725,10 @@ def _telling(case: Case, rule: str) -> int:
 def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
     """Return in words how many docs would settle an index.
 
-    With n docs, m of them on wrong images too, the variance of the luck-corrected index is A / n + B / m: multiplying n and m by k divides it by k. A
-    run does not tell A from B. So where k n docs are more than there are, more wrong images alone may still be enough. With every doc on a wrong
-    image the variance would be (A + B) / size. For A above 0 that is at least m / size times the variance of this run: too large where k m exceeds
-    size.
+    With n docs, m of them on wrong images too, the variance of the luck-corrected index is A / n + B / m: multiplying n
+    and m by k divides it by k. A run does not tell A from B. So where k n docs are more than there are, more wrong
+    images alone may still be enough. With every doc on a wrong image the variance would be (A + B) / size. For A above
+    0 that is at least m / size times the variance of this run: too large where k m exceeds size.
 
     Args:
         times: k, above 1.
@@ -733,8 +751,8 @@ def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
 def times_wanted(index: Estimate) -> float | None:
     """Return how many times its docs would settle an index; None where its interval is not known, or is narrow enough.
 
-    The width of an interval falls with the root of the number of docs. An interval settles the index once it leaves out 0, or fits between -0.10 and
-    0.10, whichever takes fewer docs, with the value as it is now.
+    The width of an interval falls with the root of the number of docs. An interval settles the index once it leaves out
+    0, or fits between -0.10 and 0.10, whichever takes fewer docs, with the value as it is now.
     """
     if index.value is None or index.low is None or index.high is None or not index.n:
         return None

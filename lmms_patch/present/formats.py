@@ -41,7 +41,8 @@ class Shown(Value, kw_only=True):
         n: docs
         level: nominal coverage of the interval, 0..1
         reason: why value or interval is null, or a warning
-        note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal, sampled
+        note: words that stand beside the number in every table: assumed null, cells mislead, contradicted, marginal,
+            sampled
     """
 
     reason: str
@@ -73,8 +74,8 @@ class ReportResult(Part, kw_only=True):
         path: the results file, as it was given
         grids: those with an index
         excluded: by grid: reason -> docs
-        failures: views whose call or scorer failed (full, cells), empty answers to the full view (empty), all views (views), and views by the
-            state of their answer (failed, unscored, unfinished)
+        failures: views whose call or scorer failed (full, cells), empty answers to the full view (empty), all views
+            (views), and views by the state of their answer (failed, unscored, unfinished)
     """
 
     id: Annotated[str, Meta(pattern="^[a-z0-9-]+$")]
@@ -239,7 +240,9 @@ class MagicContrast(Struct, kw_only=True):
 
 
 class MagicShow(Struct, kw_only=True):
-    """What `lmms-patch magic show --json` writes: the numbers of MAGIC tasks, and what other boxes change; fractions in 0..1.
+    """What `lmms-patch magic show --json` writes: the numbers of MAGIC tasks, and what other boxes change.
+
+    Fractions in 0..1.
 
     Attributes:
         contrasts: paired by item, images resampled

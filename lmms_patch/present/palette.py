@@ -1,11 +1,15 @@
 """The colours of everything that we draw, for light and for dark ground: bands of the index, models, and shares of cells. Pure.
 
-All are told apart with protanopia and deuteranopia (``tests/present/test_palette.py`` simulates both), and none stands alone: a band is written
-or lies in its place on the axis, a model has a mark of its own, a share is written in its cell.
+All are told apart with protanopia and deuteranopia (``tests/present/test_palette.py`` simulates both), and none stands
+alone: a band is written or lies in its place on the axis, a model has a mark of its own, a share is written in its
+cell.
 
-- Bands run from orange (local) to blue (global): orange and blue stay different to colour-blind readers, as green and red do not.
-- Models take colours of Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each has a contrast of 3:1 with its ground.
-- Shares of cells take ColorBrewer's PRGn, which has its own hues, so that a share is not taken for a band: green below an even share, purple above.
+- Bands run from orange (local) to blue (global): orange and blue stay different to colour-blind readers, as green and
+  red do not.
+- Models take colours of Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each has a contrast
+  of 3:1 with its ground.
+- Shares of cells take ColorBrewer's PRGn, which has its own hues, so that a share is not taken for a band: green below
+  an even share, purple above.
 """
 
 from __future__ import annotations

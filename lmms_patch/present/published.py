@@ -1,8 +1,8 @@
 """Results in the forms that other sites read: Every Eval Ever's schema, and the Hub's ``.eval_results/*.yaml``. Pure.
 
-A number that is not defined (near chance, ...) is left out: neither form has a place for a reason. Words that stand beside a number
-(``contradicted``, ``assumed null``, ...) go with it. So does what failed calls make of it: our numbers leave these docs out, and a reader who
-knows the benchmark's metric expects them to count as wrong answers.
+A number that is not defined (near chance, ...) is left out: neither form has a place for a reason. Words that stand
+beside a number (``contradicted``, ``assumed null``, ...) go with it. So does what failed calls make of it: our numbers
+leave these docs out, and a reader who knows the benchmark's metric expects them to count as wrong answers.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def _eee_source(result: Result) -> dict[str, Any]:
 def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[str]]:
     """Return results as entries of the Hub's ``.eval_results/*.yaml``, and the tasks that have none because their data are not on the Hub.
 
-    Each result gives the native metric on full images under the base task's name, and each index that people should go by under the wrapped
-    task's name with the grid.
+    Each result gives the native metric on full images under the base task's name, and each index that people should go
+    by under the wrapped task's name with the grid.
 
     Args:
         run: the run.
@@ -228,7 +228,10 @@ def _harness(run: Run) -> str:
 
 
 def _of_failures(result: Result, name: str) -> str:
-    """Say what a number makes of failed calls, and what the native metric is with these docs; "" where no call failed."""
+    """Say what a number makes of failed calls, and what the native metric is with these docs.
+
+    "" where no call failed.
+    """
     failed, metric = result.analysis.failed if result.analysis else None, result.metric
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None

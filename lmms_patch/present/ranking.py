@@ -90,10 +90,13 @@ def by_of(name: str) -> By:
 
 
 def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
-    """Return whether a benchmark's ranks go by the luck-corrected index; None where no result has an index that may be read.
+    """Return whether a benchmark's ranks go by the luck-corrected index.
+
+    None where no result has an index that may be read.
 
     Args:
-        corrected: of each result with an index that may be read, its luck-corrected index; None where the null was not measured.
+        corrected: of each result with an index that may be read, its luck-corrected index; None where the null was not
+            measured.
     """
     if not corrected:
         return None
@@ -103,7 +106,9 @@ def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
 
 
 def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
-    """Return whether means over benchmarks are of the luck-corrected index: where the ranks of each go by it. Never of both.
+    """Return whether means over benchmarks are of the luck-corrected index: where the ranks of each go by it.
+
+    Never of both.
 
     Args:
         benchmarks: of each, what ``goes_by_corrected`` takes.
@@ -147,7 +152,10 @@ def badness(estimate: Estimate, by: By, higher: bool = True) -> tuple[float, End
 
 
 def folded(low: float, high: float) -> Ends:
-    """Return the interval of the distance from 0 of a number in [low, high]: [−0.3, 0.1] becomes [0, 0.3]. It covers at least as often."""
+    """Return the interval of the distance from 0 of a number in [low, high]: [−0.3, 0.1] becomes [0, 0.3].
+
+    It covers at least as often.
+    """
     inside = low <= 0 <= high
     return (0.0 if inside else min(abs(low), abs(high))), max(abs(low), abs(high))
 
@@ -155,9 +163,10 @@ def folded(low: float, high: float) -> Ends:
 def places(ends: Sequence[Ends]) -> list[Place]:
     """Return the range of places of each of some intervals, less being better.
 
-    The first place counts those that are surely better (their whole interval lies below), the last those that are surely worse.
-    Intervals that touch overlap. Two results are thus called different only where their 95 % intervals do not overlap, which asks for
-    more than a test at 5 % does (Schenker & Gentleman 2001, The American Statistician 55:182).
+    The first place counts those that are surely better (their whole interval lies below), the last those that are
+    surely worse. Intervals that touch overlap. Two results are thus called different only where their 95 % intervals do
+    not overlap, which asks for more than a test at 5 % does (Schenker & Gentleman 2001, The American Statistician
+    55:182).
 
     >>> [str(place) for place in places([(0.0, 0.1), (0.05, 0.2), (0.3, 0.4)])]
     ['1–2', '1–2', '3']
@@ -172,9 +181,9 @@ def places(ends: Sequence[Ends]) -> list[Place]:
 def shared_benchmarks(have: Mapping[K, Collection[str]]) -> tuple[str, ...]:
     """Return the benchmarks to take means over. The choice depends on who has what, never on what the numbers are.
 
-    It starts from the benchmark that most models have; the next is always the one that the fewest models lack. Of these sets the one
-    with the most numbers in it (models × benchmarks) counts, with at least two models where that is possible. Equal sets: more models,
-    then the alphabet.
+    It starts from the benchmark that most models have; the next is always the one that the fewest models lack. Of these
+    sets the one with the most numbers in it (models × benchmarks) counts, with at least two models where that is
+    possible. Equal sets: more models, then the alphabet.
 
     >>> shared_benchmarks({"a": ["x", "y"], "b": ["x", "y"], "c": ["z"]})
     ('x', 'y')
@@ -257,9 +266,9 @@ def standard_error(index: Estimate) -> float | None:
 def mean_index(indices: Sequence[Estimate]) -> Estimate:
     """Return the mean of the indices of independent benchmarks: standard errors add in quadrature, normal interval.
 
-    Of one benchmark it is that benchmark's own interval. Of several it is symmetric, although theirs may not be: by simulation that holds
-    its level, while adding the lower and the upper half-widths apart falls to 91 % with twelve lopsided intervals. ``n`` is the number of
-    benchmarks.
+    Of one benchmark it is that benchmark's own interval. Of several it is symmetric, although theirs may not be: by
+    simulation that holds its level, while adding the lower and the upper half-widths apart falls to 91 % with twelve
+    lopsided intervals. ``n`` is the number of benchmarks.
     """
     known = [as_shown(one) for one in indices if one.value is not None]
     count, level = len(known), min((one.level for one in known), default=LEVEL)
@@ -278,9 +287,9 @@ def mean_index(indices: Sequence[Estimate]) -> Estimate:
 def mean_size(indices: Sequence[Estimate]) -> Estimate:
     """Return the mean of |index|: how far from robust, whichever way.
 
-    Noise alone makes |index| larger: for a true 0 by 0.8 standard errors. So the lower end of the interval is lowered by the mean
-    of that surplus, each at the end of its own interval that is nearest 0, where it is largest (the mean of a folded normal, less
-    its size); and is at least 0. The number itself is not corrected.
+    Noise alone makes |index| larger: for a true 0 by 0.8 standard errors. So the lower end of the interval is lowered
+    by the mean of that surplus, each at the end of its own interval that is nearest 0, where it is largest (the mean of
+    a folded normal, less its size); and is at least 0. The number itself is not corrected.
     """
     known = [as_shown(one) for one in indices if one.value is not None]
     plain = mean_index([_turned(one) if (one.value or 0.0) < 0 else one for one in known])
@@ -318,7 +327,8 @@ def folded_mean(size: float, se: float) -> float:
 def change(coarse: Estimate, fine: Estimate, published: bool = False) -> Estimate:
     """Return how much an index changes from a grid to a finer one: (fine − coarse) / |coarse|, a fraction (PCRI paper, A.4.6).
 
-    It has no interval, since both grids share their docs. It is not defined where the coarser index cannot be told from 0.
+    It has no interval, since both grids share their docs. It is not defined where the coarser index cannot be told from
+    0.
 
     Args:
         coarse: the index at the coarser grid.

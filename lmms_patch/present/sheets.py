@@ -1,7 +1,7 @@
 """A table, and the forms in which it is written: plain text, CSV, JSON, Markdown, LaTeX. Pure.
 
-A cell is a text, a number, None (there is nothing to say), or an ``Estimate``, which brings its interval, and its reason where
-its value is None; a ``reading.Noted`` also brings words that stand beside the number.
+A cell is a text, a number, None (there is nothing to say), or an ``Estimate``, which brings its interval, and its
+reason where its value is None; a ``reading.Noted`` also brings words that stand beside the number.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class Sheet:
         return shown(row.get(column.key), column)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``name``, ``title``, ``note``, ``columns`` and ``rows`` as plain JSON types; each cell as ``to_json`` gives it."""
+        """Return ``name``, ``title``, ``note``, ``columns`` and ``rows`` as plain JSON types.
+
+        Each cell as ``to_json`` gives it.
+        """
         columns = [{"key": c.key, "title": c.title, "help": c.help} for c in self.columns]
         rows = [{c.key: to_json(row.get(c.key)) for c in self.columns} for row in self.rows]
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
@@ -80,8 +83,8 @@ class Sheet:
     def to_csv(self) -> str:
         """Return the table with a head.
 
-        An estimate takes the columns ``<key>``, ``<key>_low``, ``<key>_high``; ``<key>_note`` where one has words beside it, and
-        ``<key>_reason`` where one is not defined.
+        An estimate takes the columns ``<key>``, ``<key>_low``, ``<key>_high``; ``<key>_note`` where one has words
+        beside it, and ``<key>_reason`` where one is not defined.
         """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -106,8 +109,9 @@ class Sheet:
         """Return the table for a terminal: a line under its head, columns of numbers to the right.
 
         Args:
-            width: characters in a line. Columns that do not fit come below in tables of their own, each behind the first columns that hold no
-                numbers; a line may still be longer where a column is too wide beside these. None: any.
+            width: characters in a line. Columns that do not fit come below in tables of their own, each behind the
+                first columns that hold no numbers; a line may still be longer where a column is too wide beside these.
+                None: any.
         """
         lines = [[text.line(cell) for cell in line] for line in self._lines()]
         columns, named = [], 1
@@ -129,7 +133,8 @@ def _parts(columns: Sequence[Sequence[str]], named: int, width: int | None) -> l
 
     Args:
         columns: cells of equal length in each.
-        named: how many of the first columns name the rows; fewer are repeated where they take more than two thirds of the width.
+        named: how many of the first columns name the rows; fewer are repeated where they take more than two thirds of
+        the width.
         width: characters in a line; None: any.
     """
     widths = [cell_len(column[0]) for column in columns]
@@ -243,7 +248,10 @@ def levels(cells: Iterable[Cell]) -> str:
 
 
 def levels_in(sentence: str, cells: Iterable[Cell], otherwise: str = "") -> str:
-    """Return a sentence with the levels of some cells' intervals (``levels``) in its place; something else where none has an interval."""
+    """Return a sentence with the levels of some cells' intervals (``levels``) in its place.
+
+    Something else where none has an interval.
+    """
     level = levels(cells)
     return sentence.format(level) if level else otherwise
 
@@ -253,7 +261,9 @@ ESTIMATE = ("value", "se", "low", "high", "n", "clusters", "level")
 
 
 def to_json(cell: Cell, fields: Sequence[str] = (*ESTIMATE, "reason")) -> Any:
-    """Return a cell in plain JSON types: an estimate as an object, with a ``note`` of the words beside it; nothing as null.
+    """Return a cell in plain JSON types: an estimate as an object, with a ``note`` of the words beside it.
+
+    Nothing as null.
 
     Args:
         cell: the cell.

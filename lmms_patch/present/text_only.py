@@ -23,8 +23,8 @@ class Verdict:
     """What the headline number says.
 
     Attributes:
-        state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does, by copies in reverse.
-            ``copied``: it does, only by copies that may be the same doc twice.
+        state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does,
+            by copies in reverse. ``copied``: it does, only by copies that may be the same doc twice.
         sentence: the same in words, without the name of the task.
     """
 
@@ -35,8 +35,9 @@ class Verdict:
 def verdict(found: TstDetails) -> Verdict:
     """Return what the headline of a cross-validation says.
 
-    A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval and p. The constant answer
-    knows the test set, so nothing is called worse than it. Where shuffled golds were asked (``tst.null``), they take its place.
+    A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval
+    and p. The constant answer knows the test set, so nothing is called worse than it. Where shuffled golds were asked
+    (``tst.null``), they take its place.
     """
     head, null = found.by_grouping[found.headline], known(found.shuffled)
     constant = "the most frequent answer of each category" if len(found.categories) > 1 else "the constant answer"
@@ -71,7 +72,10 @@ def verdict(found: TstDetails) -> Verdict:
 
 
 def without_copies(found: TstDetails) -> str:
-    """Return what is scored without copies and near copies in the training folds; empty where there are none, or that is not known."""
+    """Return what is scored without copies and near copies in the training folds.
+
+    Empty where there are none, or that is not known.
+    """
     texts, kept = known(found.texts), together(found)
     return (
         f"{number(kept.accuracy.value)} without copies"

@@ -1,7 +1,7 @@
 """The analysis of one task, from its records to its numbers: chance, gate, index with interval, luck, cells.
 
-The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch analyze``, which has only the files of a finished
-run. It computes; it prints and reads nothing.
+The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch analyze``, which has
+only the files of a finished run. It computes; it prints and reads nothing.
 """
 
 from __future__ import annotations
@@ -402,8 +402,8 @@ class _Task:
     def _without_the_image(self) -> dict[str, list[Chosen]]:
         """Return the sets of items without the right image.
 
-        They are ``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own image; likewise ``blind`` and
-        ``blind_full``.
+        They are ``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own
+        image; likewise ``blind`` and ``blind_full``.
         """
         full = self.table.full
         sets: dict[str, list[Chosen]] = {}
@@ -474,7 +474,10 @@ class _Task:
         return Chance(floor.value, floor.se, name, floors, rule, self.constants)
 
     def _rule(self) -> float | None:
-        """Return the published chance rule on the metric's own scale; None where the metric is not a mean, or the rule is of one order."""
+        """Return the published chance rule on the metric's own scale.
+
+        None where the metric is not a mean, or the rule is of one order.
+        """
         asked = self.table.asked
         if not asked or self.form is None or not self.form.plain or self.table.kind.every_order:
             return None
@@ -510,9 +513,12 @@ class _Task:
         return isinstance(self.settings.chance, float | int) and self.settings.scale is not None
 
     def _unread(self) -> str:
-        """Describe the evidence that the scorer does not compare with the golds, and the remedy; empty where there is none.
+        """Describe the evidence that the scorer does not compare with the golds, and the remedy.
 
-        Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the gate.
+        Empty where there is none.
+
+        Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the
+        gate.
         """
         golds, ceiling = self.table.ceiling, self._ceiling()
         if golds is None or not self.table.higher or all(doc.format == "caption" for doc in self.table.asked):
@@ -618,7 +624,10 @@ class _Task:
         )
 
     def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
-        """Estimate the index that a run over all docs would print, with an interval; None if this run asked all docs, or has no index."""
+        """Estimate the index that a run over all docs would print, with an interval.
+
+        None if this run asked all docs, or has no index.
+        """
         if not self.table.sampled or value.value is None:
             return None
         found = asking.interval(
@@ -687,7 +696,10 @@ class _Task:
         return self.form, scale
 
     def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """Return the index corrected by a measured null; None where no doc was asked on a wrong image, or no gold has a score."""
+        """Return the index corrected by a measured null.
+
+        None where no doc was asked on a wrong image, or no gold has a score.
+        """
         s = self.settings
         form, scale = self._of_docs(scale)
         if form is None:
@@ -825,7 +837,10 @@ class _Task:
     def _of_boxes(
         self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
     ) -> Estimate:
-        """Return a number computed from boxes; without a value, and with the reason, where the best boxes have none either."""
+        """Return a number computed from boxes.
+
+        Without a value, and with the reason, where the best boxes have none either.
+        """
         estimate = self.draws.estimate_of(statistic, names, None, used)
         if why:
             return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)

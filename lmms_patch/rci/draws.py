@@ -1,7 +1,7 @@
 """The native aggregation M of every set of items, on the data and on each bootstrap draw; all sets use the same draws.
 
-Where M is a function of sums, a draw is arithmetic (``stats.intervals``). Otherwise M itself is called on bootstrap samples, for as long as the time
-budget allows. Where it may not be called, there are no draws.
+Where M is a function of sums, a draw is arithmetic (``stats.intervals``). Otherwise M itself is called on bootstrap
+samples, for as long as the time budget allows. Where it may not be called, there are no draws.
 """
 
 from __future__ import annotations
@@ -108,7 +108,10 @@ class Draws:
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:
-        """Return the score of a doc with full marks: that of the golds, else the settings' scale; None where there is neither."""
+        """Return the score of a doc with full marks: that of the golds, else the settings' scale.
+
+        None where there is neither.
+        """
         if self.table.ceiling is not None and np.isfinite(self.table.ceiling.scores).any():
             return float(np.nanmax(self.table.ceiling.scores))
         per_doc = {"mean": 1.0, "percent": 100.0, "sum": float(self.n)}.get(form.name)
@@ -171,7 +174,8 @@ class Draws:
             statistic: the function.
             names: the sets.
             value: its value, where M gave it.
-            used: shape (docs,), the docs of which the sets have items; None: all. Clusters without a used doc have no influence.
+            used: shape (docs,), the docs of which the sets have items; None: all. Clusters without a used doc have no
+                influence.
         """
         mask = np.ones(self.n, bool) if used is None else used
         docs, groups, effective = self.counts(mask)

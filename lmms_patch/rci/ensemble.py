@@ -1,7 +1,8 @@
 """A benchmark's index over several models: what the benchmark asks for, rather than how one model gets by.
 
-RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models tell how much of the number is
-the model's. And a doc that all of them answer from the same cell asks for no more than that cell.
+RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models
+tell how much of the number is the model's. And a doc that all of them answer from the same cell asks for no more than
+that cell.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class OverModels:
     """One index of several models.
 
     Attributes:
-        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the luck-corrected index counts as 1.
+        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the
+        luck-corrected index counts as 1.
         mean: over the models that can be read. Its interval is over docs: the models stay the same ones.
         sd: the standard deviation between those models (n − 1); None with fewer than two.
         least: the least of those models; None where none can be read.
@@ -52,9 +54,10 @@ class OneCell:
         docs: docs that all models were asked on all cells.
         each: the share that each model answers from some cell, not always the same.
         same: the share that all models answer from the same cell.
-        wrong: the share that all models answer from the same cell of *another doc's* image, among docs that all models were asked so: what ``same``
-            would be without the right image. None where there are no such docs.
-        cells: by doc id, the numbers of the cells from which all models answer, row by row from 0; docs that have none are not here.
+        wrong: the share that all models answer from the same cell of *another doc's* image, among docs that all models
+            were asked so: what ``same`` would be without the right image. None where there are no such docs.
+        cells: by doc id, the numbers of the cells from which all models answer, row by row from 0; docs that have none
+            are not here.
     """
 
     docs: Count
@@ -74,8 +77,9 @@ class Ensemble:
         n: the grid.
         raw: the index, 1 − MPP / FIP.
         adj: the luck-corrected index; of models whose null was not measured it is not read.
-        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the models in ``raw.mean``. A cell
-            that one model was lucky on must hold for the next. None where fewer than two models can be read or the aggregation has no known form.
+        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the
+            models in ``raw.mean``. A cell that one model was lucky on must hold for the next. None where fewer than two
+            models can be read or the aggregation has no known form.
         one_cell: the docs that one cell answers; None where docs are not right or wrong.
     """
 
@@ -96,7 +100,8 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
         changes: other settings than those of the runs.
 
     Raises:
-        RecordError: no task with an index is in all runs, or a task was asked of other docs, on other grids or with left-out views.
+        RecordError: no task with an index is in all runs, or a task was asked of other docs, on other grids or with
+            left-out views.
     """
     out: list[Ensemble] = []
     for task, of_task in together(list(runs.values())):
@@ -160,8 +165,9 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
 
     Args:
         of: by model, the index.
-        mean: the mean with an interval made of all models' docs together; None: the interval is the mean of the models' intervals. The models answer
-            the same docs, and the standard error of a mean is at most the mean of the standard errors, however their answers depend on each other.
+        mean: the mean with an interval made of all models' docs together; None: the interval is the mean of the models'
+            intervals. The models answer the same docs, and the standard error of a mean is at most the mean of the
+            standard errors, however their answers depend on each other.
     """
     known = [one for one in of.values() if one.value is not None]
     values = np.array([one.value for one in known], float)
@@ -179,7 +185,9 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
 
 
 def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell | None:
-    """Return which docs several models answer from one cell; None where docs are not right or wrong (as for the necessity map).
+    """Return which docs several models answer from one cell.
+
+    None where docs are not right or wrong (as for the necessity map).
 
     Args:
         tables: by model, the same docs in the same order.

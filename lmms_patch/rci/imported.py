@@ -1,7 +1,8 @@
 """Runs of VLMEvalKit as finished runs of lmms-patch: records, numbers and the two files that every command reads.
 
-What the files of VLMEvalKit do not tell stays unknown, and the numbers say so: nobody was asked on a wrong image, sizes of images are not known, and
-what an uninformed answer scores is known only where answers are options (their letters, or yes and no).
+What the files of VLMEvalKit do not tell stays unknown, and the numbers say so: nobody was asked on a wrong image, sizes
+of images are not known, and what an uninformed answer scores is known only where answers are options (their letters, or
+yes and no).
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class Imported:
 
 
 class _Means:
-    """The mean of docs' scores, as the native aggregation. Our numbers leave docs with a failed call out; ``printed`` counts them as wrong."""
+    """The mean of docs' scores, as the native aggregation.
+
+    Our numbers leave docs with a failed call out; ``printed`` counts them as wrong.
+    """
 
     form = None
     no_calls = ""
@@ -124,8 +128,8 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
         output: the folder; each model gets a folder of its own in it.
 
     Raises:
-        PatchError: scores that are no numbers or lie outside the scale, a column that is not there, two models or tasks of one name on the disk,
-            or a folder that cannot be written.
+        PatchError: scores that are no numbers or lie outside the scale, a column that is not there, two models or tasks
+            of one name on the disk, or a folder that cannot be written.
     """
     out = []
     folders = _folders(dict.fromkeys(one.model for one in found), output)
@@ -255,7 +259,8 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
     )
     docs = [_doc(doc_id, one.full.rows[key], clusters.get(key)) for doc_id, key in keys.items()]
-    # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter has no score of its own.
+    # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter
+    # has no score of its own.
     circular = any("g_index" in row for row in one.full.rows.values())
     made = plan(docs, declared="open" if circular else None)
     records = [
@@ -304,7 +309,10 @@ def _shown(one: Benchmark, record: Record) -> list[Scored]:
 
 
 def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
-    """Return the index of each row by its doc id. Doc ids are the indices where all are whole numbers, else places in their sorted order."""
+    """Return the index of each row by its doc id.
+
+    Doc ids are the indices where all are whole numbers, else places in their sorted order.
+    """
     if all(re.fullmatch(r"0|[1-9]\d{0,14}", key) for key in rows):
         return {int(key): key for key in sorted(rows, key=int)}
     return dict(enumerate(sorted(rows)))
@@ -325,7 +333,10 @@ def _doc(doc_id: int, row: Mapping[str, Any], cluster: Any) -> Doc:
 
 
 def _letters(row: Mapping[str, Any]) -> str:
-    """Return the letters of a row's options; VLMEvalKit shows each by the letter of its column, also where columns before it are empty."""
+    """Return the letters of a row's options.
+
+    VLMEvalKit shows each by the letter of its column, also where columns before it are empty.
+    """
     return "".join(letter for letter in string.ascii_uppercase if row.get(letter) is not None)
 
 
@@ -426,8 +437,8 @@ def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -
 def _earned(text: str, roles: Sequence[str], answer: Answer, scale: float) -> tuple[tuple[str, ...], float]:
     """Return what an uninformed answer or the gold earns, and in which roles that is known.
 
-    An option is right or wrong, and a letter that is none of the doc's options is wrong. Of any other answer but the gold, only VLMEvalKit's own
-    scorer could say what it earns.
+    An option is right or wrong, and a letter that is none of the doc's options is wrong. Of any other answer but the
+    gold, only VLMEvalKit's own scorer could say what it earns.
     """
     known = answer.format in ("mc", "yesno") and answer.gold in answer.options
     letters = all(re.fullmatch("[A-Z]", one or "") for one in (text, answer.gold))

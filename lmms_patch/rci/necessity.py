@@ -1,11 +1,12 @@
 """The necessity map: which share of the docs needs no image, one cell, the whole image, or more than the model can do.
 
-Where docs were asked on wrong images, are right or wrong, and the gate passes, the shares are luck-corrected (``stats.luck.needs``). Elsewhere docs
-are counted as they answer, lucky guesses among them:
+Where docs were asked on wrong images, are right or wrong, and the gate passes, the shares are luck-corrected
+(``stats.luck.needs``). Elsewhere docs are counted as they answer, lucky guesses among them:
 
-Whether a doc is ``text`` is known only of the docs that were asked without their image, by default a random sample of 300. What its own image and
-cells say is known of all. So each class by the image is counted over all docs, and the share of text within it is taken from the sample
-(post-stratification: Holt & Smith 1979, *Post Stratification*). Docs whose ``text`` is known are counted as they are; only the others are estimated.
+Whether a doc is ``text`` is known only of the docs that were asked without their image, by default a random sample of
+300. What its own image and cells say is known of all. So each class by the image is counted over all docs, and the
+share of text within it is taken from the sample (post-stratification: Holt & Smith 1979, *Post Stratification*). Docs
+whose ``text`` is known are counted as they are; only the others are estimated.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def necessity(
     form: Form | None = None,
     refused: Mapping[int, str] | None = None,
 ) -> tuple[Necessity, ...]:
-    """Return the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
+    """Return the necessity map at each grid, the finest first.
+
+    Empty where docs are not right or wrong, or no grid was asked.
 
     Args:
         table: the docs.
@@ -92,7 +95,9 @@ def _map(
 def _without_luck(
     table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]
 ) -> dict[str, Estimate] | None:
-    """Return the share of each class, luck-corrected; None where no doc was asked on a wrong image, or the metric is not a mean of scores.
+    """Return the share of each class, luck-corrected.
+
+    None where no doc was asked on a wrong image, or the metric is not a mean of scores.
 
     Args:
         table: the docs.
@@ -146,12 +151,12 @@ def shares(
 def shares_of(counts: Array) -> Array:
     """Return the shares of the four classes from counts of docs.
 
-    Within a class by the image, docs whose text is unknown are text as often as the docs are that are alike. Where a class has no such docs,
-    the docs of all classes count.
+    Within a class by the image, docs whose text is unknown are text as often as the docs are that are alike. Where a
+    class has no such docs, the docs of all classes count.
 
     Args:
-        counts: shape (..., 12): for each class by the image, the docs whose text is unknown, that are not text, that are text and alike, and
-            that are text and not alike.
+        counts: shape (..., 12): for each class by the image, the docs whose text is unknown, that are not text, that
+            are text and alike, and that are text and not alike.
 
     Returns:
         Shape (..., 4), in the order of ``NEEDS``.
@@ -172,7 +177,9 @@ def shares_of(counts: Array) -> Array:
 
 
 def _luck(table: Table, n: int, of: Any, how: Mapping[str, Any]) -> Estimate | None:
-    """Return how often a cell of a wrong image is right where the whole wrong image is not; None where no doc was asked on cells of wrong images.
+    """Return how often a cell of a wrong image is right where the whole wrong image is not.
+
+    None where no doc was asked on cells of wrong images.
 
     So many docs would be called ``one cell`` though their image is not to be seen.
     """

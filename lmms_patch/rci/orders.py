@@ -1,7 +1,8 @@
 """The numbers of docs that are asked in every cyclic order of their options: right in all of them, on average, and by the place of the gold.
 
-A guesser who draws anew in each of k orders is right in all of them with probability (1/k)^k; one who always takes the same place is never right in
-all, since the gold comes to each place once; one who always takes the same text keeps the rate that it has in one order.
+A guesser who draws anew in each of k orders is right in all of them with probability (1/k)^k; one who always takes the
+same place is never right in all, since the gold comes to each place once; one who always takes the same text keeps the
+rate that it has in one order.
 
 Source: CircularEval, in MMBench (https://arxiv.org/abs/2307.06281).
 """
@@ -31,9 +32,10 @@ _UNSCORED = "an answer has no score"
 def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Chosen]]:
     """Return the sets of items by name.
 
-    Over the docs that are asked in every order, ``turns_once`` has the answer to the doc's own order, ``turns_mean`` one order drawn at random
-    (several choices are averaged), and ``turns_every`` the worst order: that is right only where all are; where M is linear, ``turns_lost`` has
-    what a doc loses from the first to the last. Over the docs with k options, ``turns_<k>_<p>`` has the order that shows the gold at place p.
+    Over the docs that are asked in every order, ``turns_once`` has the answer to the doc's own order, ``turns_mean``
+    one order drawn at random (several choices are averaged), and ``turns_every`` the worst order: that is right only
+    where all are; where M is linear, ``turns_lost`` has what a doc loses from the first to the last. Over the docs with
+    k options, ``turns_<k>_<p>`` has the order that shows the gold at place p.
 
     Args:
         table: the records.
@@ -127,9 +129,12 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
 
 
 def evenness(table: Table, count: int, seed: Seed) -> float | None:
-    """Return the p-value of the hypothesis that the place of the gold changes nothing; None where nothing scores, or scores are no counts.
+    """Return the p-value of the hypothesis that the place of the gold changes nothing.
 
-    Each doc's scores in the order of the gold's place are rotated at random (``spatial.cell_shares``), which under the hypothesis changes nothing.
+    None where nothing scores, or scores are no counts.
+
+    Each doc's scores in the order of the gold's place are rotated at random (``spatial.cell_shares``), which under the
+    hypothesis changes nothing.
     """
     docs = [doc for doc, own in enumerate(table.turned) if len(own) == count]
     scores = np.array(

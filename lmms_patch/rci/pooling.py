@@ -41,7 +41,8 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
-        kind: of members whose index is no RCI or PCRI of cells (``spec.KINDS``); None of others, whose files lack the key.
+        kind: of members whose index is no RCI or PCRI of cells (``spec.KINDS``); None of others, whose files lack the
+            key.
     """
 
     LATE: ClassVar[tuple[str, ...]] = ("kind",)
@@ -63,7 +64,10 @@ class Pooled:
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
-    """Return the pooled index of a group's members, for each grid that all of them have; none of tasks without an index over cells."""
+    """Return the pooled index of a group's members, for each grid that all of them have.
+
+    None of tasks without an index over cells.
+    """
     settings = settings or Changes()
     if not members or not members[0].run.result.kind.index:
         return []
@@ -160,8 +164,9 @@ class Averaged:
         metrics: the mean over runs of each number; None where a run lacks it.
         spread: the standard deviation between runs (n − 1) of each number; None likewise.
         intervals: for each index, the interval of the mean of the runs' indices; docs are resampled alike in all runs.
-        split: for each index, the same with a doc's cell chosen on one run and scored on another, where runs answer differently. A model that samples
-            its answers is right on some cell by luck; a cell that was chosen on one run must win again on the next.
+        split: for each index, the same with a doc's cell chosen on one run and scored on another, where runs answer
+            differently. A model that samples its answers is right on some cell by luck; a cell that was chosen on one
+            run must win again on the next.
     """
 
     task: str
@@ -229,13 +234,16 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
 
 
 def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
-    """Return the mean index of several runs, docs resampled alike in all of them; None where the aggregation must be called.
+    """Return the mean index of several runs, docs resampled alike in all of them.
+
+    None where the aggregation must be called.
 
     Args:
         runs: of the same docs.
         n: grid.
         changes: other settings than those of the runs.
-        split: whether a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None where all runs answer alike.
+        split: whether a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None
+            where all runs answer alike.
     """
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):

@@ -1,7 +1,8 @@
 """Recomputation of the numbers of finished runs from their two files, with other settings.
 
-It needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers of the run. Where the native aggregation has no
-known form, only the run itself could compute it: then its own numbers are shown, and nothing is recomputed.
+It needs neither the model, the data nor lmms_eval. With the settings of the run it gives the numbers of the run. Where
+the native aggregation has no known form, only the run itself could compute it: then its own numbers are shown, and
+nothing is recomputed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Changes:
         seed: see ``Settings``.
         chance: see ``Settings``.
         metric: another metric of the task.
-        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded them, the name of the doc
-            field, or ``none`` for independent docs.
+        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded
+            them, the name of the doc field, or ``none`` for independent docs.
         category: only docs of this category.
     """
 
@@ -319,7 +320,8 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     """Compute the numbers of each category with the run's own settings.
 
     Returns:
-        The numbers by category; none, with the reason, where they cannot be computed (no reason where the run names no category).
+        The numbers by category; none, with the reason, where they cannot be computed (no reason where the run names no
+        category).
     """
     settings, metric, table = table_of(run, Changes())
     sets = sets_of(run)

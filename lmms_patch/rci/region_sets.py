@@ -1,8 +1,8 @@
 """Sets of items for the numbers of docs' own boxes, beside each doc's best box. NumPy only.
 
-A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so its best relevant box also wins by luck.
-Two numbers do not reward tries: M of one box drawn at random, and M of the best of k boxes drawn at random, k being the number of boxes of the
-smaller set.
+A doc with three relevant boxes and one adversarial box has three tries on one side and one on the other, so its best
+relevant box also wins by luck. Two numbers do not reward tries: M of one box drawn at random, and M of the best of k
+boxes drawn at random, k being the number of boxes of the smaller set.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def region_sets(
 ) -> dict[str, list[Chosen]]:
     """Return the sets of items by name.
 
-    ``mean_<set>`` is over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>`` are over the docs of both sets. Several
-    choices under one name are averaged. Where the aggregation must be called, only best boxes are returned: each draw of boxes would be a call.
+    ``mean_<set>`` is over the docs of a set; ``both_best_<set>``, ``both_even_<set>`` and ``both_mean_<set>`` are over
+    the docs of both sets. Several choices under one name are averaged. Where the aggregation must be called, only best
+    boxes are returned: each draw of boxes would be a call.
 
     Args:
         table: the records.

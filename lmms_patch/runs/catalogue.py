@@ -1,6 +1,7 @@
 """The numbers of a task: what each is called, what it says, and where it stands in the analysis. Pure.
 
-Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md ask these rows. CONTRIBUTING.md shows what a new number takes.
+Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md ask these rows. CONTRIBUTING.md
+shows what a new number takes.
 """
 
 from __future__ import annotations
@@ -58,21 +59,24 @@ class Number:
     """A number of a task, such as FIP; or a family of numbers, such as the RCI of each grid.
 
     Attributes:
-        name: what it is called; ``{index}``, ``{kind}`` and ``{key}`` stand for the names of the task's index and kind, and for the key.
+        name: what it is called; ``{index}``, ``{kind}`` and ``{key}`` stand for the names of the task's index and kind,
+        and for the key.
         help: what it is, in one sentence (docs/metrics.md).
-        of: from the kind and keys of a task to the keys of the family; to one None for a single number; to nothing if the kind lacks the number.
+        of: from the kind and keys of a task to the keys of the family; to one None for a single number; to nothing if
+        the kind lacks the number.
         get: takes the number of a key from an analysis: an estimate, or a value where there is no interval.
         ends: which ends of its interval are columns of the results file; empty where it has none.
         columns: whether it is a column of the results file.
         listed: whether lmms-eval's own table has a row of it.
         measured: whether tables, comparisons and gates show it.
-        scale: what it is on: the metric's own scale (intervals near the ends of a mean of scores are exact), a difference of two such, or the scale
-            of an index, of counts or of p-values.
+        scale: what it is on: the metric's own scale (intervals near the ends of a mean of scores are exact), a
+            difference of two such, or the scale of an index, of counts or of p-values.
         better: whether it is better when the metric is: a score of the model, or a difference of two.
         words: which words of ``reading`` stand beside it.
         title: the head of its column in ``lmms-patch show --wide``; empty where its tables have words for it.
-        label: what pages call it, with places for the key in words (``key``), the key as a letter (``letter``), what is asked alone (``part``) and
-            what the first view shows (``shows``); of an index empty, since pages say its name.
+        label: what pages call it, with places for the key in words (``key``), the key as a letter (``letter``), what is
+            asked alone (``part``) and what the first view shows (``shows``); of an index empty, since pages say its
+            name.
     """
 
     name: str
@@ -180,7 +184,10 @@ def _chance(analysis: Analysis) -> Estimate:
 
 
 def _part(part: str, name: str) -> Get:
-    """Return a function that takes a number from a part of an analysis (``regions``, ``turned``, ``hidden``); ABSENT where there is no such part."""
+    """Return a function that takes a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
+
+    ABSENT where there is no such part.
+    """
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
@@ -469,7 +476,9 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the numbers that a results file has as columns, by column name; ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
+    """Return the numbers that a results file has as columns, by column name.
+
+    ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
 
     Args:
         analysis: the numbers.

@@ -1,7 +1,7 @@
 """A task's numbers as columns of a results file: standard errors and intervals beside the values. Pure.
 
-The harness names a column ``"<metric>,<filter>"``, and the column of its standard error ``"<metric>_stderr,<filter>"``. It computes a standard
-error where the metric is a mean of its docs; of our metrics it writes "N/A" three times each.
+The harness names a column ``"<metric>,<filter>"``, and the column of its standard error ``"<metric>_stderr,<filter>"``.
+It computes a standard error where the metric is a mean of its docs; of our metrics it writes "N/A" three times each.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
 
 
 def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
-    """Return the columns of a task with the ends of our intervals, each after its value, and with the number of docs; without our objects.
+    """Return the columns of a task with the ends of our intervals, each after its value, and with the number of docs.
+
+    Without our objects.
 
     Args:
         values: the columns of the task (``with_errors``).
@@ -86,8 +88,9 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
 def tracked(result: Result, most: int = MOST) -> dict[str, float]:
     """Return the numbers of a result that matter most, by the names of their columns: what an experiment tracker shows.
 
-    First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected form, the metric over
-    best cells, and all other columns. What room is left goes to intervals, those of indices first; then to our own standard errors.
+    First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected
+    form, the metric over best cells, and all other columns. What room is left goes to intervals, those of indices
+    first; then to our own standard errors.
     """
     metric, known = result.metric, estimates(result)
     numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
@@ -128,8 +131,9 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
 def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
     """Return the columns of a task that lmms-eval's last table shows: at most six numbers of each filter pipeline, with their standard errors.
 
-    Of a task with an index these are the primary metric, the metric over best cells and both indices of the finest grid, the chance floor and the
-    number of docs. A number that is not defined is left out: the findings below the table say why.
+    Of a task with an index these are the primary metric, the metric over best cells and both indices of the finest
+    grid, the chance floor and the number of docs. A number that is not defined is left out: the findings below the
+    table say why.
 
     Args:
         values: the columns of the task (``with_errors``).
@@ -170,7 +174,10 @@ def _is_object(key: str) -> bool:
 
 
 def _columns(result: Result) -> list[str]:
-    """Return the metrics of which a result has a column; without the ends of intervals, which a results file has as columns too."""
+    """Return the metrics of which a result has a column.
+
+    Without the ends of intervals, which a results file has as columns too.
+    """
     names = by_filter(result.run.written[result.task]).get(result.filter, {})
     ends = {f"{name}_{side}" for name in names for side in ("low", "high")}
     return [name for name in names if name not in OBJECTS and name not in ends]

@@ -1,7 +1,7 @@
 """What a finished run took: calls, tokens and time, as its files have them. Pure.
 
-Nothing is assumed: a number that the files do not have is None. The time is that of the whole run, so it contains loading and scoring, and the time
-for one call is lower in a longer run.
+Nothing is assumed: a number that the files do not have is None. The time is that of the whole run, so it contains
+loading and scoring, and the time for one call is lower in a longer run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Cost:
         path: the results file.
         model: the model.
         tasks: the tasks whose calls tokens are counted of.
-        calls: how many calls the whole run made; where the adapter counts tokens, only those that it counted, since answers from a cache have none.
+        calls: how many calls the whole run made; where the adapter counts tokens, only those that it counted, since
+        answers from a cache have none.
         seconds: how long the whole run took, loading and scoring included; None where no time stands for so many calls.
         why: why ``seconds`` is None; else empty.
         input_tokens: of one call, on average; None where the adapter does not say.

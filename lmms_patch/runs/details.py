@@ -1,7 +1,7 @@
 """What a results file says of a task of ours: what was asked (``lmms_patch`` in its config), and its numbers (the metric ``patch``).
 
-``wrong`` says where one of the two is not as we write it. Readers refuse such a file before a number is taken from it. Files of earlier versions
-lack keys: those have defaults.
+``wrong`` says where one of the two is not as we write it. Readers refuse such a file before a number is taken from it.
+Files of earlier versions lack keys: those have defaults.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class TaskConfig(Described, kw_only=True):
         boxes: of regions only: digest of all docs' boxes
         wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
         clip: of tasks whose docs show videos: which frames make a clip
-        subtitles: of tasks that ask parts of clips: how many docs' prompts hold the subtitles of the whole clip; absent where none does
+        subtitles: of tasks that ask parts of clips: how many docs' prompts hold the subtitles of the whole clip; absent
+            where none does
     """
 
     schema: Literal[2]
@@ -287,12 +288,14 @@ class FramesRead(Struct):
 
     Attributes:
         checked: whether it was noticed what the adapter read from full clips, which it is handed as their own file
-        held: frames that the other views of a full clip hold, where the adapter read other ones from its file; absent where it read the same
+        held: frames that the other views of a full clip hold, where the adapter read other ones from its file; absent
+        where it read the same
         read: frames that it read
         part_held: frames of a written clip, such as a segment, that was not read whole; absent where all were
         part_read: frames that were read from it
         sound_lost: why written clips have no sound although their video has; absent where none lost its sound
-        sound_decoder: file and line where the adapter decodes sound as written clips do not hold it; absent where it does not, and without sound
+        sound_decoder: file and line where the adapter decodes sound as written clips do not hold it; absent where it
+            does not, and without sound
     """
 
     checked: bool

@@ -1,7 +1,8 @@
 """Failed calls of a run: which docs they cost, and when they are so many that no index may be read. Pure.
 
-A server that gives up on a request sends no answer, and lmms-eval writes a text in place of one. Such a view is unscored. Scored as an
-answer it would be wrong, and more often so on the one full image than on the best of nine cells: 5 % of failed calls move an RCI of -0.31 to -0.36.
+A server that gives up on a request sends no answer, and lmms-eval writes a text in place of one. Such a view is
+unscored. Scored as an answer it would be wrong, and more often so on the one full image than on the best of nine cells:
+5 % of failed calls move an RCI of -0.31 to -0.36.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class Failed:
 
 
 def from_json(found: Mapping[str, Any] | None) -> Failed | None:
-    """Read ``analysis.failed`` of a results file; None where no call failed, or where an earlier version wrote the file."""
+    """Read ``analysis.failed`` of a results file.
+
+    None where no call failed, or where an earlier version wrote the file.
+    """
     return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
@@ -99,7 +103,10 @@ def told_of(analysis: Analysis | None) -> list[str]:
 
 
 def different(objects: Iterable[T]) -> list[T]:
-    """Return each object once. Docs that are read from a log share the objects of equal views and answers, so these are few."""
+    """Return each object once.
+
+    Docs that are read from a log share the objects of equal views and answers, so these are few.
+    """
     given = list(objects)
     return list(dict(zip(map(id, given), given, strict=True)).values())
 
@@ -123,7 +130,8 @@ def unscored(record: Record, metric: str) -> bool:
 def states(record: Record, metric: str) -> Counter[str]:
     """Count the doc's own answers that are not whole and scored: ``failed``, ``unscored`` (by the scorer, or since it raised) and ``unfinished``.
 
-    An unfinished answer that is unscored too counts as unscored. A doc that was not asked has none, nor has one of another metric of the task.
+    An unfinished answer that is unscored too counts as unscored. A doc that was not asked has none, nor has one of
+    another metric of the task.
     """
     if not record.is_asked or (
         any(view.items for view in record.views) and not any(metric in view.items for view in record.views)
@@ -182,9 +190,12 @@ def count(records: Sequence[Record]) -> Failed | None:
 
 
 def unfinished(records: Sequence[Record]) -> str:
-    """Say how many answers were cut by the token limit, of the first view and of the doc's other views; "" where none was.
+    """Say how many answers were cut by the token limit, of the first view and of the doc's other views.
 
-    They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares unlike answers.
+    "" where none was.
+
+    They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares
+    unlike answers.
     """
     views = [record.views for record in records if record.is_asked]
     first, others = (
@@ -203,9 +214,12 @@ def unfinished(records: Sequence[Record]) -> str:
 
 
 def unread(records: Sequence[Record]) -> str:
-    """Say how many answers name none of their doc's options, where that is more than a few of those to the first view; "" elsewhere.
+    """Say how many answers name none of their doc's options, where that is more than a few of those to the first view.
 
-    The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is tested (``luck.Tests``).
+    "" elsewhere.
+
+    The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is
+    tested (``luck.Tests``).
     """
     asked = [record for record in records if record.is_asked and record.answer.options]
     parts = {
@@ -224,8 +238,8 @@ def unread(records: Sequence[Record]) -> str:
 def too_many(records: Sequence[Record], key: Key) -> str:
     """Say that too many calls failed for the numbers of a set of views; "" where they are few enough.
 
-    More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard errors by which the share
-    of a server that fails exactly so many would vary.
+    More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard
+    errors by which the share of a server that fails exactly so many would vary.
 
     Args:
         records: ``patch`` objects of all docs that were asked.

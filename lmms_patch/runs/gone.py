@@ -1,4 +1,7 @@
-"""Numbers that are no longer computed. Files of earlier versions hold them: readers leave them out, and say what takes their place."""
+"""Numbers that are no longer computed.
+
+Files of earlier versions hold them: readers leave them out, and say what takes their place.
+"""
 
 from __future__ import annotations
 

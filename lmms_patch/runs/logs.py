@@ -87,11 +87,13 @@ def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = Fals
 
     Args:
         path: the log.
-        filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the filters.
+        filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the
+        filters.
         lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
 
     Raises:
-        RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a doc twice.
+        RecordError: a line that is cut or has no ``patch``, a part of another type, records of an unknown schema, or a
+            doc twice.
     """
     times: Counter[int] = Counter()
     shared = Shared(boxes=not lean)
@@ -142,7 +144,10 @@ class Shared:
         return self._known_parts(record)
 
     def known(self, record: Record) -> Record:
-        """Return a record with the parts that were there before in place of equal ones; views and baselines only where boxes are not kept."""
+        """Return a record with the parts that were there before in place of equal ones.
+
+        Views and baselines only where boxes are not kept.
+        """
         if not self._boxes:
             record.views = [self._lean(view) for view in record.views]
             if record.wrong_image is not None:
@@ -217,7 +222,8 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
 def answers_of(line: Line) -> list[str | None]:
     """Return the answer to each view that was asked: of the doc's own views, then of those on another doc's image.
 
-    Of log-likelihoods it is the number of the option with the lowest loss, from 0. Answers that do not fit the views are None.
+    Of log-likelihoods it is the number of the option with the lowest loss, from 0. Answers that do not fit the views
+    are None.
     """
     given, own = line.filtered_resps, len(line.record.views) if line.record.is_asked else 0
     asked = own + len(line.record.wrong_views)

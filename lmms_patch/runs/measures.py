@@ -10,8 +10,9 @@
 | ``tst_leakage``, ``tst_zero_shot``, ``tst_delta``, ``tst_s`` | tst | where the diagnostic has them |
 | ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
-All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it stands is a
-``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``, ...).
+All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it
+stands is a ``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``,
+...).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def measures(result: Result) -> dict[str, Estimate]:
     """Return the numbers of a task of a finished run, in the order of the catalogue.
 
     Returns:
-        An estimate for each number that this kind of task has; its value is None, with the reason, where it is not defined.
+        An estimate for each number that this kind of task has; its value is None, with the reason, where it is not
+        defined.
 
     Raises:
         RecordError: a MAGIC task without its numbers.
@@ -103,7 +105,9 @@ def _is_end(name: str, numbers: Mapping[str, Any]) -> bool:
 
 
 def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed: bool = False) -> float | None:
-    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up; None where that is not known.
+    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up.
+
+    None where that is not known.
 
     Args:
         analysis: the numbers; None: there are none.

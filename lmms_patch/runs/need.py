@@ -1,7 +1,10 @@
-"""What each doc needs to be answered: no image of its own, one cell, the whole image, or more than the model can do. NumPy only.
+"""What each doc needs to be answered: no image of its own, one cell, the whole image, or more than the model can do.
 
-A doc is ``text`` if it is answered rightly on another doc's image, or blind. Else it is ``one cell`` if some cell is answered rightly,
-``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's gold scores.
+NumPy only.
+
+A doc is ``text`` if it is answered rightly on another doc's image, or blind. Else it is ``one cell`` if some cell is
+answered rightly, ``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of
+what the doc's gold scores.
 """
 
 from __future__ import annotations
@@ -33,11 +36,14 @@ class Found:
     """What the answers say of each doc of a table at one grid. All arrays have shape (docs,).
 
     Attributes:
-        by_image: the doc's class by the answers to its own image: ``ONE_CELL``, ``WHOLE``, ``UNSOLVED``, or ``UNKNOWN``.
-        text: whether the doc is answered without its image: 1, 0, or ``UNKNOWN`` where it was not, and was not asked in every way that the run has.
+        by_image: the doc's class by the answers to its own image: ``ONE_CELL``, ``WHOLE``, ``UNSOLVED``, or
+        ``UNKNOWN``.
+        text: whether the doc is answered without its image: 1, 0, or ``UNKNOWN`` where it was not, and was not asked in
+        every way that the run has.
         tried: whether the doc was asked without its image, in any way.
         alike: the docs whose ``text`` tells of the docs where it is unknown.
-        planned: the docs that the others can be judged by: all, or in a run that left docs out those that were asked whole.
+        planned: the docs that the others can be judged by: all, or in a run that left docs out those that were asked
+        whole.
         used: the docs that the grid uses.
         graded: docs of which a score that decides lies between nothing and full marks.
         sources: how the run asked without the doc's image; empty where it did not.
@@ -54,7 +60,10 @@ class Found:
 
     @property
     def classes(self) -> NDArray[np.int8]:
-        """The class of each doc, as far as it was asked; ``UNKNOWN`` where it was not asked without its image, or a view has no score."""
+        """The class of each doc, as far as it was asked.
+
+        ``UNKNOWN`` where it was not asked without its image, or a view has no score.
+        """
         return np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN)).astype(np.int8)
 
     @property
@@ -66,8 +75,8 @@ class Found:
 def has_classes(result: Result) -> bool:
     """Return whether the docs of a finished task have classes.
 
-    They have none where no cells were asked for an index, where the metric is better when lower, and where the run stored an empty necessity map:
-    ``rci.necessity`` makes none of captions, which are not right or wrong.
+    They have none where no cells were asked for an index, where the metric is better when lower, and where the run
+    stored an empty necessity map: ``rci.necessity`` makes none of captions, which are not right or wrong.
     """
     stored = (result.details.get("analysis") or {}).get("necessity")
     return bool(result.kind.index and result.grids and result.higher_is_better and stored != [])
@@ -127,7 +136,8 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
 def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return the class of each doc by the answers to its own image.
 
-    A right cell decides alone. A doc without one has a class only if all its views have a score: the view without a score may be the right one.
+    A right cell decides alone. A doc without one has a class only if all its views have a score: the view without a
+    score may be the right one.
 
     Args:
         full: shape (docs,), whether the doc is right on its full image: 1, 0, or nan where it has no score there.
@@ -141,8 +151,9 @@ def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) ->
 def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], NDArray[np.bool_], tuple[Source, ...]]:
     """Return ``Found.text``, ``Found.alike`` and ``Found.sources``.
 
-    Where a run has both, a doc that is right blind is known to be text. One that is wrong blind is known only if it was asked on a wrong image, too.
-    The docs of which nothing is known then are all wrong blind, so those that are right blind do not tell of them.
+    Where a run has both, a doc that is right blind is known to be text. One that is wrong blind is known only if it was
+    asked on a wrong image, too. The docs of which nothing is known then are all wrong blind, so those that are right
+    blind do not tell of them.
 
     Args:
         wrong: shape (docs,), whether the doc is right on a wrong image: 1, 0, or nan.

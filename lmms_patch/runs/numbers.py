@@ -42,8 +42,8 @@ _ALIKE = (
 def since(path: str) -> int:
     """Return the version from which on a number is computed as it is now; 0: every version computed it alike.
 
-    3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied their answers are, and the
-    necessity map is luck-corrected.
+    3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied
+    their answers are, and the necessity map is luck-corrected.
 
     Args:
         path: where it stands in ``Details``, such as ``analysis.grids.3.adj.estimate.value``.
@@ -55,7 +55,9 @@ def since(path: str) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """The numbers of one grid, or of one set of boxes; scores on the metric's own scale. Not valid: index, gap and luck are None.
+    """The numbers of one grid, or of one set of boxes; scores on the metric's own scale.
+
+    Not valid: index, gap and luck are None.
 
     Attributes:
         n: grid size, or the name of the set.
@@ -64,13 +66,15 @@ class Grid:
         index: 1 − MPP/FIP with its interval.
         gap: FIP − MPP with its interval.
         adj: the luck-corrected index.
-        luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs have no options.
+        luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs
+        have no options.
         band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
         shares: where in the image, or when in the clip, the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
         mark: how the index and the luck-corrected index contradict each other; empty where they do not.
-        full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would print; None of others.
+        full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would
+            print; None of others.
     """
 
     LATE: ClassVar[Mapping[str, int]] = {"full_pass": 1}
@@ -102,7 +106,8 @@ class AskedPart:
         of: views that a full pass asks.
         docs: docs of which anything was asked.
         whole: docs that were asked whole: they say where in the image the score comes from.
-        estimated: whether docs were left out, so that the numbers are estimates; else only cells were left out, and the numbers are exact.
+        estimated: whether docs were left out, so that the numbers are estimates; else only cells were left out, and the
+            numbers are exact.
     """
 
     calls: Count
@@ -127,11 +132,13 @@ def asked_part(records: Sequence[Record]) -> AskedPart | None:
 class Regions:
     """The numbers of a doc's own boxes; scores on the metric's own scale.
 
-    The three differences are relevant minus adversarial, over the docs that have both, and stand whatever the gate says.
+    The three differences are relevant minus adversarial, over the docs that have both, and stand whatever the gate
+    says.
 
     Attributes:
         sets: ``relevant`` and ``adversarial``: MPP of the best box of each doc, and the index made of it, as of a grid.
-        mean: of each set, M of one box of each doc drawn at random (expected). It does not rise with the number of boxes.
+        mean: of each set, M of one box of each doc drawn at random (expected). It does not rise with the number of
+        boxes.
         boxes: of each set, how many boxes the used docs have.
         left_out: of each set, why docs are not used for it, and how many.
         both: docs that are used for both.
@@ -156,8 +163,10 @@ class Placed:
 
     Attributes:
         docs: number of docs.
-        scores: M of the answers to the order that shows the gold at the first place, at the second, ...; all over the same docs.
-        p: permutation p-value of the hypothesis that the place changes nothing; None where nothing scores, or too many calls failed.
+        scores: M of the answers to the order that shows the gold at the first place, at the second, ...; all over the
+        same docs.
+        p: permutation p-value of the hypothesis that the place changes nothing; None where nothing scores, or too many
+            calls failed.
     """
 
     docs: Count
@@ -167,7 +176,9 @@ class Placed:
 
 @dataclass(frozen=True)
 class Turned:
-    """The numbers of docs that are asked in every cyclic order of their options; all over the same docs, on the metric's own scale.
+    """The numbers of docs that are asked in every cyclic order of their options.
+
+    All over the same docs, on the metric's own scale.
 
     Attributes:
         docs: docs whose every order has a score.
@@ -176,7 +187,8 @@ class Turned:
         mean: M of one order of each doc drawn at random (expected): the mean over orders.
         every: M of each doc's worst order: of right and wrong answers, the share of docs that are right in every order.
         lost: once less every, paired by doc.
-        guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores, or too many calls failed.
+        guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores, or too
+        many calls failed.
         places: by number of options, the score by the place of the gold.
     """
 
@@ -193,7 +205,10 @@ class Turned:
 
     @property
     def placed(self) -> Placed | None:
-        """The scores of the docs with the commonest number of options (of several, the least); None where there are none."""
+        """The scores of the docs with the commonest number of options (of several, the least).
+
+        None where there are none.
+        """
         return min(self.places.values(), key=lambda placed: (-placed.docs, len(placed.scores)), default=None)
 
 
@@ -203,7 +218,8 @@ class Hidden:
 
     Attributes:
         both: docs that are used for both sets.
-        extra: over these docs, how much further the score falls with the relevant boxes hidden than with the adversarial ones.
+        extra: over these docs, how much further the score falls with the relevant boxes hidden than with the
+        adversarial ones.
         share: of each set, what part of the image is hidden: the mean over the docs that are used for it.
         share_of_both: the same over the docs that are used for both.
         left_out: of each set, why docs are not used for it, and how many.
@@ -220,22 +236,25 @@ class Hidden:
 class Necessity:
     """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
 
-    A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right, ``whole image`` if only the full
-    image is, and ``unsolved`` if neither is. Right is at least half of what the doc's gold scores.
+    A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right,
+    ``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's
+    gold scores.
 
     Attributes:
         n: grid size.
         docs: docs that the shares are of.
         checked: those among them that are right without their image, or were asked so in every way that the run has.
         sources: how docs were asked without their image; empty where they were not: then ``text`` has no share.
-        shares: of each class, with intervals. Of docs that are not checked it is estimated how many are ``text`` (docs/statistics.md).
+        shares: of each class, with intervals. Of docs that are not checked it is estimated how many are ``text``
+        (docs/statistics.md).
         counts: docs whose class is known, by class: docs that were asked without their image.
         by_image: docs by class, as the answers to their own image alone say; these are known of all docs.
         unscored: docs without a class, because a view has no score; they are in no share.
         graded: docs of which a score lies between nothing and full marks: their class depends on what counts as right.
-        luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where none was asked so.
-        without_luck: whether the shares are estimates less luck (``stats.luck.needs``); else docs are counted as their answers are. False in
-            older files.
+        luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where
+        none was asked so.
+        without_luck: whether the shares are estimates less luck (``stats.luck.needs``); else docs are counted as their
+            answers are. False in older files.
     """
 
     LATE: ClassVar[Mapping[str, int]] = {"without_luck": 2}
@@ -273,13 +292,15 @@ class Analysis:
         regions: of a task that shows docs' own boxes.
         failed: the calls that gave no answer; None where each gave one.
         asked: what was asked, of a run that left views out; None of others.
-        necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid was asked.
-        curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; of one that hides docs' own boxes, M by the
-            set that is hidden; None of others, whose files lack the key.
-        drops: of a task with such numbers that also shows the full image, M on the full image less each of them, over the same docs; None likewise.
+        necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid
+        was asked.
+        curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; of one that
+            hides docs' own boxes, M by the set that is hidden; None of others, whose files lack the key.
+        drops: of a task with such numbers that also shows the full image, M on the full image less each of them, over
+        the same docs; None likewise.
         turned: of a task that asks docs in every order of their options; None of others, whose files lack the key.
-        pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's own time, which the index leaves
-            out; None where there are none, and the files lack the key.
+        pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's
+            own time, which the index leaves out; None where there are none, and the files lack the key.
         hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
     """
 
@@ -340,16 +361,19 @@ class Grouped:
     """The numbers of one cross-validation, whose folds have one grouping.
 
     Attributes:
-        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers new items from the same
-            sources, given the folds.
+        accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers
+            new items from the same sources, given the folds.
         sd: standard deviation over fold seeds; None with one seed.
         seeds: number of fold seeds.
         majority: the frequency baseline of the training folds, mean over docs and seeds.
         above: accuracy less majority, paired by doc.
-        p: permutation p-value of ``above`` > 0: signs of whole clusters flipped at random; None with nothing to compare.
-        copies: by class of copies (docs/tst.md), which share of the number comes from docs whose text stands more than once; None where no text does.
-        withheld: why ``above`` is no shortcut of the language: docs whose copies have the same gold fall below the majority answer (``agreeing``), or
-            only docs whose copies have another gold rise above it (``conflicting``): the copies are answered in reverse. None: no such reason.
+        p: permutation p-value of ``above`` > 0: signs of whole clusters flipped at random; None with nothing to
+        compare.
+        copies: by class of copies (docs/tst.md), which share of the number comes from docs whose text stands more than
+        once; None where no text does.
+        withheld: why ``above`` is no shortcut of the language: docs whose copies have the same gold fall below the
+            majority answer (``agreeing``), or only docs whose copies have another gold rise above it (``conflicting``):
+            the copies are answered in reverse. None: no such reason.
     """
 
     LATE: ClassVar[Mapping[str, int]] = {"copies": 1, "withheld": 1}
@@ -394,7 +418,8 @@ class Null:
     Attributes:
         own: accuracy at the first fold seed.
         shuffled: the same with golds shuffled within their category, one for each shuffle, until it was decided.
-        p: of accuracy above the shuffled ones, two-sided, by Student's t; where one of these is as high, (1 + number of these) / (1 + shuffles).
+        p: of accuracy above the shuffled ones, two-sided, by Student's t; where one of these is as high, (1 + number of
+            these) / (1 + shuffles).
     """
 
     GONE: ClassVar[tuple[str, ...]] = ("majority", "majority_shuffled")
@@ -430,9 +455,10 @@ class Stress:
 
     Attributes:
         headline: the name of the grouping to which the answers, s(x) and the categories belong.
-        by_grouping: numbers for source, none (random folds), text, and joined (source and text together), as far as they were computed.
-        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a diagnostic recognises the source
-            instead of the question; None without both.
+        by_grouping: numbers for source, none (random folds), text, and joined (source and text together), as far as
+        they were computed.
+        leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc: how much a
+            diagnostic recognises the source instead of the question; None without both.
         zero_shot: accuracy of the same model before training; None where the diagnostic has none.
         delta: headline accuracy less zero-shot, paired by doc; None without it.
         chance: mean of what an uninformed guess earns, on the metric's own scale.
@@ -457,7 +483,9 @@ EXTRA = "drop_extra"
 
 
 def read(analysis: Mapping[str, Any]) -> Analysis:
-    """Return an analysis from plain JSON types; in those of earlier versions, how the two indices contradict each other is worked out.
+    """Return an analysis from plain JSON types.
+
+    In those of earlier versions, how the two indices contradict each other is worked out.
 
     Raises:
         msgspec.ValidationError: it is none.

@@ -47,7 +47,10 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record that a doc has alone; ``count`` is the number of its own views, ``wrong_image`` is without its views."""
+    """The parts of a record that a doc has alone.
+
+    ``count`` is the number of its own views, ``wrong_image`` is without its views.
+    """
 
     count: Some
     doc_id: int

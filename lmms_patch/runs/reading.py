@@ -1,7 +1,7 @@
 """How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure.
 
-Files of earlier versions lack ``looks`` and ``null``: their luck-corrected index rests on an assumed null, and it was not checked whether the model
-looks.
+Files of earlier versions lack ``looks`` and ``null``: their luck-corrected index rests on an assumed null, and it was
+not checked whether the model looks.
 """
 
 from __future__ import annotations
@@ -400,7 +400,9 @@ FRAMES_UNCHECKED = (
 
 
 def frames(details: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about; empty where it read what the views hold.
+    """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about.
+
+    Empty where it read what the views hold.
 
     Args:
         details: of a result; ``frames_read`` is among them where clips were asked.

@@ -53,18 +53,21 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         region: place of the box in the doc's list
         relevant: false: the box is adversarial, or the adversarial boxes are hidden
         turn: by how many places the options are moved; absent where they stand as the doc has them
-        gold_at: place of the gold among the options that are shown, from 1; absent where the doc is asked in one order alone
+        gold_at: place of the gold among the options that are shown, from 1; absent where the doc is asked in one order
+        alone
         hidden: what part of its image is hidden, where all boxes of a set are
         boxes: [left, top, right, bottom] in pixels on each image, half-open; absent where the view cuts no image
         scores: metric -> scalar on the metric's own scale; null is unscored
         items: metric -> what the native process_results returned
         error: why there is no score; absent where it scored
         failed: what came in place of an answer: the call failed, and the view is unscored; absent where an answer came
-        unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is scored as it is
+        unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is
+        scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
-        names: the place of the answer among the doc's options, from 1; 0: it is none of them (unread); absent where the doc has none, where
-            options are moved, and in older files
-        misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be misread as often
+        names: the place of the answer among the doc's options, from 1; 0: it is none of them (unread); absent where the
+            doc has none, where options are moved, and in older files
+        misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be
+            misread as often
     """
 
     RULES: ClassVar[dict[str, Any]] = {
@@ -277,10 +280,11 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         doc_id: the row in the base task's eval split
         image_sizes: [width, height] in pixels of each image, or of the frames of each clip
         clips: the clips that are shown, in the order of image_sizes; absent where the doc shows images
-        images: digest of these images: their modes, sizes, and colours at up to 64 x 64 points of each; absent where none is shown, and in older
-            files
+        images: digest of these images: their modes, sizes, and colours at up to 64 x 64 points of each; absent where
+            none is shown, and in older files
         views: in request order
-        best: set -> index into views of the best cell, segment or box (the worst, for occlude); a set is a grid, or relevant or adversarial boxes
+        best: set -> index into views of the best cell, segment or box (the worst, for occlude); a set is a grid, or
+        relevant or adversarial boxes
         excluded: set -> why the doc is not used for it; turns: why it is not asked in other orders of its options
         fields: values of the doc fields that the options name
         answer: how the doc is to be answered
@@ -485,7 +489,8 @@ def hashed(patch: Mapping[str, Any]) -> bytes:
 def hashed_text(patch: bytes) -> bytes:
     """Return ``hashed`` of a record's JSON, three times as fast.
 
-    msgspec writes what Python's ``json`` writes, but for escapes, letters beyond ASCII, and numbers that one of the two writes with an exponent.
+    msgspec writes what Python's ``json`` writes, but for escapes, letters beyond ASCII, and numbers that one of the two
+    writes with an exponent.
     """
     try:
         text = msgspec.json.encode(msgspec.json.decode(patch), order="sorted")
@@ -505,7 +510,8 @@ def log_digest(hashes: Iterable[bytes], all_docs: int | None = None) -> str:
 
     Args:
         hashes: of the records.
-        all_docs: how many docs the benchmark has, asked or not, so that a part of it does not pass for the whole; None: not known.
+        all_docs: how many docs the benchmark has, asked or not, so that a part of it does not pass for the whole; None:
+            not known.
     """
     return hashlib.sha256(
         b"".join(sorted(hashes)) + (b"" if all_docs is None else b"of %d docs" % all_docs)

@@ -1,7 +1,8 @@
 """Results files of lmms-eval, as the harness writes them, and the file beside each that has the long objects of our tasks.
 
-The objects (``results.<task>."patch,<filter>"``) take some 6 kB for each task. So they stand in ``<date>_patch.json`` beside the results file,
-which has that file's SHA-256 under ``lmms_patch``. ``read_json`` puts the two together. Earlier versions wrote the objects into the results file.
+The objects (``results.<task>."patch,<filter>"``) take some 6 kB for each task. So they stand in ``<date>_patch.json``
+beside the results file, which has that file's SHA-256 under ``lmms_patch``. ``read_json`` puts the two together.
+Earlier versions wrote the objects into the results file.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class Taken:
 
 
 def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: str = "") -> Taken:
-    """Return the newest run under a path that is of the right kind; where none is, the newest of all, so that its reader can say what it lacks.
+    """Return the newest run under a path that is of the right kind.
+
+    Where none is, the newest of all, so that its reader can say what it lacks.
 
     Args:
         path: the ``--output_path`` of runs, or one results file.
@@ -93,11 +96,12 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a results file, with the objects that stand in the file beside it in their places.
 
     Returns:
-        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one: the audit compares it with the one that
-        the run wrote (``lmms_patch.sha256``).
+        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one: the audit
+        compares it with the one that the run wrote (``lmms_patch.sha256``).
 
     Raises:
-        RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or truncated.
+        RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or
+            truncated.
     """
     try:
         data = files.parse_json(files.read(Path(path)).decode("utf-8"))
@@ -141,7 +145,10 @@ def objects_text(
 
 
 def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Put the objects from the file beside a results file in their places; a file of an earlier version has them already."""
+    """Put the objects from the file beside a results file in their places.
+
+    A file of an earlier version has them already.
+    """
     told = data.get("lmms_patch")
     if told is None:
         return data

@@ -104,7 +104,8 @@ def batches(
         hashes: gets the hash of each doc's record (``record.hashed``); None: they are not computed.
 
     Raises:
-        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no views.
+        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no
+            views.
     """
     if result.kind.name == "magic":
         raise RecordError(
@@ -151,7 +152,8 @@ class _Doc:
     """The rows of one doc.
 
     Attributes:
-        views: its own in the order of a full pass, those that were left out among them, and then those on another doc's image.
+        views: its own in the order of a full pass, those that were left out among them, and then those on another doc's
+        image.
         of_record: of each, the view of the record; None where it has none.
         asked: of each, whether it was asked.
         chosen: of each, whether it is the best of its set.
@@ -194,7 +196,10 @@ def _full_pass(kind: str, grids: tuple[int, ...]) -> list[View]:
 
 
 def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) -> dict[str, pa.Array]:
-    """Return the columns that views have. Many docs share the objects of equal views, so each object is looked at once."""
+    """Return the columns that views have.
+
+    Many docs share the objects of equal views, so each object is looked at once.
+    """
     seen: dict[int, int] = {}
     rows = pa.array(np.array([seen.setdefault(id(view), len(seen)) for view in views], np.int64))
     different = list({id(view): view for view in views}.values())
@@ -256,7 +261,10 @@ def _options(lines: Sequence[Line]) -> pa.Array:
 
 
 def _excluded(record: Record) -> str | None:
-    """Return why a doc is left out; of some of its sets of views alone, with their names; None where it is used for all."""
+    """Return why a doc is left out; of some of its sets of views alone, with their names.
+
+    None where it is used for all.
+    """
     reasons = record.excluded
     if not reasons:
         return None

@@ -85,10 +85,10 @@ class Run:
         date: as the harness writes it; sorts by time.
         configs: of every task (also plain ones), the harness's own description.
         written: of every task, what the harness wrote of it.
-        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``, ``versions``, ``n-samples``,
-            ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none was given, None where the file does not say;
-            ``objects``: SHA-256 of the file that has the tasks' objects, as the run wrote it (``sha256``) and as it is now (``found``); empty
-            where they stand in the results file.
+        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``,
+            ``versions``, ``n-samples``, ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none
+            was given, None where the file does not say; ``objects``: SHA-256 of the file that has the tasks' objects,
+            as the run wrote it (``sha256``) and as it is now (``found``); empty where they stand in the results file.
         results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
@@ -128,7 +128,10 @@ class Run:
 
     @property
     def digests(self) -> tuple[str, str] | None:
-        """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now; None where the objects stand in the results file."""
+        """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now.
+
+        None where the objects stand in the results file.
+        """
         objects = self.about.get("objects")
         return (objects["sha256"], objects["found"]) if objects else None
 
@@ -171,7 +174,8 @@ class Result:
         run: the run.
         task: the task's name.
         described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
-        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not defined.
+        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not
+        defined.
         filter: the name of the harness's filter pipeline.
         details: the whole value of the metric ``patch`` (docs/records.md); empty where nothing was scored.
         place: the place of the filter pipeline among those of the task.
@@ -282,7 +286,10 @@ class Result:
 
     @property
     def all_docs(self) -> int | None:
-        """How many docs the benchmark has, asked or not, as the digest of the log covers it; None where the file does not say."""
+        """How many docs the benchmark has, asked or not, as the digest of the log covers it.
+
+        None where the file does not say.
+        """
         return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
 
     @cached_property
@@ -377,7 +384,8 @@ class Labelled:
     Attributes:
         result: the result.
         model: the model's name as it is shown (``labels``).
-        label: the text that tells the result from the other results of that place: the name of its task, or the key that a page links to.
+        label: the text that tells the result from the other results of that place: the name of its task, or the key
+            that a page links to.
     """
 
     result: Result
@@ -452,7 +460,8 @@ def _results(run: Run) -> Iterator[Result]:
             details = gone.of_magic(details)
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
-            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not know of the judge.
+            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not
+            # know of the judge.
             metric = (details.get("magic") or {}).get("metric") or described["metric"]
             about = {**described, "metric": gone.PRIMARY.get(metric, metric)}
             yield Result(run, task, about, metrics, name, details, place)
@@ -480,7 +489,10 @@ def _name(model: str) -> str:
 
 
 def _system_instruction(data: Mapping[str, Any]) -> str | None:
-    """Return a digest of the system instruction; ``none`` where none was given (the harness writes null), None where the file does not say."""
+    """Return a digest of the system instruction.
+
+    ``none`` where none was given (the harness writes null), None where the file does not say.
+    """
     known = [data[key] for key in ("system_instruction_sha", "system_instruction") if key in data]
     given = next((one for one in known if one), None)
     return (digest([given]) if given else "none") if known else None
@@ -512,7 +524,10 @@ def find(paths: Iterable[Path]) -> list[Run]:
 
 
 def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
-    """Return of each model, task and filter the last result, in the order of the results; and how many earlier ones there are."""
+    """Return of each model, task and filter the last result, in the order of the results.
+
+    And how many earlier ones there are.
+    """
     last: dict[tuple[str, ...], Result] = {}
     count = 0
     for result in results:
@@ -571,10 +586,10 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
 def _fingerprint(result: Result) -> dict[str, Any]:
     """Return everything but the model and the grids that a result depends on; None where the run does not say.
 
-    The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``, ``few-shot``,
-    ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``, ``benchmark version``,
-    ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images`` (what the full views show); of a MAGIC task
-    also ``boxes shown`` and ``judge``.
+    The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``,
+    ``few-shot``, ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``,
+    ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
+    (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
     """
     described, made = result.described, result.details.get("made") or {}
     kind, options = result.kind, described["options"]
@@ -679,7 +694,10 @@ def _limit(run: Run) -> str:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:
-    """Return in what two fingerprints differ, in words; what one of them does not say is not compared: see ``not_compared``."""
+    """Return in what two fingerprints differ, in words.
+
+    What one of them does not say is not compared: see ``not_compared``.
+    """
     skip = set(ignore)
     out = []
     for key, value in one.items():

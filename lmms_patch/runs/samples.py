@@ -1,9 +1,12 @@
-"""The docs of a finished run as tables (docs/tables.md): from the Parquet file beside a sample log, else from the log. NumPy and pyarrow.
+"""The docs of a finished run as tables (docs/tables.md): from the Parquet file beside a sample log, else from the log.
 
-A Parquet file is used only where it is whole and says the same as its log. Its own digest shows that it is whole: it stands between the last page
-and the footer, where Parquet leaves room, and covers every other byte. (The checksums of Parquet itself cover neither the headers of pages nor the
-footer.) Size and SHA-256 of the log show that the log is still the same file: a time of change would be quicker to compare, but copies lose it and
-edits can keep it, and the hash of a log takes a twentieth of the time that reading it takes.
+NumPy and pyarrow.
+
+A Parquet file is used only where it is whole and says the same as its log. Its own digest shows that it is whole: it
+stands between the last page and the footer, where Parquet leaves room, and covers every other byte. (The checksums of
+Parquet itself cover neither the headers of pages nor the footer.) Size and SHA-256 of the log show that the log is
+still the same file: a time of change would be quicker to compare, but copies lose it and edits can keep it, and the
+hash of a log takes a twentieth of the time that reading it takes.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises:
         OptionError: there is no such column.
-        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no views.
+        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no
+            views.
     """
     schema = schema_of(result)
     wanted = schema.names if columns is None else list(columns)
@@ -89,10 +93,12 @@ def records(result: Result) -> list[Record]:
 def checked(result: Result) -> list[Record] | None:
     """Return the records of a task from the Parquet file beside its log, where that shows that they are those of the results file.
 
-    When the file was written, the digest of the log's records was found to be the one in the results file; and the log is still the same file.
+    When the file was written, the digest of the log's records was found to be the one in the results file; and the log
+    is still the same file.
 
     Returns:
-        The records, as ``records`` gives them; None where the file is missing, must not be used, or is of a version that did not compare.
+        The records, as ``records`` gives them; None where the file is missing, must not be used, or is of a version
+        that did not compare.
     """
     path = None if result.log is None else result.log.with_suffix(".parquet")
     if path is None or not path.is_file():
@@ -256,7 +262,10 @@ class _UnfitError(RecordError):
 
 
 def _stored(result: Result, columns: Sequence[str]) -> pa.Table | None:
-    """Return columns of a task's Parquet file; None where there is no file, or one that must not be used (a warning then says why)."""
+    """Return columns of a task's Parquet file.
+
+    None where there is no file, or one that must not be used (a warning then says why).
+    """
     path = None if result.log is None else result.log.with_suffix(".parquet")
     if path is None or not path.is_file():
         return None

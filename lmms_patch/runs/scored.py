@@ -27,9 +27,11 @@ class ScoredView(Struct, frozen=True):
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
         error: why there is no score (the scorer's exception, in one line); None where it scored.
         from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
-        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native metric; not logged.
+        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native
+        metric; not logged.
         unfinished: whether the answer was cut by the token limit.
-        names: the place of the answer among the doc's options, from 1; 0: it is none; None: not known (``References.named``).
+        names: the place of the answer among the doc's options, from 1; 0: it is none; None: not known
+        (``References.named``).
         misread: whether the answer has full marks, though read by itself it would not name the gold.
     """
 
@@ -143,11 +145,12 @@ class SampleRecord:
         doc_id: the doc's row in the base task's eval split.
         sizes: width and height in pixels of each image of the doc, or of the frames of each clip.
         views: the scored views, in request order.
-        best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best one for the
-            primary metric; only sets for which the doc is used.
+        best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best
+            one for the primary metric; only sets for which the doc is used.
         excluded: for each set for which the doc is not used, the reason.
         fields: values of the doc fields that the options name (cluster, group, category, stratum, choices).
-        answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is not known.
+        answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is
+        not known.
         stratum: the name of the doc's stratum.
         baselines: uninformed answers and the gold, scored.
         lent: this doc's answers under the golds of the docs whose donor it is.
@@ -263,7 +266,10 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
 
 
 def cells_of(views: Sequence[View], key: Key) -> list[int]:
-    """Return the indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes; in their order."""
+    """Return the indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes.
+
+    In their order.
+    """
     return [i for i, view in enumerate(views) if view.set == key]
 
 

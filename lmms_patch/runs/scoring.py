@@ -63,7 +63,8 @@ def worst_orders(
 ) -> list[int]:
     """Return, for each view that was asked in several orders of the options, the place of the order that it counts as: its worst.
 
-    A view is right only if every order of it is. One that lacks a score in some order has none: that order decides. Ties go to the first order.
+    A view is right only if every order of it is. One that lacks a score in some order has none: that order decides.
+    Ties go to the first order.
 
     Args:
         views: views of one doc, each once for each order.

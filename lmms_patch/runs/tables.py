@@ -55,8 +55,8 @@ class Chosen:
 class Table:
     """The docs of one task that have one metric, and an answer to their first view.
 
-    Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the metric, and docs whose
-    options cannot be moved are no docs of the table.
+    Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the
+    metric, and docs whose options cannot be moved are no docs of the table.
 
     Attributes:
         records: those docs.
@@ -152,7 +152,10 @@ class Table:
 
     @cached_property
     def clusters(self) -> Ints | None:
-        """Cluster numbers of the docs; None where docs are independent. A doc without a label is a cluster of its own."""
+        """Cluster numbers of the docs; None where docs are independent.
+
+        A doc without a label is a cluster of its own.
+        """
         if self.cluster is None:
             return None
         labels = [record.fields.get(self.cluster) for record in self.records]
@@ -174,7 +177,10 @@ class Table:
 
     @cached_property
     def merged(self) -> tuple[int, ...]:
-        """Of each category the number of what it counts in, as ``stats.forms.on`` takes it; () where each counts by itself."""
+        """Of each category the number of what it counts in, as ``stats.forms.on`` takes it.
+
+        () where each counts by itself.
+        """
         into: dict[int, tuple[str, str]] = {}
         for record, number in zip(
             self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False
@@ -210,7 +216,10 @@ class Table:
 
     @cached_property
     def full(self) -> Chosen:
-        """What each doc scores on the full image (its first view). In a run that left docs out: an estimate, which may exceed the scale."""
+        """What each doc scores on the full image (its first view).
+
+        In a run that left docs out: an estimate, which may exceed the scale.
+        """
         return self._estimates(self.how_asked(None).whole, np.ones(len(self), bool)) if self.sampled else self.full_seen
 
     @cached_property
@@ -246,15 +255,18 @@ class Table:
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
-        """Return M of some items by its form; nan where it is not defined. An estimate beyond the scale is moved to the scale's end."""
+        """Return M of some items by its form; nan where it is not defined.
+
+        An estimate beyond the scale is moved to the scale's end.
+        """
         picked = self.picked(chosen)
         return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
 
     def _estimates(self, scores: Array, used: NDArray[np.bool_]) -> Chosen:
         """Return estimated scores, each its own item.
 
-        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all are moved so that it lies at the scale's end:
-        draws then lie on both sides of it, and an interval is as wide as it is elsewhere.
+        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all are moved so that
+        it lies at the scale's end: draws then lie on both sides of it, and an interval is as wide as it is elsewhere.
         """
         if used.any():
             mean = float(scores[used].mean())
@@ -262,13 +274,19 @@ class Table:
         return Chosen(scores.tolist(), scores)
 
     def fitted(self, form: Form) -> Form:
-        """Return the form of M as it fits these docs: with merged categories; in a sampled run with estimates moved to the ends of the scale."""
+        """Return the form of M as it fits these docs: with merged categories.
+
+        In a sampled run with estimates moved to the ends of the scale.
+        """
         form = on(form, self.merged)
         return form.within(min(0.0, self.range_seen[0]), self.range_seen[1]) if self.sampled else form
 
     @cached_property
     def range_seen(self) -> tuple[float, float]:
-        """The least and the most that any view, uninformed answer or gold scores; 0 and 1 where none scores anything."""
+        """The least and the most that any view, uninformed answer or gold scores.
+
+        0 and 1 where none scores anything.
+        """
         every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [
             one.scores for one in self._baselines
         ]
@@ -290,9 +308,12 @@ class Table:
         return len(asked) / max(1, sum(asked))
 
     def cells(self, n: int) -> Array:
-        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells); nan where the doc is not used for the grid.
+        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells).
 
-        Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose cells were all asked do not
+        Nan where the doc is not used for the grid.
+
+        Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose
+        cells were all asked do not
         count: their cells were asked because none earned full marks.
         """
         return self._cells_of(
@@ -313,9 +334,12 @@ class Table:
 
     @cached_property
     def points(self) -> dict[Key, Chosen]:
-        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is not used for it. Empty for kinds without points.
+        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is not used for it.
 
-        Where the full image is asked too, a doc is used only if that has a score: then each point can be compared with it, doc by doc.
+        Empty for kinds without points.
+
+        Where the full image is asked too, a doc is used only if that has a score: then each point can be compared with
+        it, doc by doc.
         """
         out = {}
         for key in self.kind.points(sorted({n for record in self.records for n in record.grids})):
@@ -326,14 +350,20 @@ class Table:
 
     @cached_property
     def in_orders(self) -> Table:
-        """The same docs with the views in all orders of their options that they were asked in; the table itself where it has these already."""
+        """The same docs with the views in all orders of their options that they were asked in.
+
+        The table itself where it has these already.
+        """
         if not self.kind.every_order:
             return self
         return self.of(list(self.place), in_orders=True)
 
     @cached_property
     def turned(self) -> list[list[int]]:
-        """The full views of each doc that is asked in every order of its options; none where it is asked in one order, or a view has no score."""
+        """The full views of each doc that is asked in every order of its options.
+
+        None where it is asked in one order, or a view has no score.
+        """
         if not self.kind.turns:
             return [[] for _ in self.records]
         every = [
@@ -356,7 +386,10 @@ class Table:
         return [numbers.index(key) if key in numbers else None for numbers in of_docs]
 
     def hidden(self, key: Key) -> Array:
-        """Return what part of each doc's image is hidden with a set of boxes, shape (docs,); nan where the doc is not used for it."""
+        """Return what part of each doc's image is hidden with a set of boxes, shape (docs,).
+
+        Nan where the doc is not used for it.
+        """
         shares = (
             record.views[places[0]].hidden if places else None
             for record, places in zip(self.records, self.set_places(key), strict=True)
@@ -378,7 +411,10 @@ class Table:
         )
 
     def best(self, key: Key) -> Chosen:
-        """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``; None where it is not used for the set."""
+        """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``.
+
+        None where it is not used for the set.
+        """
         if self.no_best:
             return Chosen([None] * len(self), np.full(len(self), math.nan))
         if not self.sampled:
@@ -387,13 +423,19 @@ class Table:
         return self._estimates(self.how_asked(key).cells, used).where(used)
 
     def best_seen(self, key: Key) -> Chosen:
-        """Return the item of each doc's best view among those asked (``best_places``). Computed once: several numbers are made of it."""
+        """Return the item of each doc's best view among those asked (``best_places``).
+
+        Computed once: several numbers are made of it.
+        """
         if key not in self._best:
             self._best[key] = self.at(self.best_places(key))
         return self._best[key]
 
     def best_places(self, key: Key) -> list[int | None]:
-        """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's; None where it is not used."""
+        """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's.
+
+        None where it is not used.
+        """
         name, views = str(key), self._views
         used = np.array([name not in record.excluded for record in self.records], bool)
         best, kept = views.best(self.metric, views.in_set(key) & used[views.docs], self.higher), views.has(self.metric)
@@ -419,7 +461,10 @@ class Table:
         )
 
     def wrong_best(self, key: Key) -> Chosen:
-        """Return each doc's best item of a set of views of another doc's image; nan and None where the doc was not asked so, or is not used."""
+        """Return each doc's best item of a set of views of another doc's image.
+
+        Nan and None where the doc was not asked so, or is not used.
+        """
         name, views = str(key), self._wrong
         used = np.array([name not in record.excluded for record in self.records], bool)
         inside = views.in_set(key) & used[views.docs]
@@ -504,7 +549,9 @@ class Table:
         return np.array([full_marks(record, self.metric) for record in self.records], float)
 
     def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Scores | None:
-        """Return the rows of the used docs and of their donors' answers under their own golds; None where there are none.
+        """Return the rows of the used docs and of their donors' answers under their own golds.
+
+        None where there are none.
 
         Args:
             key: a grid, or a set of boxes.
@@ -543,13 +590,16 @@ class Table:
     def measured_scores(
         self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
     ) -> Measured | None:
-        """Return the rows of the used docs, and of those among them that were asked on a wrong image; None where none was, or a gold has no score.
+        """Return the rows of the used docs, and of those among them that were asked on a wrong image.
+
+        None where none was, or a gold has no score.
 
         Args:
             key: a grid, or a set of boxes.
             form: the aggregation.
             used: shape (docs,), the docs that are used for it.
-            with_full: whether the full image is one of the views of which the best counts; of forms that go by scores alone.
+            with_full: whether the full image is one of the views of which the best counts; of forms that go by scores
+                alone.
         """
         best, wrong = self.best(key), self.wrong_best(key)
         if with_full:
@@ -694,7 +744,9 @@ class _Named:
 
 
 class _Views:
-    """The views of docs as arrays, one entry per view. Docs that are read from a log share the objects of equal views: each is looked at once.
+    """The views of docs as arrays, one entry per view.
+
+    Docs that are read from a log share the objects of equal views: each is looked at once.
 
     Attributes:
         different: the different views.
@@ -764,7 +816,10 @@ class _Views:
         return _Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
 
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
-        """Return item and score of one view of each doc, by its place among the doc's views; None and nan where there is no place."""
+        """Return item and score of one view of each doc, by its place among the doc's views.
+
+        None and nan where there is no place.
+        """
         place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
         codes = np.append(self._codes, -1)[
             np.where(place < 0, -1, self.starts + place)
@@ -780,7 +835,10 @@ def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
-    """Return whether each item's label under a key is the positive one, "yes"; False where there is no item; None where an item lacks the key."""
+    """Return whether each item's label under a key is the positive one, "yes"; False where there is no item.
+
+    None where an item lacks the key.
+    """
     if not all(isinstance(item, Mapping) and key in item for item in items if item is not None) or not any(
         item is not None for item in items
     ):

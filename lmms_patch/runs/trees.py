@@ -1,7 +1,7 @@
 """The numbers of a task as a tree of objects, mappings and lists: walked, and compared part by part. Pure.
 
-A class says under ``LATE`` which of its fields files of earlier versions lack: by field, the first version (``numbers.NUMBERS``) that wrote it, and 0
-for a field that is older than these versions.
+A class says under ``LATE`` which of its fields files of earlier versions lack: by field, the first version
+(``numbers.NUMBERS``) that wrote it, and 0 for a field that is older than these versions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _LISTS = (list, tuple, np.ndarray)
 
 
 def parts(tree: Any) -> dict[str, Any]:
-    """Return the parts of a tree by name: fields of an object that are set, values of a mapping, entries of a list; none of a number or a text."""
+    """Return the parts of a tree by name: fields of an object that are set, values of a mapping, entries of a list.
+
+    None of a number or a text.
+    """
     if isinstance(tree, Mapping):
         return {str(key): part for key, part in tree.items()}
     if isinstance(tree, _LISTS):
@@ -59,7 +62,8 @@ def differences(stored: Any, fresh: Any, path: str, version: int) -> Iterator[tu
     Two texts for people never differ, but for a reason that only one of the trees has.
 
     Args:
-        stored: the tree from the file. A field that its version did not write yet, and that says nothing, does not differ.
+        stored: the tree from the file. A field that its version did not write yet, and that says nothing, does not
+        differ.
         fresh: the tree computed again.
         path: where both stand.
         version: of the numbers in the file.
@@ -85,7 +89,10 @@ def differences(stored: Any, fresh: Any, path: str, version: int) -> Iterator[tu
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two numbers, texts or truth values are the same, but for the error of adding in another order; nan is None."""
+    """Return whether two numbers, texts or truth values are the same, but for the error of adding in another order.
+
+    Nan is None.
+    """
     one, other = (None if isinstance(value, float) and not math.isfinite(value) else value for value in (one, other))
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

@@ -1,8 +1,11 @@
-"""Files as types: what a file holds is written down once, as a type; its JSON schema and the check of what is read follow from it.
+"""Files as types: what a file holds is written down once, as a type.
 
-A key's description is what its class says under ``Attributes:``. A key that we always write, but that files of earlier versions lack, has a
-default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class with ``omit_defaults``. A class names under
-``GONE`` the keys that earlier versions wrote and that nobody reads any more.
+Its JSON schema and the check of what is read follow from it.
+
+A key's description is what its class says under ``Attributes:``. A key that we always write, but that files of earlier
+versions lack, has a default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class
+with ``omit_defaults``. A class names under ``GONE`` the keys that earlier versions wrote and that nobody reads any
+more.
 """
 
 from __future__ import annotations
@@ -105,7 +108,10 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def _other(kind: Any, value: Any) -> Any:
-    """Return a value of a type that msgspec does not know: options, or a list of numbers as an array. Errors name the value, not a place in it."""
+    """Return a value of a type that msgspec does not know: options, or a list of numbers as an array.
+
+    Errors name the value, not a place in it.
+    """
     if kind is Options:
         try:
             return Options.of_file(value, "")
@@ -166,7 +172,10 @@ def _step(step: str | int) -> str:
 
 
 def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
-    """Return the way from a value to what is wrong in it; msgspec does not name the keys of a mapping, so they are looked for."""
+    """Return the way from a value to what is wrong in it.
+
+    Msgspec does not name the keys of a mapping, so they are looked for.
+    """
     out: list[str | int] = []
     for step in re.findall(r"\[\d+\]|\[\.\.\.\]|[^.\[]+", path):
         if step == "[...]":
@@ -191,7 +200,8 @@ def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error:
         steps: the way to the mapping.
         inner: the mapping.
         kind: the type of the whole value.
-        error: the error; it does not name the key. Another key may seem wrong where something after the mapping is wrong too, with another error.
+        error: the error; it does not name the key. Another key may seem wrong where something after the mapping is
+            wrong too, with another error.
     """
     return (
         next((key for key in inner if _error(_only(value, steps, key), kind) == error), None)
@@ -252,7 +262,8 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
     Args:
         name: of the schema.
         kind: the type of the file.
-        ours: we write the file: it has all keys that have a default in the type, and no other keys. Else people write it.
+        ours: we write the file: it has all keys that have a default in the type, and no other keys. Else people write
+            it.
     """
     classes = {one.__name__: one for one in _classes(kind, set())}
     by_pattern = [other for one in classes.values() for other in getattr(one, "PATTERNS", {}).values()]

@@ -1,7 +1,10 @@
-"""Bounds of the numbers that a judge gives: what they would be, were all docs without a verdict wrong, or all right. Pure.
+"""Bounds of the numbers that a judge gives: what they would be, were all docs without a verdict wrong, or all right.
 
-With s of k judged docs right and u docs unjudged, a number s / k lies between s / (k + u) and (s + u) / (k + u), whatever the judge would have said.
-A judge that refuses long answers may refuse just the wrong ones, so the number alone may be far from the truth, and looks like any other.
+Pure.
+
+With s of k judged docs right and u docs unjudged, a number s / k lies between s / (k + u) and (s + u) / (k + u),
+whatever the judge would have said. A judge that refuses long answers may refuse just the wrong ones, so the number
+alone may be far from the truth, and looks like any other.
 
 A difference of two runs has such bounds too (``compare.magic.bounds``).
 """
@@ -56,8 +59,8 @@ class Bounds:
 def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
     """Return the bounds of the numbers of a results file.
 
-    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k + u); none where no doc has a
-    verdict.
+    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k +
+    u); none where no doc has a verdict.
 
     Args:
         about: the ``magic`` object of the file.

@@ -1,11 +1,13 @@
 """Result files of VLMEvalKit, read as docs with an answer and a score for the full image and for each cell.
 
-VLMEvalKit writes a table for each model and dataset, ``{model}_{dataset}.xlsx`` (or ``.tsv``, ``.csv``, ``.json``, ``.pkl``), with the columns
-``index``, ``question``, ``A`` to ``H``, ``answer``, ``prediction`` and more. Once it has judged, it writes another with a column of scores: ``hit``
-in ``..._openai_result.xlsx``, ``score`` in ``..._auxmatch.xlsx``. An RCI or PCRI run made there has a dataset for each cell of the image, whose name
-says which cell.
+VLMEvalKit writes a table for each model and dataset, ``{model}_{dataset}.xlsx`` (or ``.tsv``, ``.csv``, ``.json``,
+``.pkl``), with the columns ``index``, ``question``, ``A`` to ``H``, ``answer``, ``prediction`` and more. Once it has
+judged, it writes another with a column of scores: ``hit`` in ``..._openai_result.xlsx``, ``score`` in
+``..._auxmatch.xlsx``. An RCI or PCRI run made there has a dataset for each cell of the image, whose name says which
+cell.
 
-Source: https://github.com/open-compass/VLMEvalKit (``vlmeval/smp/file.py``, ``vlmeval/dataset/image_mcq.py``, ``image_yorn.py``).
+Source: https://github.com/open-compass/VLMEvalKit (``vlmeval/smp/file.py``, ``vlmeval/dataset/image_mcq.py``,
+``image_yorn.py``).
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ def rows_of(path: Path, trust_pickle: bool = False) -> list[dict[str, Any]]:
         trust_pickle: read a pickle, which may run any code.
 
     Raises:
-        RecordError: the file cannot be read, holds no table, has two columns of one name, or is a pickle that is not trusted.
+        RecordError: the file cannot be read, holds no table, has two columns of one name, or is a pickle that is not
+            trusted.
     """
     ending = path.suffix.lower()
     try:
@@ -419,7 +422,9 @@ def _benchmark(
 
 
 def _grids(where: str, cells: Sequence[Cell]) -> dict[int, dict[int, Cell]]:
-    """Return the cells of each grid by number, row by row from 1. Whether names count from 0 or 1 is decided by the whole grid.
+    """Return the cells of each grid by number, row by row from 1.
+
+    Whether names count from 0 or 1 is decided by the whole grid.
 
     Raises:
         RecordError: cells are missing, twice, or of no grid.

@@ -1,1 +1,4 @@
-"""Arrays in, estimates out: index, chance floors, gate, luck, intervals, resampling. NumPy and SciPy at most; neither lmms_eval nor torch."""
+"""Arrays in, estimates out: index, chance floors, gate, luck, intervals, resampling.
+
+NumPy and SciPy at most; neither lmms_eval nor torch.
+"""

@@ -1,18 +1,22 @@
-"""Ask no more views than an interval needs: which docs and views are asked, and what their answers say of all docs. Pure; NumPy and SciPy.
+"""Ask no more views than an interval needs: which docs and views are asked, and what their answers say of all docs.
 
-RCI of a set of cells is 1 - sum(M) / sum(F), where F is what a doc's full image scores and M what its best cell scores. The docs stand in an order
-given by hashes. The first of them are asked whole (the pilot). The others are asked in blocks. In a block, each doc has two steps: its full image,
-and then its cells, until one of each set earns the most that any doc's gold earns. Each doc has one hash u in (0, 1); it takes a step exactly if u is
-no larger than the step's probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier
+Pure; NumPy and SciPy.
+
+RCI of a set of cells is 1 - sum(M) / sum(F), where F is what a doc's full image scores and M what its best cell scores.
+The docs stand in an order given by hashes. The first of them are asked whole (the pilot). The others are asked in
+blocks. In a block, each doc has two steps: its full image, and then its cells, until one of each set earns the most
+that any doc's gold earns. Each doc has one hash u in (0, 1); it takes a step exactly if u is no larger than the step's
+probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier
 blocks only. So
 
     F^ = f + R0 (F - f) / W0        M^ = m + R0 (m' - m) / W0 + R1 (M - m') / W1
 
-have the means of F and M whatever the predictions f, m (before the image was asked) and m' (after it) are: a bad prediction costs calls, and moves
-no number. R0 and R1 tell whether a step was taken, W0 and W1 are the probabilities.
+have the means of F and M whatever the predictions f, m (before the image was asked) and m' (after it) are: a bad
+prediction costs calls, and moves no number. R0 and R1 tell whether a step was taken, W0 and W1 are the probabilities.
 
-Sources: Horvitz & Thompson (1952) and Särndal, Swensson & Wretman, Model Assisted Survey Sampling (1992), 6.3, for the estimates; Neyman (1938),
-Contribution to the Theory of Sampling Human Populations, for rates in two steps; Fieller (1954), Some Problems in Interval Estimation, for the ratio.
+Sources: Horvitz & Thompson (1952) and Särndal, Swensson & Wretman, Model Assisted Survey Sampling (1992), 6.3, for the
+estimates; Neyman (1938), Contribution to the Theory of Sampling Human Populations, for rates in two steps; Fieller
+(1954), Some Problems in Interval Estimation, for the ratio.
 """
 
 from __future__ import annotations
@@ -76,7 +80,9 @@ _SHRINK = 10.0
 
 @dataclass(frozen=True)
 class Sampled:
-    """How docs were asked, and what they scored on one set of cells. All arrays have shape (docs,) unless they say otherwise.
+    """How docs were asked, and what they scored on one set of cells.
+
+    All arrays have shape (docs,) unless they say otherwise.
 
     Attributes:
         full, best: F and M; any number where a doc did not take the step.
@@ -119,7 +125,8 @@ class Sampled:
     def variances(self, cells: float, whole: float) -> Array:
         """Return an unbiased estimate of each doc's part of the variance of ``cells`` * sum(M^) + ``whole`` * sum(F^), given all answers.
 
-        A doc has one u, so its steps are nested: steps k <= l have the covariance (1 / W_k - 1) D_k D_l, which is seen only if l was taken.
+        A doc has one u, so its steps are nested: steps k <= l have the covariance (1 / W_k - 1) D_k D_l, which is seen
+        only if l was taken.
         """
         errors = self._errors
         first, second = cells * errors[:, 1] + whole * errors[:, 0], cells * errors[:, 2]
@@ -166,16 +173,18 @@ def interval(
 
     Args:
         docs: all docs of the benchmark, also those that were not asked.
-        target: ``benchmark``: what a full pass over these docs would print. ``population``: RCI of the docs that these are a sample of.
+        target: ``benchmark``: what a full pass over these docs would print. ``population``: RCI of the docs that these
+        are a sample of.
         clusters: of ``population``, the cluster number of each doc; None: docs are independent.
         level: nominal coverage, 0..1.
         most: the most that a doc can score.
 
     Returns:
-        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark also where the
-        half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the population also under 10 effective
-        clusters (``stats.intervals``); and, as long as docs are left out, where there were under 50 if docs of one cluster were all
-        alike. A run would else stop where large clusters happen to agree, and such intervals hold too seldom.
+        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark
+        also where the half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the
+        population also under 10 effective clusters (``stats.intervals``); and, as long as docs are left out, where
+        there were under 50 if docs of one cluster were all alike. A run would else stop where large clusters happen to
+        agree, and such intervals hold too seldom.
     """
     from scipy.stats import gamma
     from scipy.stats import t as student
@@ -212,9 +221,9 @@ def interval(
     done = int((docs.steps >= 2).sum())
     if b * b <= q * ff or not done or few:
         return Ends(1 - a / b, -math.inf, math.inf, df)
-    # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds half a doc of random weight, so
-    # here are as many docs as that weighs at the interval's level, each standing for as many docs as one that was sampled; of the benchmark no more
-    # than were left out.
+    # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds
+    # half a doc of random weight, so here are as many docs as that weighs at the interval's level, each standing for as
+    # many docs as one that was sampled; of the benchmark no more than were left out.
     sampled = docs.p.min(axis=1) < 1
     left_out, found = int(sampled.sum()), int((sampled & (docs.steps >= 2)).sum())
     unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * max(
@@ -234,8 +243,9 @@ def interval(
 def clusters_that_decide(errors: Array, places: Ints) -> float:
     """Return how many equal clusters would tell the variance as surely as these do: (sum V)^2 / sum V^2.
 
-    A cluster of s docs adds V = s (1 + rho (s - 1)), where rho is how alike docs of one cluster are: with rho 0 few large clusters decide little, and
-    with rho 1 everything. rho is one standard error above what is seen, since few large clusters tell it badly.
+    A cluster of s docs adds V = s (1 + rho (s - 1)), where rho is how alike docs of one cluster are: with rho 0 few
+    large clusters decide little, and with rho 1 everything. rho is one standard error above what is seen, since few
+    large clusters tell it badly.
 
     Source: Bell & McCaffrey (2002), Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples.
 
@@ -284,13 +294,15 @@ class Docs:
         order: the docs in the order of their hashes, docs of one cluster side by side.
         u: shape (docs,), a hash of each in (0, 1).
         clusters: shape (docs,), cluster numbers.
-        marks: shape (docs,), what each doc's gold earns as a share of the scale, 1 where no gold earns more; nan where unknown. All cells are asked
-            of a doc whose gold earns less than 1, since a cell may earn more than that gold.
+        marks: shape (docs,), what each doc's gold earns as a share of the scale, 1 where no gold earns more; nan where
+            unknown. All cells are asked of a doc whose gold earns less than 1, since a cell may earn more than that
+            gold.
         cells: of each set, how many cells a doc has.
         pilot: how many docs are asked whole.
         earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
         kinds: shape (docs,), numbers from 0 of the kinds of questions, most frequent first; None: there is one kind.
-        shapes: of each set, how many rows and columns its cells have; empty: not known, so that no set says where to look in the next.
+        shapes: of each set, how many rows and columns its cells have; empty: not known, so that no set says where to
+            look in the next.
     """
 
     order: Ints
@@ -381,7 +393,9 @@ _TYPICAL_SCORE = 0.6
 
 
 class Asking:
-    """Decides which views are asked, from the docs' hashes and the answers so far. The same answers give the same decisions.
+    """Decides which views are asked, from the docs' hashes and the answers so far.
+
+    The same answers give the same decisions.
 
     Args:
         docs: the docs.
@@ -430,7 +444,10 @@ class Asking:
         return np.asarray((self.asked & np.isnan(self.answers)).any(axis=1))
 
     def sampled(self, g: int, docs: Ints | None = None) -> Sampled:
-        """Return how some docs were asked, and what they scored on set number g, as shares of the scale; without docs that are lost."""
+        """Return how some docs were asked, and what they scored on set number g, as shares of the scale.
+
+        Without docs that are lost.
+        """
         kept = np.arange(len(self.steps)) if docs is None else docs
         kept = kept[~self.lost[kept]]
         full = np.nan_to_num(self.answers[kept, 0])
@@ -522,7 +539,10 @@ class Asking:
         self.exits = not self._beats_golds(docs)
 
     def _beats_golds(self, docs: Ints) -> bool:
-        """Return whether an answer to some docs earns more than every gold. Then a cell that earns a gold's marks need not be the best."""
+        """Return whether an answer to some docs earns more than every gold.
+
+        Then a cell that earns a gold's marks need not be the best.
+        """
         return bool((np.nan_to_num(self.answers[docs]) > 1 + _TINY).any())
 
     def _finish_all(self, docs: Ints) -> Generator[Wanted, Array, None]:
@@ -552,7 +572,10 @@ class Asking:
     # --- predicting -------------------------------------------------------------------------------
 
     def _order_cells(self, pilot: Ints) -> None:
-        """Learn from the pilot and from earlier runs which cells of a doc are promising; and gather what predictions rest on."""
+        """Learn from the pilot and from earlier runs which cells of a doc are promising.
+
+        And gather what predictions rest on.
+        """
         pilot = pilot[~self.lost[pilot]]
         earlier = self._earlier()
         self._strength: list[Array] = []
@@ -598,11 +621,12 @@ class Asking:
     def _near(self, g: int, docs: Ints) -> Array:
         """Return how near cells of set number g of some docs are to right cells of earlier sets.
 
-        Evidence that one cell of 3 x 3 shows lies in the few cells of 4 x 4 that overlap it. The two numbers are the share of a cell that lies in
-        such cells, on average, and in the last of them.
+        Evidence that one cell of 3 x 3 shows lies in the few cells of 4 x 4 that overlap it. The two numbers are the
+        share of a cell that lies in such cells, on average, and in the last of them.
 
         Returns:
-            Shape (docs, cells, 2); (docs, cells, 0) where there are no earlier sets, or the shapes of grids are not known.
+            Shape (docs, cells, 2); (docs, cells, 0) where there are no earlier sets, or the shapes of grids are not
+            known.
         """
         if not g or not self.docs.shapes:
             return np.zeros((len(docs), self.docs.cells[g], 0))
@@ -647,7 +671,8 @@ class Asking:
     def _plan(self, seen: Ints, docs: Ints) -> _Block:
         """Return the plan of a block: two regressions for each set, and the rates that their errors call for.
 
-        The errors are those on docs that a regression was not fitted to, so nothing rests on the regressions being right.
+        The errors are those on docs that a regression was not fitted to, so nothing rests on the regressions being
+        right.
 
         Args:
             seen: the docs of earlier blocks.
@@ -714,8 +739,8 @@ class Asking:
     def _between(self, part: Sampled, kept: Ints, ratio: float) -> float:
         """Return the variance that a full pass itself would leave: that between docs of the population, from the docs seen.
 
-        What docs of one cluster share counts only when all docs are seen: from a part of them it is so uncertain that steering by it ends runs at
-        lucky moments.
+        What docs of one cluster share counts only when all docs are seen: from a part of them it is so uncertain that
+        steering by it ends runs at lucky moments.
         """
         z, factor = part.cells - ratio * part.whole, len(self.docs.order) / max(1, len(kept))
         own = float((z**2).sum())
@@ -726,7 +751,10 @@ class Asking:
         return float(factor * between)
 
     def _run(self, *plans: _Block) -> Generator[Wanted, Array, None]:
-        """Ask the docs of some blocks as their plans say. Asked again with a larger scale, they ask only for what is new."""
+        """Ask the docs of some blocks as their plans say.
+
+        Asked again with a larger scale, they ask only for what is new.
+        """
         first = [
             plan.docs[self.docs.u[plan.docs] <= _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)] for plan in plans
         ]
@@ -819,7 +847,8 @@ def best_rates(image: float, finish: list[tuple[float, float, float]]) -> tuple[
 
     Args:
         image: the variance that asking the image removes; it costs one call.
-        finish: by the level of F: its share of docs, the variance that asking the cells removes, and how many calls they cost.
+        finish: by the level of F: its share of docs, the variance that asking the cells removes, and how many calls
+            they cost.
 
     Returns:
         The rate of the image, and that of the cells by level; none of these is above that of the image.

@@ -26,7 +26,10 @@ Parts = Annotated[int, Meta(ge=1, le=64)]
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is an int or float within ±``LARGEST``; texts, truth values, NaN and infinities are not."""
+    """Return whether a value is an int or float within ±``LARGEST``.
+
+    Texts, truth values, NaN and infinities are not.
+    """
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 

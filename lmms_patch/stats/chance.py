@@ -7,8 +7,9 @@ Each doc was scored for a few uninformed answers. This module combines those sco
 - ``stratum``: the most frequent gold among the *other* docs that are asked alike;
 - ``other``: the gold of another doc of the same kind (for captions and corpus metrics).
 
-Source: RCI paper (https://arxiv.org/abs/2509.23673), A.2. The paper's own rule (1/|C|; max(0.5, majority); the majority answer) is reported beside
-our floors. Alone it is too weak: where one letter holds 30 % of the golds of 5 options, that constant letter always passes 1/|C|.
+Source: RCI paper (https://arxiv.org/abs/2509.23673), A.2. The paper's own rule (1/|C|; max(0.5, majority); the majority
+answer) is reported beside our floors. Alone it is too weak: where one letter holds 30 % of the golds of 5 options, that
+constant letter always passes 1/|C|.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class Chance:
 
 
 def constants(docs: Sequence[Asked]) -> dict[str, str]:
-    """Return the best constant answer of each format: the answer with the highest total score; ties go to the first in the alphabet."""
+    """Return the best constant answer of each format: the answer with the highest total score.
+
+    Ties go to the first in the alphabet.
+    """
     total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     answers = {
         id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()
@@ -99,7 +103,8 @@ def constants(docs: Sequence[Asked]) -> dict[str, str]:
 def pick(doc: Asked, floor: str, best: Mapping[str, str]) -> list[Uninformed]:
     """Return the answers that make up a floor for one doc: all options for ``uniform``, else at most one answer.
 
-    A doc without options takes the constant for ``uniform``; a doc without others of its kind takes the constant for ``stratum``.
+    A doc without options takes the constant for ``uniform``; a doc without others of its kind takes the constant for
+    ``stratum``.
     """
     if floor == "uniform" and (options := doc.of("option")):
         return options

@@ -1,7 +1,10 @@
-"""Agreement of two columns of numbers: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks. NumPy only.
+"""Agreement of two columns of numbers: Pearson's r with Fisher's interval, Spearman's rho, percentile ranks.
 
-Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with standard error 1/√(n − 3). Spearman
-(1904), ties at their mean rank. RCI paper (https://arxiv.org/abs/2509.23673), figures 2 and 5 (r over benchmarks) and 3.2 (percentile calibration).
+NumPy only.
+
+Sources: Fisher, On the "probable error" of a coefficient of correlation (1921): z = atanh r is nearly normal with
+standard error 1/√(n − 3). Spearman (1904), ties at their mean rank. RCI paper (https://arxiv.org/abs/2509.23673),
+figures 2 and 5 (r over benchmarks) and 3.2 (percentile calibration).
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ FEWEST = 4
 def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
     """Return Pearson's r with Fisher's interval.
 
-    Formula: tanh(atanh r ± z/√(n − 3)). The interval assumes that the pairs are a random sample of a bivariate normal distribution.
+    Formula: tanh(atanh r ± z/√(n − 3)). The interval assumes that the pairs are a random sample of a bivariate normal
+    distribution.
 
     Args:
         x: shape (n,), finite.
@@ -30,8 +34,8 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
         level: nominal coverage, 0..1.
 
     Returns:
-        r in −1..1, n the number of pairs. The value is None, with the reason, under 4 pairs or where a column does not vary. There is no interval at
-        r = ±1.
+        r in −1..1, n the number of pairs. The value is None, with the reason, under 4 pairs or where a column does not
+        vary. There is no interval at r = ±1.
 
     Raises:
         ValueError: the columns differ in length, or a number is not finite.
@@ -57,7 +61,9 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
-    """Return Spearman's rho: Pearson's r of the ranks, ties at their mean rank. None under 4 pairs or where a column does not vary.
+    """Return Spearman's rho: Pearson's r of the ranks, ties at their mean rank.
+
+    None under 4 pairs or where a column does not vary.
 
     Args:
         x: shape (n,), finite.

@@ -1,4 +1,6 @@
-"""Strata of docs that are asked alike, and donors: other docs of a stratum whose answers stand in for chance. NumPy only.
+"""Strata of docs that are asked alike, and donors: other docs of a stratum whose answers stand in for chance.
+
+NumPy only.
 
 A stratum must not be too wide: then the luck-corrected index reads +0.07 where the truth is 1 (docs/statistics.md).
 """
@@ -41,7 +43,8 @@ def strata(kinds: Sequence[Sequence[Hashable]], least: int = LEAST_DOCS) -> Stra
     """Label each doc with its finest kind that at least ``least`` docs share; where none is, with its coarsest kind.
 
     Args:
-        kinds: for each doc, its kind from coarse to fine (answer format, number of options, option set, question skeleton).
+        kinds: for each doc, its kind from coarse to fine (answer format, number of options, option set, question
+        skeleton).
         least: the fewest docs of a stratum.
 
     >>> kinds = [("open", "what")] * 20 + [("open", "why")]
@@ -112,8 +115,8 @@ def draw_clusters(
 ) -> NDArray[np.intp]:
     """Draw donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in random order.
 
-    The order is random on purpose. MME asks every pair for a yes first and a no second: matched by position, the right answers to any pair would be
-    right for every other pair.
+    The order is random on purpose. MME asks every pair for a yes first and a no second: matched by position, the right
+    answers to any pair would be right for every other pair.
 
     Args:
         found: strata of the docs; the stratum of a cluster is that of its first doc.

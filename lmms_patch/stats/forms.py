@@ -1,8 +1,8 @@
 """Forms: aggregations that are a function of sums over docs, so that they can be resampled fast. NumPy only.
 
-A benchmark's aggregation M is code that we did not write. Where M is a mean, a sum, a ratio of counts (F1) or MME's score, the same number is a
-function of a few column sums, and a bootstrap draw needs only those sums. A declared form is never trusted: ``fits`` compares it with what M itself
-returned.
+A benchmark's aggregation M is code that we did not write. Where M is a mean, a sum, a ratio of counts (F1) or MME's
+score, the same number is a function of a few column sums, and a bootstrap draw needs only those sums. A declared form
+is never trusted: ``fits`` compares it with what M itself returned.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Picked:
         gold: shape (docs,), whether the gold is the positive label; only for forms of counts.
         clusters: shape (docs,), cluster numbers from 0; only for ``mme``.
         categories: shape (docs,), category numbers from 0; only for ``mme`` and ``macro``.
-        merged: of each category the number of what it counts in, as ``on`` takes it; () where each category counts by itself.
+        merged: of each category the number of what it counts in, as ``on`` takes it; () where each category counts by
+            itself.
     """
 
     scores: Array
@@ -56,14 +57,16 @@ class Form:
 
     Attributes:
         name: the name that a profile's ``aggregation`` uses.
-        rows: a function from the picked answers to shape (docs, d): the columns to be summed. Where ``whole``, a row counts for its whole cluster.
+        rows: a function from the picked answers to shape (docs, d): the columns to be summed. Where ``whole``, a row
+        counts for its whole cluster.
         value: a function from sums of shape (..., d) to M of shape (...); nan where M is not defined.
-        extremes: a function from the ends of a doc's scores, and d, to shape (kinds, 2, d): for each kind of doc (its gold, its category) the rows of
-            the worst and the best answer.
+        extremes: a function from the ends of a doc's scores, and d, to shape (kinds, 2, d): for each kind of doc (its
+            gold, its category) the rows of the worst and the best answer.
         whole: whether rows have a meaning only per cluster (they stand on the cluster's first doc).
         linear: whether M is linear in the scores, so that M of expected scores is the expected M.
         plain: whether M is a mean, a percentage or a sum of the scores, so that every doc weighs the same.
-        weight: a function from the rows of a set of answers to what an unseen doc of this set adds below the line; 1 but for ``RATIO``.
+        weight: a function from the rows of a set of answers to what an unseen doc of this set adds below the line; 1
+            but for ``RATIO``.
     """
 
     name: str
@@ -211,7 +214,10 @@ MME = Form("mme", _pairs, _sum_of_means, lambda _, width: _ends_by_category((0.0
 
 
 def _by_category(picked: Picked, kinds: int | None = None) -> Array:
-    """Return rows of shape (docs, 2K): the score, then 1, in the columns of the doc's category. K is ``kinds``, by default as many as occur."""
+    """Return rows of shape (docs, 2K): the score, then 1, in the columns of the doc's category.
+
+    K is ``kinds``, by default as many as occur.
+    """
     if picked.categories is None or not len(picked.scores):
         return np.full((len(picked.scores), 2), math.nan)
     kinds, docs = int(picked.categories.max()) + 1 if kinds is None else kinds, np.arange(len(picked.scores))
@@ -250,8 +256,8 @@ def _merging(merged: tuple[int, ...]) -> Form:
 def on(form: Form, merged: tuple[int, ...]) -> Form:
     """Return a form as it is on docs some of whose categories count as one.
 
-    VSI-Bench has ten kinds of questions, and its number is the mean over eight: the means of three kinds are averaged first. It is not defined where
-    one of the three has no docs. A kind that counts by itself may be missing.
+    VSI-Bench has ten kinds of questions, and its number is the mean over eight: the means of three kinds are averaged
+    first. It is not defined where one of the three has no docs. A kind that counts by itself may be missing.
 
     Args:
         form: the form.

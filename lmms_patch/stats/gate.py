@@ -1,7 +1,8 @@
 """The gate: an index may be read only where the full image beats an uninformed answer, and beats a wrong image. Pure.
 
-Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.2 and A.2, eq. 2; PCRI paper (https://arxiv.org/abs/2509.23879), A.2. Our gate is stricter:
-the floor is the best uninformed answer, the standard error is that of the paired difference FIP − floor, and the answers must depend on the image.
+Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.2 and A.2, eq. 2; PCRI paper (https://arxiv.org/abs/2509.23879),
+A.2. Our gate is stricter: the floor is the best uninformed answer, the standard error is that of the paired difference
+FIP − floor, and the answers must depend on the image.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Looks:
     Attributes:
         against: ``wrong images`` or ``blind``.
         value: True; False (they do not, or it is not shown that they do); None (unknown).
-        full: the metric on full images: over the docs that were asked both, or over all docs where that makes the difference more precise.
+        full: the metric on full images: over the docs that were asked both, or over all docs where that makes the
+        difference more precise.
         other: the metric on the other images.
         difference: ``full`` less ``other`` with its interval, on the metric's own scale.
         docs: number of docs that were asked both.
@@ -105,7 +107,8 @@ def gate(
     Args:
         fip: the native metric on full images.
         chance: the floor, same scale.
-        se: standard error of the paired difference FIP − floor. Where it is None the gate is unknown, unless FIP is below chance + δ.
+        se: standard error of the paired difference FIP − floor. Where it is None the gate is unknown, unless FIP is
+        below chance + δ.
         se_fip: standard error of FIP alone, for display.
         se_chance: standard error of the floor alone, for display.
         delta: δ on the metric's own scale (1 % of it).
@@ -173,11 +176,12 @@ def looks(
 ) -> Looks:
     """Judge whether the answers depend on the image.
 
-    The difference, less the weight of one doc, must exceed 2 SE. Why less one doc: where only five docs differ, all in favour, plain 2 SE would pass
-    3 % of models that do not look (this is the continuity correction of McNemar's test).
+    The difference, less the weight of one doc, must exceed 2 SE. Why less one doc: where only five docs differ, all in
+    favour, plain 2 SE would pass 3 % of models that do not look (this is the continuity correction of McNemar's test).
 
     Args:
-        difference: full less other: paired by doc, or, where that is more precise, full images of all docs less the others of those asked.
+        difference: full less other: paired by doc, or, where that is more precise, full images of all docs less the
+        others of those asked.
         full: the metric on full images.
         other: the metric on the other images.
         docs: number of docs that were asked both.
@@ -222,8 +226,9 @@ def with_looks(judged: Gate, conditions: tuple[Looks, ...], *, part: bool = Fals
     Args:
         judged: the gate.
         conditions: the conditions.
-        part: whether they belong to a part of a task (a category). Few docs of a part were asked on a wrong image, so a part fails only where it is
-            shown that its answers do not depend on the image, not where the opposite is not shown.
+        part: whether they belong to a part of a task (a category). Few docs of a part were asked on a wrong image, so a
+            part fails only where it is shown that its answers do not depend on the image, not where the opposite is not
+            shown.
     """
     failed = next(
         (one.reason for one in conditions if one.value is False and (not part or one.reason.startswith(SAME))), ""
@@ -236,8 +241,8 @@ def with_looks(judged: Gate, conditions: tuple[Looks, ...], *, part: bool = Fals
 def se_at_chance(se_fip: float | None, fip: float | None, chance: float | None, scale: float = 1.0) -> float:
     """Return the standard error that FIP would have at chance level, for a floor without its own (documented, or a uniform guess).
 
-    A share varies most near 1/2. Above it, a lucky model has a smaller standard error than the one it had to beat: at a chance of 0.8 it passes in
-    4.4 % of runs (50 clusters of 4), and in 2.4 % with this correction.
+    A share varies most near 1/2. Above it, a lucky model has a smaller standard error than the one it had to beat: at a
+    chance of 0.8 it passes in 4.4 % of runs (50 clusters of 4), and in 2.4 % with this correction.
 
     Formula: SE_FIP · √(c (S − c) / (f (S − f))), f = FIP, c = chance, S = scale; 0 where f or c is not inside 0..S.
     """

@@ -1,23 +1,28 @@
 """What a doc's wrong answers say of its luck: from docs whose gold was never said to the share of docs that know nothing. NumPy and SciPy.
 
-A model that knows nothing of a doc answers its views by some *habit*: it guesses, repeats itself, prefers an option, abstains. Often it hits the gold
-by luck, so the docs whose gold it never says are too few. Two things are missing of them:
+A model that knows nothing of a doc answers its views by some *habit*: it guesses, repeats itself, prefers an option,
+abstains. Often it hits the gold by luck, so the docs whose gold it never says are too few. Two things are missing of
+them:
 
-1. Docs that say some options, the gold among them. A doc that says the options S is as likely to have any gold, so it misses with probability
-   1 − G(S), G the spread of golds over options. Each doc that misses counts 1 / (1 − G(S)) (Horvitz & Thompson 1952). That needs no model of the
-   habit.
-2. Docs that say every option: they always hit. How many there are must be extrapolated (``said_all``), if there are as many views as options.
+1. Docs that say some options, the gold among them. A doc that says the options S is as likely to have any gold, so it
+   misses with probability 1 − G(S), G the spread of golds over options. Each doc that misses counts 1 / (1 − G(S))
+   (Horvitz & Thompson 1952). That needs no model of the habit.
+2. Docs that say every option: they always hit. How many there are must be extrapolated (``said_all``), if there are as
+   many views as options.
 
-Answers without options, which may earn partial marks, are scored under the golds of docs that are asked alike instead (``of_exchanged``).
+Answers without options, which may earn partial marks, are scored under the golds of docs that are asked alike instead
+(``of_exchanged``).
 
 The assumption of all is that a habit treats the gold like any other option; text priors break it (``stats.luck``).
 
-With options p ~ Dirichlet(α, ..., α) over M options, and m answers that name an option, the probability that j given options are never said is
+With options p ~ Dirichlet(α, ..., α) over M options, and m answers that name an option, the probability that j given
+options are never said is
 
     Γ(Mα) Γ((M − j)α + m) / (Γ(Mα + m) Γ((M − j)α))
 
-The mixture of α over docs is the nonparametric maximum likelihood estimate on a grid (Kiefer & Wolfowitz 1956; Laird 1978), by EM, from the counts of
-the *other* options of docs whose gold is never said: the gold's count would let what a doc knows pass for a habit.
+The mixture of α over docs is the nonparametric maximum likelihood estimate on a grid (Kiefer & Wolfowitz 1956; Laird
+1978), by EM, from the counts of the *other* options of docs whose gold is never said: the gold's count would let what a
+doc knows pass for a habit.
 """
 
 from __future__ import annotations
@@ -44,16 +49,20 @@ def of_missed(said: NDArray[np.bool_], gold: NDArray[np.bool_]) -> Array:
 
     Args:
         said: shape (docs, candidates), which answers the doc gives; the gold may be among them.
-        gold: shape (docs, candidates), which of them is the doc's gold; none where its gold is another. Its columns' means are G.
+        gold: shape (docs, candidates), which of them is the doc's gold; none where its gold is another. Its columns'
+            means are G.
     """
     left = 1 - (said & ~gold) @ gold.mean(axis=0)
     return np.asarray(1 / np.maximum(left, 1 / (len(gold) + 1)))
 
 
 def of_exchanged(loss: Array, mean: Array) -> Array:
-    """Return how many docs that know nothing each doc stands for by its loss, shape (docs,), at least 0; 1 where nothing is lost anywhere.
+    """Return how many docs that know nothing each doc stands for by its loss, shape (docs,), at least 0.
 
-    If the gold is one like the others, a doc's loss is the mean loss over all golds in expectation, so its loss counts 1 / mean.
+    1 where nothing is lost anywhere.
+
+    If the gold is one like the others, a doc's loss is the mean loss over all golds in expectation, so its loss counts
+    1 / mean.
 
     Args:
         loss: what the doc's answer loses, as a share of full marks; shape (docs,).
@@ -66,7 +75,8 @@ def said_all(others: Array, counts: Array, options: int) -> Array:
     """Return for how many docs that say every option a doc of each kind stands, under each draw; shape (B, kinds).
 
     Args:
-        others: shape (kinds, M − 1), how often the views of a doc name each option but its gold. The gold of all these docs is never said.
+        others: shape (kinds, M − 1), how often the views of a doc name each option but its gold. The gold of all these
+        docs is never said.
         counts: shape (B, kinds), how many docs of each kind there are in each draw.
         options: M, at least 3: with 2, the count of the one other option says nothing of α.
     """

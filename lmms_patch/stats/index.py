@@ -122,7 +122,9 @@ def relative_change(coarse: float | None, fine: float | None) -> float | None:
 
 
 def fragmentation(n: int, cells: int | None = None) -> str:
-    """Return a warning for grids whose cells are too small to keep their context (RCI paper, §A.5.3); empty below 5×5 cells.
+    """Return a warning for grids whose cells are too small to keep their context (RCI paper, §A.5.3).
+
+    Empty below 5×5 cells.
 
     Args:
         n: the size of the grid.

@@ -1,17 +1,18 @@
 """Intervals of numbers that are computed from docs: how they are made, widened, moved to another level and combined.
 
-A number is a function of sums over docs. Its interval is made from random draws. In a draw each cluster of docs has a random weight
-(Rubin 1981, *The Bayesian Bootstrap*), and one imagined doc is added: for the lower end the doc that lowers the number most, for the
-upper end the doc that raises it most, within the scale of a doc (Walley 1996, *Inferences from Multinomial Data*).
-In the middle of the scale this gives the bootstrap's interval. Near an end of the scale all docs of a sample may be right. The bootstrap
-then draws no wrong doc and its interval has no width; the imagined doc keeps the interval open. For a share of independent docs the two
-ends are exactly those of Clopper & Pearson (1934). For the difference of two runs the interval excludes 0 exactly where McNemar's exact
-test does.
+A number is a function of sums over docs. Its interval is made from random draws. In a draw each cluster of docs has a
+random weight (Rubin 1981, *The Bayesian Bootstrap*), and one imagined doc is added: for the lower end the doc that
+lowers the number most, for the upper end the doc that raises it most, within the scale of a doc (Walley 1996,
+*Inferences from Multinomial Data*). In the middle of the scale this gives the bootstrap's interval. Near an end of the
+scale all docs of a sample may be right. The bootstrap then draws no wrong doc and its interval has no width; the
+imagined doc keeps the interval open. For a share of independent docs the two ends are exactly those of Clopper &
+Pearson (1934). For the difference of two runs the interval excludes 0 exactly where McNemar's exact test does.
 
-An interval never has zero width, never leaves the range of its number (the draws are numbers of possible samples), and holds its value.
+An interval never has zero width, never leaves the range of its number (the draws are numbers of possible samples), and
+holds its value.
 
-Few clusters: Cameron & Miller (2015), *A Practitioner's Guide to Cluster-Robust Inference*, section VI, with the effective number of
-clusters of uneven sizes (Kish 1965, section 5.4; Carter, Schnepel & Steigerwald 2017).
+Few clusters: Cameron & Miller (2015), *A Practitioner's Guide to Cluster-Robust Inference*, section VI, with the
+effective number of clusters of uneven sizes (Kish 1965, section 5.4; Carter, Schnepel & Steigerwald 2017).
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ Statistic = Callable[[Array], Any]
 
 
 def is_few(clusters: float) -> bool:
-    """Return whether an effective number of clusters is so small that intervals need Student's t; at most 1 cluster allows no interval at all."""
+    """Return whether an effective number of clusters is so small that intervals need Student's t.
+
+    At most 1 cluster allows no interval at all.
+    """
     return 1 < clusters < FEW_CLUSTERS
 
 
@@ -174,7 +178,9 @@ def clopper_pearson(hits: float, n: float, level: float = LEVEL) -> tuple[float,
 def of_right_or_wrong(
     scores: ArrayLike, ends: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
 ) -> Estimate | None:
-    """Return the mean of independent scores with its exact interval; None unless each score is right or wrong, and there are at least 10.
+    """Return the mean of independent scores with its exact interval.
+
+    None unless each score is right or wrong, and there are at least 10.
 
     Draws (``Sample.ends``) would give the same interval, but with noise.
 
@@ -227,7 +233,8 @@ class Sample:
         n: number of docs used.
         clusters: number of clusters with a used doc; n where docs are independent.
         effective: ``effective_clusters`` of these clusters.
-        unit: size of the cluster of a random doc. An unseen doc weighs as much where nothing shows how docs of a cluster hang together.
+        unit: size of the cluster of a random doc. An unseen doc weighs as much where nothing shows how docs of a
+        cluster hang together.
         sums: shape (d,), on the data.
         factor: ``few_clusters``; the draws are already spread by it.
         drawn: shape (B, d), on each draw; no draws under 10 effective clusters.
@@ -271,7 +278,9 @@ class Sample:
         return part
 
     def ends(self, statistic: Statistic, extremes: Array | None, unseen: float = UNSEEN) -> tuple[Array, Array]:
-        """Return the draws of the lower and of the upper end of an interval, shape (B,) each. The ends are quantiles of these draws.
+        """Return the draws of the lower and of the upper end of an interval, shape (B,) each.
+
+        The ends are quantiles of these draws.
 
         Args:
             statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
@@ -294,9 +303,10 @@ class Sample:
     def _weight(self, statistic: Statistic, extreme: Array) -> float:
         """Return the weight of the unseen doc: how many docs of a cluster fail when one of them fails.
 
-        This is the design effect of the number at this extreme, Σ z_c² / Σ z_i². Here z_i is how far doc i moves the number, as a share of
-        how far the extreme doc moves it, and z_c is the sum of z_i over cluster c. Near an end of the scale few docs move the number at
-        all, so the unseen doc is counted too, as if its whole cluster failed: (Σ z_c² + unit) / (Σ z_i² + 1).
+        This is the design effect of the number at this extreme, Σ z_c² / Σ z_i². Here z_i is how far doc i moves the
+        number, as a share of how far the extreme doc moves it, and z_c is the sum of z_i over cluster c. Near an end of
+        the scale few docs move the number at all, so the unseen doc is counted too, as if its whole cluster failed: (Σ
+        z_c² + unit) / (Σ z_i² + 1).
         """
         if self.places is None or self.unit == 1:
             return 1.0
@@ -354,15 +364,17 @@ def estimate(
         rows: shape (docs, d): what is summed, one row per doc (say ``[full, best, 1]``).
         statistic: from sums of shape (..., d) to values of shape (...); nan where it is not defined.
         clusters: labels of shape (docs,); None: docs are independent.
-        extremes: shape (C, d), the rows that an unseen doc may have, such as ``[[0, 1], [1, 1]]`` for a share; None: no doc is added.
+        extremes: shape (C, d), the rows that an unseen doc may have, such as ``[[0, 1], [1, 1]]`` for a share; None: no
+        doc is added.
         unseen: how many unseen docs are added.
         draws: B.
         level: nominal coverage, 0..1.
         seed: see ``resample.generator``.
 
     Returns:
-        The number. Its value is None without docs, or where the statistic is not defined on the data. Its interval is None under 10
-        effective clusters, and where no draw differs; from 10 to 49 clusters it is widened. The reason says so.
+        The number. Its value is None without docs, or where the statistic is not defined on the data. Its interval is
+        None under 10 effective clusters, and where no draw differs; from 10 to 49 clusters it is widened. The reason
+        says so.
 
     >>> share = estimate([[1.0, 1.0]] * 40, lambda s: s[..., 0] / s[..., 1], extremes=[[0, 1], [1, 1]])
     >>> share.value, share.high, 0.88 < share.low < 0.93
@@ -452,7 +464,9 @@ def summarise(
     what: str = "clusters",
     within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
-    """Return a number with the percentile interval of given bootstrap draws. For numbers that are no function of sums over docs.
+    """Return a number with the percentile interval of given bootstrap draws.
+
+    For numbers that are no function of sums over docs.
 
     Args:
         value: the number on the data.
@@ -522,8 +536,9 @@ def _summary(
 def of_file(fields: Mapping[str, Any], scale: tuple[float, float] | None = None) -> Estimate:
     """Return an estimate from the fields that a file holds, and correct intervals of earlier versions.
 
-    Earlier versions stored plain percentile intervals, without ``effective``. Such an interval is cut where its scale ends, and dropped
-    where it has no width. A share near an end of its scale gets the exact interval, with each cluster counted as one doc.
+    Earlier versions stored plain percentile intervals, without ``effective``. Such an interval is cut where its scale
+    ends, and dropped where it has no width. A share near an end of its scale gets the exact interval, with each cluster
+    counted as one doc.
 
     Args:
         fields: the fields of an ``Estimate``; some may be missing.
@@ -563,8 +578,8 @@ def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)
 def at_level(stored: Estimate, level: float, scale: tuple[float, float] | None = None) -> Estimate:
     """Return a stored number with its interval at another level. For numbers whose docs are not at hand.
 
-    Each half-width grows by the ratio of the quantiles, which is right where draws are normal. Near an end of the scale they are not.
-    There the interval is joined with the exact one, for as many docs as would give the stored interval.
+    Each half-width grows by the ratio of the quantiles, which is right where draws are normal. Near an end of the scale
+    they are not. There the interval is joined with the exact one, for as many docs as would give the stored interval.
 
     Args:
         stored: the number.
@@ -625,8 +640,8 @@ def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float
 def difference(first: Estimate, second: Estimate) -> Estimate:
     """Return second less first of two independent numbers, from their own intervals at one level.
 
-    Formula (Newcombe 1998, method 10; Zou & Donner 2008): d − √((v₂ − l₂)² + (u₁ − v₁)²) to d + √((u₂ − v₂)² + (v₁ − l₁)²).
-    The two intervals may be lopsided. The difference of two shares stays within −1..1.
+    Formula (Newcombe 1998, method 10; Zou & Donner 2008): d − √((v₂ − l₂)² + (u₁ − v₁)²) to d + √((u₂ − v₂)² + (v₁ −
+    l₁)²). The two intervals may be lopsided. The difference of two shares stays within −1..1.
     """
     n, clusters = min(first.n, second.n), min(first.clusters, second.clusters)
     effective = min((side.effective for side in (first, second) if side.effective is not None), default=None)
@@ -659,8 +674,9 @@ def magnitude(number: Estimate) -> Estimate:
 def magnitude_difference(first: Estimate, second: Estimate, change: Estimate) -> Estimate:
     """Return |b| − |a| with its interval, from the intervals of a, b and b − a at one level.
 
-    All (a, b) that the three intervals allow form a polygon. On it |b| − |a| is linear except at a = 0 and b = 0, so its extremes are
-    at corners. Where both signs are clear the result is b − a or a − b; where they are not, the interval is wider.
+    All (a, b) that the three intervals allow form a polygon. On it |b| − |a| is linear except at a = 0 and b = 0, so
+    its extremes are at corners. Where both signs are clear the result is b − a or a − b; where they are not, the
+    interval is wider.
     """
     if first.value is None or second.value is None or change.value is None:
         return dataclasses.replace(change, value=None, low=None, high=None)

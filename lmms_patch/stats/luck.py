@@ -1,20 +1,25 @@
-"""The luck-corrected index: luck, what the best of several tries earns by guessing, is estimated and removed. NumPy only.
+"""The luck-corrected index: luck, what the best of several tries earns by guessing, is estimated and removed.
+
+NumPy only.
 
 For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (the null),
 
     κ_X = (X − X⁰) / (ceiling − X⁰)        RCI_adj = 1 − κ_MPP / κ_FIP
 
-This is the form of Cohen's κ (1960). κ is computed per answer class and combined with the same doc weights in numerator and denominator. X⁰ comes
-from one of two nulls:
+This is the form of Cohen's κ (1960). κ is computed per answer class and combined with the same doc weights in numerator
+and denominator. X⁰ comes from one of two nulls:
 
-- ``measured``: for some docs, the model's own answers on another doc's image. 1 − κ is then a ratio of losses, own over wrong image, each with the
-  weight that the doc's other answers give it (``stats.habits``). It is right if a wrong image is answered as a cell that shows nothing is, or if a
-  guess takes the gold for an option like the others. ``Tests`` are of both.
-- ``assumed``: the gold of doc i is scored against the full answer and all cell answers of a donor doc of the same kind; the model is not asked again.
-  Right only where docs that know and docs that guess have equally varied answers. In the bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen
-  pairs (i, d): a new draw of donors could pick a doc as its own donor.
+- ``measured``: for some docs, the model's own answers on another doc's image. 1 − κ is then a ratio of losses, own over
+  wrong image, each with the weight that the doc's other answers give it (``stats.habits``). It is right if a wrong
+  image is answered as a cell that shows nothing is, or if a guess takes the gold for an option like the others.
+  ``Tests`` are of both.
+- ``assumed``: the gold of doc i is scored against the full answer and all cell answers of a donor doc of the same kind;
+  the model is not asked again. Right only where docs that know and docs that guess have equally varied answers. In the
+  bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen pairs (i, d): a new draw of donors could pick a doc as its
+  own donor.
 
-``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^tries: n² tries on the cells of an image, k on the segments of a clip.
+``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^tries: n² tries on the cells of an image, k on the
+segments of a clip.
 """
 
 from __future__ import annotations
@@ -92,8 +97,9 @@ class Habits:
         tries: shape (docs,), the number of cells.
         null_cells: as ``cells``, of the wrong image; any values where the doc was not asked on one.
         null_full: as ``full``, of the whole wrong image.
-        elsewhere: shape (docs, 4), the mean loss, as a share of full marks, of the answers on the full image, the best cell, the whole wrong image
-            and its best cell, over the doc's own gold and those of docs that are asked alike; nan where that is not known; None: nowhere.
+        elsewhere: shape (docs, 4), the mean loss, as a share of full marks, of the answers on the full image, the best
+            cell, the whole wrong image and its best cell, over the doc's own gold and those of docs that are asked
+            alike; nan where that is not known; None: nowhere.
         varied: shape (docs,), whether the views of the wrong image got different answers; None: not known.
         misread: the share of answers with full marks that are not read as the gold, 0..1.
     """
@@ -119,11 +125,13 @@ class Measured:
         best: shape (docs, d): rows of the best cell.
         ceiling: shape (docs, d): rows of the gold answer.
         null_full: shape (docs, d): rows of the whole wrong image; any values where the doc was not asked on one.
-        null_best: shape (docs, d): rows of the best cell of the wrong image; any values where the doc was not asked on one.
+        null_best: shape (docs, d): rows of the best cell of the wrong image; any values where the doc was not asked on
+        one.
         asked: shape (docs,), whether the doc was asked on a wrong image.
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
-        corners: rows of a doc that scores nothing and of a doc with full marks, shape (2, d); None where the form has no such rows.
+        corners: rows of a doc that scores nothing and of a doc with full marks, shape (2, d); None where the form has
+        no such rows.
         stands_for: how many docs a doc stands for whose cells were asked; above 1 in a run that left docs out.
         habits: how docs answer; None where that is not known, or the form is no mean of scores.
     """
@@ -149,8 +157,10 @@ class Scores:
         full: shape (docs, d): rows of the full image.
         best: shape (docs, d): rows of the best cell.
         ceiling: shape (docs, d): rows of the gold answer.
-        null_full: shape (P, docs, d): rows of the p-th donor's full answer under the doc's own gold; 0 where there is no donor.
-        null_best: shape (P, docs, d): rows of the p-th donor's best cell under the doc's own gold; 0 where there is no donor.
+        null_full: shape (P, docs, d): rows of the p-th donor's full answer under the doc's own gold; 0 where there is
+        no donor.
+        null_best: shape (P, docs, d): rows of the p-th donor's best cell under the doc's own gold; 0 where there is no
+        donor.
         donors: shape (docs, P), places of the donors; −1 where there is none.
         classes: shape (docs,), numbers from 0 of the answer classes.
         labels: names of the classes.
@@ -197,14 +207,18 @@ class Tests:
 
     Attributes:
         differs: by how much the index with equal weights exceeds RCI_adj.
-        silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never say the gold.
-        apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs with three options and more.
-        tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options named.
-        short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options (``_Weighted.short``).
+        silence: by how much more often than cells a wrong image gets an answer that names no option, in docs that never
+        say the gold.
+        apart: by how much RCI_adj exceeds that in which docs that say every option are counted another way; of docs
+        with three options and more.
+        tilt: by how much more often than by chance docs name their gold on a wrong image, as a share of the options
+        named.
+        short: which part is missing of what the cells must score above wrong images, by κ_MPP; of docs with two options
+        (``_Weighted.short``).
         two: the share of docs with two options, or with one gold for all docs of as many options, 0..1.
         misread: of ``Habits``.
-        elsewhere: by how much less the answers to a wrong image earn under other golds than those to cells, as a share of full marks, in docs
-            without options that lose marks; None in older files.
+        elsewhere: by how much less the answers to a wrong image earn under other golds than those to cells, as a share
+            of full marks, in docs without options that lose marks; None in older files.
     """
 
     LATE: ClassVar[Mapping[str, int]] = {"elsewhere": 3}
@@ -315,7 +329,9 @@ def adjusted(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> Luck:
-    """Correct the index by what the answers of donor docs earn (the assumed null); return RCI_adj, or the reason why there is none.
+    """Correct the index by what the answers of donor docs earn (the assumed null).
+
+    Return RCI_adj, or the reason why there is none.
 
     Args:
         scores: rows of all docs.
@@ -358,9 +374,10 @@ def measured(
 ) -> Luck:
     """Correct the index by what the model's own answers on wrong images earn (the measured null).
 
-    With ``habits``, each loss (ceiling less score) counts with the weight of ``stats.habits``. Then the index is right if *either* a wrong picture is
-    answered as a cell that shows nothing is (the weights cancel between the two), *or* a habit treats the gold like the other options (each side's
-    weighted losses are its share of docs that know nothing). ``Tests.differs`` compares the index with that of equal weights, as Hausman (1978) does.
+    With ``habits``, each loss (ceiling less score) counts with the weight of ``stats.habits``. Then the index is right
+    if *either* a wrong picture is answered as a cell that shows nothing is (the weights cancel between the two), *or* a
+    habit treats the gold like the other options (each side's weighted losses are its share of docs that know nothing).
+    ``Tests.differs`` compares the index with that of equal weights, as Hausman (1978) does.
 
     Args:
         scores: rows of all docs.
@@ -429,9 +446,10 @@ def needs(
 ) -> list[Estimate]:
     """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, luck-corrected as in ``measured``.
 
-    Of R, the weighted losses as a share of full marks: text = 1 − R(wrong image). Of the docs that are left, U(views) = R(views) / R(the same of the
-    wrong image) are not known from some views: one cell = 1 − U(cells), whole image = U(cells) − U(cells and full image), and the rest is unsolved.
-    A share that luck makes less than 0 counts as 0. Classes are joined with docs as weights.
+    Of R, the weighted losses as a share of full marks: text = 1 − R(wrong image). Of the docs that are left, U(views) =
+    R(views) / R(the same of the wrong image) are not known from some views: one cell = 1 − U(cells), whole image =
+    U(cells) − U(cells and full image), and the rest is unsolved. A share that luck makes less than 0 counts as 0.
+    Classes are joined with docs as weights.
 
     Args:
         cells: the docs with their best cells, of a form that is a mean.
@@ -517,7 +535,8 @@ def _by_class(scores: Measured, classes: Ints, kept: Sequence[int]) -> Array:
 class _Weighted:
     """The columns from which weighted losses are summed, and the sums (``stats.habits``).
 
-    A loss is the ceiling less the score. A form that is a mean of scores has two columns, scores and docs, so each class has eleven in ``_by_class``.
+    A loss is the ceiling less the score. A form that is a mean of scores has two columns, scores and docs, so each
+    class has eleven in ``_by_class``.
 
     Attributes:
         columns: shape (docs, all columns), to be summed beside those of ``_by_class``.
@@ -545,8 +564,10 @@ class _Weighted:
 
         Args:
             drawn: sums of all columns.
-            prior: sums of the columns of ``_by_class`` with the imagined docs of ``_with_prior``; these count as the docs of the wrong image do.
-            by_full: whether docs that say every option are counted where the full image's answer is wrong; else extrapolated.
+            prior: sums of the columns of ``_by_class`` with the imagined docs of ``_with_prior``; these count as the
+            docs of the wrong image do.
+            by_full: whether docs that say every option are counted where the full image's answer is wrong; else
+                extrapolated.
         """
         out, mine = prior.copy(), drawn[:, self._first :]
         for c, parts in enumerate(self._classes):
@@ -580,7 +601,10 @@ class _Weighted:
         return _share(*counts[2:]) - _share(*counts[:2])
 
     def elsewhere(self, drawn: Array) -> Array:
-        """Return by how much less answers to a wrong image earn under other golds than those to cells; nan where few docs lose marks."""
+        """Return by how much less answers to a wrong image earn under other golds than those to cells.
+
+        Nan where few docs lose marks.
+        """
         if not self._exchanged() or min(np.sum([part.missed for part in self._exchanged()], axis=0)) < LEAST_TOLD:
             return np.full(len(drawn), math.nan)
         mine = drawn[:, self._first :]
@@ -590,11 +614,13 @@ class _Weighted:
         return np.asarray(own - wrong)
 
     def short(self, drawn: Array) -> Array:
-        """Return which part is missing of what cells of docs with two options must score above wrong images, by κ_MPP; nan where few have two.
+        """Return which part is missing of what cells of docs with two options must score above wrong images, by κ_MPP.
 
-        A doc that one cell answers has at least one right cell more than its habit gives it, so the mean score of the cells must exceed that of wrong
-        images by κ (1 − that) / cells. Below 0, κ takes at least one right cell from as many docs as it says. Where habits are alike, more cells may
-        know, so only a shortfall speaks.
+        Nan where few have two.
+
+        A doc that one cell answers has at least one right cell more than its habit gives it, so the mean score of the
+        cells must exceed that of wrong images by κ (1 − that) / cells. Below 0, κ takes at least one right cell from as
+        many docs as it says. Where habits are alike, more cells may know, so only a shortfall speaks.
         """
         parts = [part for part in self._named() if part.options == 2]
         if sum(part.asked for part in parts) < LEAST_TOLD:
@@ -717,7 +743,10 @@ class _Named:
         cells and on wrong images."""
 
     def losses(self, mine: Array, by_full: bool) -> Array:
-        """Return the weighted losses on the full image, the best cell, the whole wrong image and its best cell; shape (4, b)."""
+        """Return the weighted losses on the full image, the best cell, the whole wrong image and its best cell.
+
+        Shape (4, b).
+        """
         out = mine[:, self._weighted].T.copy()
         if by_full:
             for i, side in enumerate((1, 3)):
@@ -767,7 +796,9 @@ def _kinds(counts: Ints, docs: Flags) -> tuple[Array, list[Flags]]:
 
 
 def _losses(sums: Array) -> tuple[Array, Array]:
-    """Return by how much full, best, ceiling and the two of the null miss the marks of as many golds, and these marks; shape (b, 5) each.
+    """Return by how much full, best, ceiling and the two of the null miss the marks of as many golds, and these marks.
+
+    Shape (b, 5) each.
 
     Args:
         sums: of one class, shape (b, 10): score and number of docs of each of the five.
@@ -973,8 +1004,8 @@ class _Beside:
 
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
-        by_full: with weighted losses; docs that say every option are counted among those whose full image is answered wrongly.
-        tilt, silence, short, elsewhere, two, misread: of ``_Weighted``, and of ``Habits``.
+        by_full: with weighted losses; docs that say every option are counted among those whose full image is answered
+        wrongly. tilt, silence, short, elsewhere, two, misread: of ``_Weighted``, and of ``Habits``.
     """
 
     by_habit: tuple[Numbers, ...]

@@ -1,12 +1,13 @@
 """Differences between two runs on the same docs, paired by doc. NumPy only.
 
-The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels out of the difference. The intervals are those of
-``stats.intervals``. The p-value is the level at which the interval would just hold 0. On 0/1 scores of independent docs that is McNemar's
-exact p-value. Let b docs be right in the first run only, and c docs in the second only. The chance that the random weights of the b docs
-add up to less than those of the c docs and the unseen doc, P(Γ(b) < Γ(c + 1)), is the binomial tail P(X ≥ b) of b + c tosses.
+The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels out of the difference. The
+intervals are those of ``stats.intervals``. The p-value is the level at which the interval would just hold 0. On 0/1
+scores of independent docs that is McNemar's exact p-value. Let b docs be right in the first run only, and c docs in the
+second only. The chance that the random weights of the b docs add up to less than those of the c docs and the unseen
+doc, P(Γ(b) < Γ(c + 1)), is the binomial tail P(X ≥ b) of b + c tosses.
 
-Sources: McNemar (1947), in its exact form; Ernst (2004, Statistical Science 19: 676; the least p-value of a paired permutation test);
-Cameron & Miller (2015), VI for few clusters.
+Sources: McNemar (1947), in its exact form; Ernst (2004, Statistical Science 19: 676; the least p-value of a paired
+permutation test); Cameron & Miller (2015), VI for few clusters.
 """
 
 from __future__ import annotations
@@ -99,11 +100,13 @@ def differences(
         sets: by name, what the form sums of each doc in the first and in the second run, shape (docs, d) each.
         numbers: what to compare, by name.
         clusters: labels of shape (docs,); None: docs are independent.
-        ends: least and most that a doc can score; None: no unseen doc is added (three docs of a thousand would then "show" a difference).
+        ends: least and most that a doc can score; None: no unseen doc is added (three docs of a thousand would then
+        "show" a difference).
         draws: B.
         level: nominal coverage of the intervals, 0..1.
         seed: see ``resample.generator``.
-        exact: by name, McNemar's test of numbers that are shares. Where docs are independent its p-value is used: it has no noise of draws.
+        exact: by name, McNemar's test of numbers that are shares. Where docs are independent its p-value is used: it
+        has no noise of draws.
         stands_for: of each run, how many docs a doc stands for that was asked; above 1 where docs were left out.
 
     >>> first, second = np.array([[0.0, 1.0], [1.0, 1.0]] * 50), np.ones((100, 2))  # first run right on half of the docs, second run on all
@@ -173,8 +176,8 @@ def _few(differing: int, what: str, level: float) -> str:
 def p_value(value: float, low: Array, high: Array, groups: float, level: float = LEVEL) -> float:
     """Return the two-sided p-value of 0: twice the smaller share of draws beyond 0.
 
-    Under 50 clusters the draws are normal, but spread to the width of the t interval at one level. Further out the tails of Student's t are
-    heavier. There the p-value is at least that of Student's t with G − 1 degrees of freedom.
+    Under 50 clusters the draws are normal, but spread to the width of the t interval at one level. Further out the
+    tails of Student's t are heavier. There the p-value is at least that of Student's t with G − 1 degrees of freedom.
 
     Args:
         value: the difference on the data.
@@ -252,8 +255,8 @@ def detectable(
 ) -> float | None:
     """Return the minimum detectable effect: the true difference whose interval at ``level`` excludes 0 with this power.
 
-    Formula: (z_{(1+level)/2} + z_{power}) · SE, with SE widened for few clusters. Same units as the standard error; None without one.
-    Where only a handful of docs differ, the truth must be larger than this.
+    Formula: (z_{(1+level)/2} + z_{power}) · SE, with SE widened for few clusters. Same units as the standard error;
+    None without one. Where only a handful of docs differ, the truth must be larger than this.
 
     >>> round(detectable(0.01), 4)
     0.028

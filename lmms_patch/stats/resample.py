@@ -1,10 +1,11 @@
 """Bootstrap draws of docs: all views of a doc together, all docs of a cluster together. NumPy only.
 
-A mean or a ratio of sums needs only the totals of each cluster. Clusters with equal totals are interchangeable, so a draw needs one weight for each
-*distinct* total: for accuracies a handful instead of the number of docs. ``stats.intervals`` makes intervals of the draws.
+A mean or a ratio of sums needs only the totals of each cluster. Clusters with equal totals are interchangeable, so a
+draw needs one weight for each *distinct* total: for accuracies a handful instead of the number of docs.
+``stats.intervals`` makes intervals of the draws.
 
-Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibshirani, An Introduction to the Bootstrap (1993), for whole samples,
-where a number must be computed by calls.
+Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibshirani, An Introduction to the Bootstrap
+(1993), for whole samples, where a number must be computed by calls.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
 def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 1.0) -> Array:
     """Return the column sums of clusters under random weights, as the Bayesian bootstrap draws them (Rubin 1981).
 
-    Weights are gamma variates of mean 1 and variance 1 / shape. The sum of m such variates is a gamma variate too, so all clusters with equal totals
-    need only one draw.
+    Weights are gamma variates of mean 1 and variance 1 / shape. The sum of m such variates is a gamma variate too, so
+    all clusters with equal totals need only one draw.
 
     Args:
         cluster_totals: shape (G, d).
@@ -168,7 +169,8 @@ def bootstrap_by_calls(
     """Bootstrap a statistic that only its own code can compute, for as long as the time allows.
 
     Args:
-        statistic: a function from the places of the docs of a sample (some more than once) to d values; None or nan where not defined.
+        statistic: a function from the places of the docs of a sample (some more than once) to d values; None or nan
+        where not defined.
         n: number of docs.
         clusters: labels of shape (n,); None: docs are independent.
         draws: B.

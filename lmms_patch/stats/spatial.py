@@ -1,6 +1,9 @@
-"""Shares of the score per cell of an image, or per segment of a clip, and a test of whether they could be even. NumPy only.
+"""Shares of the score per cell of an image, or per segment of a clip, and a test of whether they could be even.
 
-Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.3 (the share of correct predictions that each patch earns in isolation).
+NumPy only.
+
+Source: RCI paper (https://arxiv.org/abs/2509.23673), 3.3 (the share of correct predictions that each patch earns in
+isolation).
 """
 
 from __future__ import annotations
@@ -27,13 +30,15 @@ Cells = Annotated[Array, Meta(extra_json_schema={"type": "array", "items": {"typ
 
 @dataclass(frozen=True)
 class CellShares:
-    """How the score spreads over the cells of a grid; cells row by row from the top left, segments in the order of time.
+    """How the score spreads over the cells of a grid.
+
+    Cells row by row from the top left, segments in the order of time.
 
     Attributes:
         score: share of all the cells' score that each cell earns in isolation, sums to 1; None where nothing scores.
         win: share of the docs' best cells, ties split, sums to 1; None where no doc has a cell that scores.
-        centre: the score share of the middle over its share of the area: 1 is even, above 1 favours the middle. The middle is one cell, or two in
-            a direction where their number is even; None where that is all cells.
+        centre: the score share of the middle over its share of the area: 1 is even, above 1 favours the middle. The
+            middle is one cell, or two in a direction where their number is even; None where that is all cells.
         p: permutation p-value of an even spread, over all cells; None where nothing scores.
         p_cells: permutation p-value of each cell's score share, Holm-corrected over cells.
         docs: number of docs.
@@ -57,12 +62,13 @@ def cell_shares(
 ) -> CellShares:
     """Return the share of the score that each cell earns, and test whether the shares could be even.
 
-    The null hypothesis is that no place is special: rotating the cells of a doc by any number of places (row by row, the last becomes the first)
-    changes nothing. A rotation keeps neighbours together, and a doc that is right in every cell, or in none, has no influence. All docs of a cluster
-    (questions on one image) are rotated alike.
+    The null hypothesis is that no place is special: rotating the cells of a doc by any number of places (row by row,
+    the last becomes the first) changes nothing. A rotation keeps neighbours together, and a doc that is right in every
+    cell, or in none, has no influence. All docs of a cluster (questions on one image) are rotated alike.
 
     Args:
-        scores: shape (docs, cells), the score of each cell, 0 or more; docs with an unscored cell must be left out before.
+        scores: shape (docs, cells), the score of each cell, 0 or more; docs with an unscored cell must be left out
+        before.
         clusters: labels of shape (docs,); None: docs are independent.
         shape: rows and columns of the grid; None: a square where the number of cells allows it, else one row.
         permutations: number of random rotations of all docs; the smallest p-value is 1 / (permutations + 1).
@@ -92,7 +98,10 @@ def cell_shares(
 
 
 def win_share(scores: Array) -> Array | None:
-    """Return the share of docs in which each cell is best; ties are split, docs in which no cell scores are left out."""
+    """Return the share of docs in which each cell is best.
+
+    Ties are split, docs in which no cell scores are left out.
+    """
     scored = scores[scores.max(axis=1) > 0]
     if not len(scored):
         return None

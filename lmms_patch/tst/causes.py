@@ -1,6 +1,7 @@
 """The root-cause table: the words and categories of questions that can be answered without looking. Pure.
 
-Source: TsT paper (https://arxiv.org/abs/2511.04655), Appendix D, Table 10 (object, mean, standard deviation, coefficient of variation, rank by s(x)).
+Source: TsT paper (https://arxiv.org/abs/2511.04655), Appendix D, Table 10 (object, mean, standard deviation,
+coefficient of variation, rank by s(x)).
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ def other_golds(items: Sequence[Item], held: Places) -> list[Item]:
 def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item]:
     """Return the items with other texts for the held-out ones.
 
-    Their questions become, in turn, a new text and the text of a training item. Their options are reversed, and one is replaced.
+    Their questions become, in turn, a new text and the text of a training item. Their options are reversed, and one is
+    replaced.
     """
     out = list(items)
     for turn, i in enumerate(held):

@@ -14,7 +14,8 @@ _SHARED = 0.5
 def contexts(prompts: Sequence[str], questions: Sequence[str]) -> list[str]:
     r"""Return what each prompt says beside its question, its listed options, and the lines that most prompts have.
 
-    A benchmark may put a hint or a passage into the prompt that stands in no field of its own. The model reads it, so a text-only model must, too.
+    A benchmark may put a hint or a passage into the prompt that stands in no field of its own. The model reads it, so a
+    text-only model must, too.
 
     Args:
         prompts: the whole prompt of each doc.

@@ -1,12 +1,13 @@
 """The judge of a pruning: does it show a reduction of shortcuts, or selection noise? Pure.
 
-Selection feeds on noise: the items that were predictable by chance are removed first, so the accuracy of the same model falls even where golds mean
-nothing. Therefore three precautions: the kept set is judged by another model class, on other features and fold seeds; its fall is counted against
-random removal; and that fall is compared with the falls of the same pruning under shuffled golds.
+Selection feeds on noise: the items that were predictable by chance are removed first, so the accuracy of the same model
+falls even where golds mean nothing. Therefore three precautions: the kept set is judged by another model class, on
+other features and fold seeds; its fall is counted against random removal; and that fall is compared with the falls of
+the same pruning under shuffled golds.
 
-There are two kinds of random removal. One keeps the counts of each category: it sees what selection does within categories, and is blind to a
-pruning that removes whole categories. The other keeps nothing: it sees both, and takes a category that is merely easier for a shortcut. A reduction
-is claimed only where the fall is beyond noise against both.
+There are two kinds of random removal. One keeps the counts of each category: it sees what selection does within
+categories, and is blind to a pruning that removes whole categories. The other keeps nothing: it sees both, and takes a
+category that is merely easier for a shortcut. A reduction is claimed only where the fall is beyond noise against both.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Control:
     Attributes:
         match: what the random removals keep (``group_keys``).
         controls: the judge's accuracy after each random removal.
-        fall: mean of ``controls`` less that on the kept items: how much more than random removal the pruning lowered the accuracy.
+        fall: mean of ``controls`` less that on the kept items: how much more than random removal the pruning lowered
+        the accuracy.
         shuffled: the same fall under shuffled golds, one for each shuffle.
         p: (1 + number of shuffled falls at least as large) / (1 + shuffles); None without shuffles.
     """
@@ -84,8 +86,8 @@ class Judged:
         baseline: the frequency baseline of the kept items (``prune.against_baseline``).
         p_above: p-value of their accuracy above the baseline.
         p_below: p-value of their accuracy below an uninformed answer.
-        verdict: ``reduction``, ``selection noise`` (no more than noise gives: small sets hide real reductions), ``controls disagree`` (more than
-            noise against one kind of random removal), ``over-pruned``, or ``unknown``.
+        verdict: ``reduction``, ``selection noise`` (no more than noise gives: small sets hide real reductions),
+            ``controls disagree`` (more than noise against one kind of random removal), ``over-pruned``, or ``unknown``.
         sentence: the verdict in plain words.
     """
 
@@ -102,8 +104,8 @@ class Judged:
 def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]:
     """Return the group of each item; matched-random removals keep the counts of these groups.
 
-    With ``category`` (format and category) the judge sees selection within categories only. With ``format`` or ``none`` it also sees which categories
-    were removed.
+    With ``category`` (format and category) the judge sees selection within categories only. With ``format`` or ``none``
+    it also sees which categories were removed.
     """
     return [matched_part((item.format, item.category), match) for item in items]
 
@@ -157,8 +159,10 @@ def judge(
         judged_by: a diagnostic of another model class than the one that selected, on other features.
         world: the same pruning and judge under shuffled golds.
         controls: number of random removals of each kind.
-        shuffles: number of shuffles; with fewer than 20 nothing can be called a reduction (p is at least 1 / (shuffles + 1)).
-        match: what the matched ones are matched by, see ``group_keys``; ``none``: the category. Unmatched ones stand beside them.
+        shuffles: number of shuffles; with fewer than 20 nothing can be called a reduction (p is at least 1 / (shuffles
+        + 1)).
+        match: what the matched ones are matched by, see ``group_keys``; ``none``: the category. Unmatched ones stand
+        beside them.
         seed: of the controls and fold seeds.
         state: file that keeps every finished number, so that an interrupted call continues.
         fingerprint: what these numbers belong to.
@@ -273,7 +277,10 @@ def _disagreement(compared: Sequence[Control]) -> str:
 
 
 class _Numbers(Saved):
-    """The numbers of the judge by their names; of the kept items four, of a shuffle one for each kind of random removal."""
+    """The numbers of the judge by their names.
+
+    Of the kept items four, of a shuffle one for each kind of random removal.
+    """
 
     found: dict[str, Number | Annotated[list[Number | None], Meta(min_length=1, max_length=4)]]
 

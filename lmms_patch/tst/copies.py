@@ -1,12 +1,13 @@
 """Copies: items that ask the same question, whatever they show. Pure.
 
-A copy in the training folds tells a diagnostic something about the held-out item. There are two cases, and accuracy alone does not tell them apart.
-Where copies mostly have the *same* gold ("a car" is mostly wrong), the text has a prior, and who answers by it uses a shortcut of the language.
-Where a benchmark is balanced, so that copies have *opposite* golds, the training copy gives the held-out answer away in reverse. That is a property
-of the set's design: nobody who sees one question can use it.
+A copy in the training folds tells a diagnostic something about the held-out item. There are two cases, and accuracy
+alone does not tell them apart. Where copies mostly have the *same* gold ("a car" is mostly wrong), the text has a
+prior, and who answers by it uses a shortcut of the language. Where a benchmark is balanced, so that copies have
+*opposite* golds, the training copy gives the held-out answer away in reverse. That is a property of the set's design:
+nobody who sees one question can use it.
 
-Items are copies if they have the same words. Near copies differ by a few of them, or by their order: a typo, a paraphrase. Folds by text keep both
-together.
+Items are copies if they have the same words. Near copies differ by a few of them, or by their order: a typo, a
+paraphrase. Folds by text keep both together.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ def _by_value(number: str) -> str:
 def text_of(item: Item) -> str:
     """Return the text by which items count as copies: question, options in any order, and the words of the rest of the prompt in any order.
 
-    The rest of the prompt (a passage, a hint) belongs to the text, because the same question about another passage is another question. Its words
-    count without their order, because the prompt lists the options in the order of the item.
+    The rest of the prompt (a passage, a hint) belongs to the text, because the same question about another passage is
+    another question. Its words count without their order, because the prompt lists the options in the order of the
+    item.
     """
     options = sorted(normal(option) for option in item.options)
     return "\n".join((normal(item.question), *options, " ".join(sorted(normal(item.prompt).split()))))
@@ -122,7 +124,10 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
 
 
 def gold_of(item: Item) -> str | None:
-    """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text; None without a gold."""
+    """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text.
+
+    None without a gold.
+    """
     if not item.golds:
         return None
     gold = item.golds[0]
@@ -173,9 +178,10 @@ class Copies:
     def classes(self, places: Places, rewards: AnswerScores, full_marks: float = 1.0) -> list[CopyClass]:
         """Return the class of each item among some items, without looking at the item's own gold to find out what its copies suggest.
 
-        Copies suggest the gold that most of them have; for numbers the value that the native scorer rewards most on their golds. A suggestion is
-        right where it is the item's gold, or for numbers where it earns at least half of the full marks. Where several answers are suggested alike,
-        some right and some wrong, the copies suggest nothing.
+        Copies suggest the gold that most of them have; for numbers the value that the native scorer rewards most on
+        their golds. A suggestion is right where it is the item's gold, or for numbers where it earns at least half of
+        the full marks. Where several answers are suggested alike, some right and some wrong, the copies suggest
+        nothing.
 
         Args:
             places: the items that take part, shape (n,).
@@ -220,9 +226,10 @@ class Copies:
     def prior(self, rewards: AnswerScores, full_marks: float = 1.0) -> tuple[float, float] | None:
         """Return how often two copies have the same answer, and two docs of one category, where copies do so more often; else None.
 
-        Both are means over the docs that have copies, of the share of the others that agree with the doc: so coins agree alike in both, however
-        many copies there are. More often: by more than 1.645 standard errors over texts, which is a one-sided test at 5 %. Numbers agree where one
-        earns at least half of the full marks as answer to the other.
+        Both are means over the docs that have copies, of the share of the others that agree with the doc: so coins
+        agree alike in both, however many copies there are. More often: by more than 1.645 standard errors over texts,
+        which is a one-sided test at 5 %. Numbers agree where one earns at least half of the full marks as answer to the
+        other.
         """
         kinds = [f"{item.category}\n{item.format}\n{len(item.answers)}" for item in self.items]
         places = [
@@ -244,7 +251,10 @@ class Copies:
     def _agreement(
         self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
     ) -> NDArray[np.float64]:
-        """Return the share of the other items of the same key that agree with each item, shape (n,); nan where there is no other."""
+        """Return the share of the other items of the same key that agree with each item, shape (n,).
+
+        Nan where there is no other.
+        """
         out = np.full(len(self.items), np.nan)
         for own in _members(keys, [i for i, gold in enumerate(golds) if gold is not None]).values():
             if len(own) < 2:

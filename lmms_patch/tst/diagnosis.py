@@ -36,17 +36,19 @@ class Diagnosis:
     """The result of one or more cross-validations (R fold seeds) of the same n items.
 
     Attributes:
-        s: shape (n,), the bias score: held-out credit for the gold, averaged over the seeds. It is the probability of the gold option, or the
-            expected native score of a draw from the predictive distribution with full marks as 1; nan: unscored.
-        chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open formats the expected native
-            score of a draw from the golds of the training folds.
+        s: shape (n,), the bias score: held-out credit for the gold, averaged over the seeds. It is the probability of
+            the gold option, or the expected native score of a draw from the predictive distribution with full marks as
+            1; nan: unscored.
+        chance: shape (n,), what an uninformed guess earns on this item, on the scale of ``s``: 1 / options, or for open
+            formats the expected native score of a draw from the golds of the training folds.
         scores: shape (R, n), native score of the held-out answer; nan: unscored.
-        baseline: shape (R, n), native score of the training folds' most frequent answer. It knows the test set (``tst.null``), so no verdict
-            rests on it alone.
+        baseline: shape (R, n), native score of the training folds' most frequent answer. It knows the test set
+            (``tst.null``), so no verdict rests on it alone.
         answers: the held-out answers, one tuple for each seed.
         folds: shape (R, n), the fold of each item.
         uninformed: shape (n,), what an uninformed guess earns on the metric's own scale; None: as ``chance``.
-        dealt: shape (D, n), the bias score under the golds of D other items, and their weights (``deal_golds``); None where not asked for.
+        dealt: shape (D, n), the bias score under the golds of D other items, and their weights (``deal_golds``); None
+            where not asked for.
     """
 
     s: Array
@@ -195,9 +197,10 @@ def diagnose(
 def deal_golds(items: Sequence[Item], places: Places, deals: int, seed: int) -> tuple[Places, Array]:
     """Draw items whose golds each item gets in place of its own, and weights that make up for never drawing a gold like its own.
 
-    Where the text says nothing of the gold but what its category says, a score under the own gold and a weighted score under a dealt one have the
-    same mean. Why never the own gold: a prediction that knows the gold is to lend none of its certainty to the null. With q the share of a gold in
-    its category, a dealt gold o in place of g weighs (1 - q(g)) / (1 - q(o)). An item keeps its gold where its category has no other.
+    Where the text says nothing of the gold but what its category says, a score under the own gold and a weighted score
+    under a dealt one have the same mean. Why never the own gold: a prediction that knows the gold is to lend none of
+    its certainty to the null. With q the share of a gold in its category, a dealt gold o in place of g weighs (1 -
+    q(g)) / (1 - q(o)). An item keeps its gold where its category has no other.
 
     Args:
         items: all items.
@@ -251,7 +254,8 @@ def _mean(values: Array) -> Array:
 def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Prediction) -> float:
     """Return s(x) of one prediction; nan without a gold.
 
-    It is the probability of the gold option, or the expected native score of a draw from the prediction with full marks as 1.
+    It is the probability of the gold option, or the expected native score of a draw from the prediction with full marks
+    as 1.
     """
     item = items[place]
     if item.is_choice:
@@ -266,13 +270,15 @@ def frequency_baseline(
 ) -> tuple[list[str | None], Array]:
     """Return the answer that uses only a question's category, and what a guess earns.
 
-    For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for numbers the training gold of
-    the category that the native score rewards most; else the most frequent training gold of the category, whose spellings count together. Where no
-    training item is of the category, training items of the same format (and number of options) stand in.
+    For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for
+    numbers the training gold of the category that the native score rewards most; else the most frequent training gold
+    of the category, whose spellings count together. Where no training item is of the category, training items of the
+    same format (and number of options) stand in.
 
     Returns:
-        The answer for each of ``places`` (None where no training item has a gold), and what a guess earns, shape (n,), on the metric's own scale: the
-        mean score of the options, or the expected score of a draw from these training golds.
+        The answer for each of ``places`` (None where no training item has a gold), and what a guess earns, shape (n,),
+        on the metric's own scale: the mean score of the options, or the expected score of a draw from these training
+        golds.
     """
     answers: list[str | None] = [None] * len(places)
     guess = np.full(len(places), np.nan)

@@ -1,10 +1,11 @@
 """Features of items and of their options, from prompt, options and category alone. No template is written by hand.
 
-A multiple-choice item has one row per option ("is this option right?"), so that models learn about options, not letters. An item with a number as
-gold has one row. Golds enter only as statistics of the training folds (``target_encoding``). Ids, sources and other fields never enter.
+A multiple-choice item has one row per option ("is this option right?"), so that models learn about options, not
+letters. An item with a number as gold has one row. Golds enter only as statistics of the training folds
+(``target_encoding``). Ids, sources and other fields never enter.
 
-Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 and B.3: the same kinds of features, but found in the data instead of by regular expressions
-for each benchmark.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 and B.3: the same kinds of features, but found in the data
+instead of by regular expressions for each benchmark.
 """
 
 from __future__ import annotations
@@ -203,7 +204,8 @@ class OptionTable:
     def _components(self, train: Places, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the principal components of the embeddings.
 
-        Those of the questions have shape (items, components), those of the distinct option texts (option texts, components).
+        Those of the questions have shape (items, components), those of the distinct option texts (option texts,
+        components).
         """
         if self._vectors is None:
             return np.empty((len(self.items), 0), np.float32), np.empty((len(self.names), 0), np.float32)
@@ -256,8 +258,8 @@ class OptionTable:
     def _overlaps(self) -> tuple[Array, Array, Array]:
         """Return three features of each option.
 
-        They are: the share of its words that the question has; the mean Jaccard index with the words of the other options; the mean share of equal
-        segments.
+        They are: the share of its words that the question has; the mean Jaccard index with the words of the other
+        options; the mean share of equal segments.
         """
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
@@ -374,8 +376,9 @@ class OptionTable:
     def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> Any:
         """Return what the linear model reads of each row, sparse, shape (rows, terms).
 
-        It is the option's text; the question, for each option apart that many training items offer (as yes and no); the option and its place by
-        category. With embeddings also the components of both, and how near the option is to the question.
+        It is the option's text; the question, for each option apart that many training items offer (as yes and no); the
+        option and its place by category. With embeddings also the components of both, and how near the option is to the
+        question.
 
         Args:
             train: places of the training items.
@@ -500,7 +503,10 @@ def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
 
 
 def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
-    """Return the place of each value among ``kinds``; -1 where it is none of them. No held-out row adds a kind: kinds are those of training rows."""
+    """Return the place of each value among ``kinds``; -1 where it is none of them.
+
+    No held-out row adds a kind: kinds are those of training rows.
+    """
     order = np.argsort(kinds)
     at = np.minimum(np.searchsorted(kinds, values, sorter=order), len(kinds) - 1)
     return np.where(kinds[order][at] == values, order[at], -1)
@@ -526,7 +532,9 @@ def _apart(terms: Any, place: Places, code: Places, kinds: int) -> Any:
 
 
 def _as_seen(category: Places, train: Places) -> Array:
-    """Return categories as numbers from 0 in the order in which training items show them; nan for categories that no training item shows.
+    """Return categories as numbers from 0 in the order in which training items show them.
+
+    Nan for categories that no training item shows.
 
     The order of all items would let held-out items decide the numbers.
     """

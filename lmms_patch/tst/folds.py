@@ -1,8 +1,9 @@
 """Folds of a test set: stratified by gold and category, no group in two folds. Pure.
 
-Items that show the same image, scene or video share more than a question, so random folds let a diagnostic recognise the *source*. That difference is
-source leakage, not a language shortcut. Items of the same text on different sources are grouped only where their golds differ
-(``headline``): else their regularity is what the test measures. Text-grouped folds say how much of it is repeated texts.
+Items that show the same image, scene or video share more than a question, so random folds let a diagnostic recognise
+the *source*. That difference is source leakage, not a language shortcut. Items of the same text on different sources
+are grouped only where their golds differ (``headline``): else their regularity is what the test measures. Text-grouped
+folds say how much of it is repeated texts.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1; the groupings are ours.
 """
@@ -58,8 +59,9 @@ class Grouping:
 def grouping(items: Sequence[Item], name: str) -> Grouping:
     """Group items by name of the grouping.
 
-    ``none``: every item alone, but copies that are taken for one item (``_one_item``) together. ``source``: items of one source; items without a
-    source alone. ``text``: copies and near copies (``copies.near_texts``). ``joined``: items that a chain of shared sources and texts connects.
+    ``none``: every item alone, but copies that are taken for one item (``_one_item``) together. ``source``: items of
+    one source; items without a source alone. ``text``: copies and near copies (``copies.near_texts``). ``joined``:
+    items that a chain of shared sources and texts connects.
 
     Raises:
         OptionError: the name is unknown.
@@ -81,7 +83,8 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
 def _one_item(items: Sequence[Item]) -> Places:
     """Return a number that copies share which are taken for one item: without a source, and with the same gold.
 
-    Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask the same, and all stay apart.
+    Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask
+    the same, and all stay apart.
     """
     texts, golds = [text_of(item) for item in items], defaultdict(set)
     times = Counter(texts)
@@ -125,10 +128,11 @@ def headline(
 ) -> tuple[Grouping, dict[str, str]]:
     """Choose what stays in one fold for the headline number.
 
-    Source, where one is known. Where copies have different golds, source and text together, or the text alone where no source groups anything: else
-    a training copy gives a held-out answer away, often in reverse (``copies``). There are two exceptions. Where copies have the same answer more
-    often than other docs of their category, repeated questions have a prior, which is a shortcut of the language, and which folds by text would hide.
-    And where a chain of shared sources and texts connects more docs than a fold can hold, no such folds exist.
+    Source, where one is known. Where copies have different golds, source and text together, or the text alone where no
+    source groups anything: else a training copy gives a held-out answer away, often in reverse (``copies``). There are
+    two exceptions. Where copies have the same answer more often than other docs of their category, repeated questions
+    have a prior, which is a shortcut of the language, and which folds by text would hide. And where a chain of shared
+    sources and texts connects more docs than a fold can hold, no such folds exist.
 
     Args:
         copies: all items.
@@ -187,9 +191,9 @@ def _why_no_grouping(name: str, keys: Sequence[Hashable], groups: int) -> str:
 def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
     """Return the fold of each item, 0..k-1.
 
-    Whole groups are dealt, the largest first and those of one size in random order. Each goes to the fold where its golds and categories are scarcest
-    (least sum of squares of the class counts, each class weighted by its size). So a class smaller than k is in fewer folds, and folds differ in size
-    only as much as groups force them to.
+    Whole groups are dealt, the largest first and those of one size in random order. Each goes to the fold where its
+    golds and categories are scarcest (least sum of squares of the class counts, each class weighted by its size). So a
+    class smaller than k is in fewer folds, and folds differ in size only as much as groups force them to.
 
     Args:
         items: n items.

@@ -225,7 +225,9 @@ class OriginalJson(Struct, kw_only=True):
 
 
 class PublishedJson(Struct, kw_only=True):
-    """The file published.json in the folder that `lmms-patch prune --to` writes: what the folder holds. Folders and repositories are known by it.
+    """The file published.json in the folder that `lmms-patch prune --to` writes: what the folder holds.
+
+    Folders and repositories are known by it.
 
     Attributes:
         task: the name of the pruned task

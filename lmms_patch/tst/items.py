@@ -1,7 +1,7 @@
 """Items, what a text-only diagnostic sees of docs, and predictions, what it says about them. Pure.
 
-Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1: a diagnostic is trained on the non-visual features of k - 1 folds of the test set itself
-and predicts the held-out fold.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1: a diagnostic is trained on the non-visual features of k - 1
+folds of the test set itself and predicts the held-out fold.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ class Item:
     Attributes:
         doc_id: its row in the base task's eval split.
         prompt: the whole prompt as the base task builds it, options and instructions included.
-        question: the question without the words that all prompts of the task start with, and without the options where they are a field.
+        question: the question without the words that all prompts of the task start with, and without the options where
+        they are a field.
         format: one of ``answers.FORMATS``: mc, yesno, number, open, caption.
         options: for choice formats the option texts (``("left", "right")``, ``("yes", "no")``); empty otherwise.
-        answers: for choice formats the answer for each option, spelled as the gold is (``("A", "B")``); as long as ``options``.
+        answers: for choice formats the answer for each option, spelled as the gold is (``("A", "B")``); as long as
+        ``options``.
         golds: the gold answers, most frequent first, spelled as in ``answers``; empty where the doc has none.
         category: its question type; "" where the task names none.
         source: what it shows (image, scene, video); None where unknown.
         cluster: docs that are resampled together; None: each doc alone.
         key: the stable id: a text that stays the same when docs are added or reordered (``tst.keys``).
         extra: features that a profile function adds: name -> number or text.
-        context: what the prompt says beside question, options and instructions (``tst.context``): a hint, a passage, earlier turns.
+        context: what the prompt says beside question, options and instructions (``tst.context``): a hint, a passage,
+            earlier turns.
     """
 
     doc_id: int
@@ -93,9 +96,10 @@ class Prediction:
 
     Attributes:
         answer: the answer that goes to the native scorer.
-        answers: the answers of the predictive distribution: for choice formats those of the item, in their order; otherwise golds of the training
-            folds (rf), or the one answer that was given (lora).
-        probabilities: their probabilities, same length; they sum to 1, or to less where the answer may be none of these.
+        answers: the answers of the predictive distribution: for choice formats those of the item, in their order;
+            otherwise golds of the training folds (rf), or the one answer that was given (lora).
+        probabilities: their probabilities, same length; they sum to 1, or to less where the answer may be none of
+            these.
     """
 
     answer: str

@@ -1,6 +1,7 @@
 """Stable ids of docs.
 
-The code is in ``pruned_filter``, which is copied into the task folder of a pruned benchmark: a doc has the same id there and here.
+The code is in ``pruned_filter``, which is copied into the task folder of a pruned benchmark: a doc has the same id
+there and here.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
 """Which docs models know without the image, from blind answers of several models. NumPy only.
 
-A doc is *known* if models can tell its answer without looking. "Right once in m models" would also remove what guesses got right, so a doc goes where
-it is more likely known than not:
+A doc is *known* if models can tell its answer without looking. "Right once in m models" would also remove what guesses
+got right, so a doc goes where it is more likely known than not:
 
-- A model that does not know a doc is right at its *guess rate*: how often it gives an answer that is right for this doc to the other docs of its
-  category and number of options. So a model that always says "A" gains nothing from golds at A, and answers on wrong images are held to the same.
-- Each model knows a share of the known docs: a binomial share under a beta prior. These shares, and the share of known docs among all, are those that
-  make the answers most likely. (One beta distribution for all models found 64 to 307 docs in five worlds of one kind: models differ too much.)
+- A model that does not know a doc is right at its *guess rate*: how often it gives an answer that is right for this doc
+  to the other docs of its category and number of options. So a model that always says "A" gains nothing from golds at
+  A, and answers on wrong images are held to the same.
+- Each model knows a share of the known docs: a binomial share under a beta prior. These shares, and the share of known
+  docs among all, are those that make the answers most likely. (One beta distribution for all models found 64 to 307
+  docs in five worlds of one kind: models differ too much.)
 - Only models that are right more often than their guess rates count.
 
-Assumed: given a doc, models err independently. Where a model is wrong, a second one must then be right at its guess rate at least, since known docs
-only make it right more often. ``dependence_of`` measures what is missing of that, and evidence of models that err together counts less.
+Assumed: given a doc, models err independently. Where a model is wrong, a second one must then be right at its guess
+rate at least, since known docs only make it right more often. ``dependence_of`` measures what is missing of that, and
+evidence of models that err together counts less.
 
 Idea: B-Clean (https://arxiv.org/abs/2603.21687) removes each question that any model answers without its image.
 """
@@ -77,7 +80,8 @@ def guess_rates(
         options: how many answers a doc has to choose from.
 
     Returns:
-        Shape (n,): of the answers to the other docs alike the share that would be right here, drawn towards 1 / options a little.
+        Shape (n,): of the answers to the other docs alike the share that would be right here, drawn towards 1 / options
+            a little.
     """
     members: dict[Hashable, list[int]] = defaultdict(list)
     for at, kind in enumerate(alike):
@@ -127,7 +131,8 @@ def _p(differences: Array, clusters: Places | None) -> float:
 def dependence_of(right: Array, guess: Array, clusters: Places | None = None) -> tuple[float, float]:
     """Return how far models err together, 0..1, and the one-sided p-value of that.
 
-    Looked at are docs that a model gets wrong: there a second model that errs independently is right at its guess rate at least.
+    Looked at are docs that a model gets wrong: there a second model that errs independently is right at its guess rate
+    at least.
 
     Args:
         right: shape (M, n).

@@ -1,14 +1,17 @@
 """A linear model on n-grams of words and characters, with scores for its own training items too. NumPy and SciPy.
 
-Trees ask for one word at a time, so a shortcut that is spread over many weak words (SugarCrepe's captions, AMBER's questions) escapes them. A linear
-model adds such words up. Its scores are a feature of the trees and a member of their ensemble; alone it judges what the trees have pruned.
+Trees ask for one word at a time, so a shortcut that is spread over many weak words (SugarCrepe's captions, AMBER's
+questions) escapes them. A linear model adds such words up. Its scores are a feature of the trees and a member of their
+ensemble; alone it judges what the trees have pruned.
 
 - Options: a conditional logit. The options of an item compete, and exactly one share of right is divided among them.
 - Numbers: ridge regression of the standardised gold.
 
-Every training item is scored by a model that was fitted without its inner fold, so that trees on top do not learn to trust a memory.
+Every training item is scored by a model that was fitted without its inner fold, so that trees on top do not learn to
+trust a memory.
 
-Source: conditional logit: McFadden, in Frontiers in Econometrics, 1974, 105-142; stacking: Wolpert, Neural Networks 5(2), 1992.
+Source: conditional logit: McFadden, in Frontiers in Econometrics, 1974, 105-142; stacking: Wolpert, Neural Networks
+5(2), 1992.
 """
 
 from __future__ import annotations

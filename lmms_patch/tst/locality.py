@@ -1,11 +1,16 @@
-"""Locality: how much of a doc a single cell solves. A score to prune by, from a finished rci or pcri run; needs neither model nor data.
+"""Locality: how much of a doc a single cell solves.
 
-The RCI paper (https://arxiv.org/abs/2509.23673) leaves it to future work to keep the items that need the whole image. For a doc, at grid n,
+A score to prune by, from a finished rci or pcri run; needs neither model nor data.
 
-    locality = score of its best cell − mean over its donors of what the best of *their* cells' answers scores under its gold
+The RCI paper (https://arxiv.org/abs/2509.23673) leaves it to future work to keep the items that need the whole image.
+For a doc, at grid n,
 
-A doc that the best of n² guesses solves as well is therefore not called local. For scores in 0..1 locality lies in [−1, 1]: 1 where a cell solves the
-doc and no donor's cells do; about 0 where that is luck, or where no cell does. Donors: docs/records.md (``lent``).
+    locality = score of its best cell − mean over its donors of what the best of *their* cells' answers scores under its
+    gold
+
+A doc that the best of n² guesses solves as well is therefore not called local. For scores in 0..1 locality lies in [−1,
+1]: 1 where a cell solves the doc and no donor's cells do; about 0 where that is luck, or where no cell does. Donors:
+docs/records.md (``lent``).
 """
 
 from __future__ import annotations
@@ -97,7 +102,10 @@ def _metric(records: Sequence[Record], metric: str | None) -> str:
 
 
 def _best(records: Sequence[Record], n: int, metric: str) -> dict[int, float]:
-    """Return the score of each doc's best cell, by doc id; nan where the doc is not used at this grid, or its best cell is unscored."""
+    """Return the score of each doc's best cell, by doc id.
+
+    Nan where the doc is not used at this grid, or its best cell is unscored.
+    """
     out = {}
     for record in records:
         place = None if str(n) in record.excluded else record.best.get(str(n))

@@ -1,9 +1,10 @@
 """What a diagnostic scores on golds that say nothing their categories do not: the null of the verdict, where simpler comparisons do not decide. Pure.
 
-Folds are stratified by gold, so the most frequent gold of the training folds is that of the held-out fold too: the frequency baseline knows the test
-set. Of 80 docs with random golds among four options the most frequent gold stands on 31 %. And where each category of few docs has every gold once,
-the training folds never show the right one, and the baseline knows too little. Both hold for the trees too, which see the category. Golds that are
-shuffled within the category keep what the category gives away, and only that.
+Folds are stratified by gold, so the most frequent gold of the training folds is that of the held-out fold too: the
+frequency baseline knows the test set. Of 80 docs with random golds among four options the most frequent gold stands on
+31 %. And where each category of few docs has every gold once, the training folds never show the right one, and the
+baseline knows too little. Both hold for the trees too, which see the category. Golds that are shuffled within the
+category keep what the category gives away, and only that.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ def has_many_categories(items: Sequence[Item]) -> bool:
 
 
 def p_beyond_kinds(found: Diagnosis, clusters: Places | None, many: bool, null: Callable[[], Null]) -> float | None:
-    """Return the p-value of text-only answers that know more than the category of a question says; None where nothing is scored.
+    """Return the p-value of text-only answers that know more than the category of a question says.
 
-    They must be above a guess. They must also be above the frequency baseline, which knows the test set and so makes the claim harder; where they are
-    not, or where categories are many, shuffled golds decide in its place.
+    None where nothing is scored.
+
+    They must be above a guess. They must also be above the frequency baseline, which knows the test set and so makes
+    the claim harder; where they are not, or where categories are many, shuffled golds decide in its place.
 
     Args:
         found: the cross-validation.
@@ -74,7 +77,8 @@ def shuffled_null(
 ) -> Null:
     """Cross-validate on shuffled golds, one fold seed for each shuffle, until it is decided whether the golds as they are give more.
 
-    The first set of shuffled golds with at least the same accuracy decides against it. From ``FEWEST`` on, p below ``CLEAR`` decides for it.
+    The first set of shuffled golds with at least the same accuracy decides against it. From ``FEWEST`` on, p below
+    ``CLEAR`` decides for it.
 
     Args:
         diagnostic: the text-only model class.
@@ -110,7 +114,10 @@ def shuffled_null(
 
 
 def p_above(own: float, shuffled: Sequence[float]) -> float:
-    """Return the two-sided p-value of an accuracy above shuffled ones, by Student's t; where one of these is as high, at least its rank says."""
+    """Return the two-sided p-value of an accuracy above shuffled ones, by Student's t.
+
+    Where one of these is as high, at least its rank says.
+    """
     if len(shuffled) < 2 or max(shuffled) >= own - 1e-12:
         return (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + len(shuffled))
     spread = max(float(np.std(shuffled, ddof=1)), 1e-9) * np.sqrt(1 + 1 / len(shuffled))

@@ -1,4 +1,7 @@
-"""A pretrained model as a user names it, a folder or a hub id, and what can go wrong with it, said in one line. Without torch."""
+"""A pretrained model as a user names it, a folder or a hub id, and what can go wrong with it, said in one line.
+
+Without torch.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 Items are identified by their stable key throughout, so that neither their order nor an interruption changes the result.
 
-A round goes only where luck explains less than half of it. What luck gives is known from the same held-out predictions under golds that are dealt
-anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution. That holds for items with options. An open
-gold may be typical of its category, and so are dealt golds: that is a shortcut that pruning is for, and no luck.
+A round goes only where luck explains less than half of it. What luck gives is known from the same held-out predictions
+under golds that are dealt
+anew (``diagnosis.deal_golds``): where the text says nothing of the gold, both have the same distribution. That holds
+for items with options. An open gold may be typical of its category, and so are dealt golds: that is a shortcut that
+pruning is for, and no luck.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Algorithm 1 (Appendix C).
 """
@@ -131,15 +133,17 @@ def prune(
         settings: how to prune.
         diagnose: called every round with the places that are left; None: ``given`` decides in a single pass.
         given: shape (n,), scores; nan: unscored, never removed.
-        copies: gives the classes (``copies.CLASSES``) of the docs that are left, where folds deal copies of one text apart. Pruning is refused where
-            copies are answered in reverse (``results.withheld``): what it would remove is half of each pair, and no shortcut.
+        copies: gives the classes (``copies.CLASSES``) of the docs that are left, where folds deal copies of one text
+            apart. Pruning is refused where copies are answered in reverse (``results.withheld``): what it would remove
+            is half of each pair, and no shortcut.
         state: file that keeps every finished round; a second call with the same items and settings continues from it.
         about: what else the result depends on (the diagnostic), for the state.
         fresh: whether to start again, whatever the state says.
         tell: called with a line for every round.
 
     Raises:
-        PruneError: keys are not unique, the state belongs to other settings, scores are missing, or copies are answered in reverse.
+        PruneError: keys are not unique, the state belongs to other settings, scores are missing, or copies are answered
+            in reverse.
     """
     keys = [item.key for item in items]
     if len(set(keys)) < len(keys):
@@ -215,8 +219,8 @@ class _Pruning:
         """Diagnose the items that are left.
 
         Returns:
-            The next round without its removal; by place the score of every scored item, and of those with options the probability that luck gave it,
-            where golds were dealt anew.
+            The next round without its removal; by place the score of every scored item, and of those with options the
+            probability that luck gave it, where golds were dealt anew.
         """
         luck: dict[int, float] = {}
         number, out = len(self.rounds) + 1, set(gone)
@@ -251,7 +255,10 @@ class _Pruning:
         return None if self.clusters is None else self.clusters[kept]
 
     def _check_copies(self, found: Diagnosis, kept: Places) -> None:
-        """Note whether copies are answered in reverse among the docs that are left; refuse the pruning where they are from the start."""
+        """Note whether copies are answered in reverse among the docs that are left.
+
+        Refuse the pruning where they are from the start.
+        """
         if self.copies is None:
             return
         above = np.asarray((found.scores - found.baseline).mean(axis=0))
@@ -318,8 +325,9 @@ OVER_PRUNED = (
 def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     """Return for each score the probability that luck gave it: how many scores of its height luck gives, among how many there are.
 
-    This is the local false discovery rate: the ratio of both counts at each height, smoothed so that it only rises as scores fall (isotonic
-    regression). It is too high rather than too low, since it takes every item for one that luck may have put there.
+    This is the local false discovery rate: the ratio of both counts at each height, smoothed so that it only rises as
+    scores fall (isotonic regression). It is too high rather than too low, since it takes every item for one that luck
+    may have put there.
 
     Args:
         scores: shape (n,); nan: unscored.
@@ -348,7 +356,10 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
 
 
 def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None) -> str:
-    """Say why a gain over the majority answer is not a shortcut that pruning could remove; empty where it may be one."""
+    """Say why a gain over the majority answer is not a shortcut that pruning could remove.
+
+    Empty where it may be one.
+    """
     reason = withheld(above, copies, clusters)
     return f"{REVERSED[reason]}; the set is balanced, and the pattern is no shortcut of the language" if reason else ""
 
@@ -356,9 +367,9 @@ def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None
 def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float | None, float | None, float | None]:
     """Return the frequency baseline, the p-value of the accuracy above it, and the p-value of the accuracy below an uninformed answer.
 
-    Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too: the baseline knows the test set a little.
-    With golds that mean nothing it lies above chance, and honest answers lie below it. So "below" means below the lower of baseline and chance, as
-    means over the items.
+    Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too: the baseline
+    knows the test set a little. With golds that mean nothing it lies above chance, and honest answers lie below it. So
+    "below" means below the lower of baseline and chance, as means over the items.
     """
     scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
     known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
@@ -371,7 +382,10 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
 
 
 def cluster_of(items: Sequence[Item]) -> Places | None:
-    """Return the cluster number of each item (by source, else by cluster, else alone); None where no item has either."""
+    """Return the cluster number of each item (by source, else by cluster, else alone).
+
+    None where no item has either.
+    """
     keys = [item.source if item.source is not None else item.cluster for item in items]
     if all(key is None for key in keys):
         return None

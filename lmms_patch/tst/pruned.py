@@ -10,7 +10,8 @@
 | ``pruned.json`` | all of it: ``schema`` (1), ``base``, ``settings``, ``stopped``, ``over_pruned``, ``judged``, ``overlap``, ``kept``, ``removed`` |
 | ``task/`` | a task folder for ``--include_path`` (``harness.tst.pruned_task``) |
 
-``kept`` and ``removed`` are lists of ``{key, doc_id}``. Scores are fractions on the metric's own scale, percentages are percent.
+``kept`` and ``removed`` are lists of ``{key, doc_id}``. Scores are fractions on the metric's own scale, percentages are
+percent.
 
 Source: TsT paper, https://arxiv.org/abs/2511.04655.
 """
@@ -50,7 +51,10 @@ def read(path: Path) -> Pruning:
 
 
 def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, int, float, int]]:
-    """Return TsT paper, Table 8: (category, original count, removed, percent removed, final count); the last row is the total."""
+    """Return TsT paper, Table 8: (category, original count, removed, percent removed, final count).
+
+    The last row is the total.
+    """
     before = Counter(item.category for item in items)
     gone = Counter(items[int(i)].category for i in pruned.removed)
     rows = [

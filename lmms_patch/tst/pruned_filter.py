@@ -1,8 +1,10 @@
-"""A filter that keeps only some docs of a benchmark, identified by stable ids. Uses only the standard library, nothing of lmms-patch.
+"""A filter that keeps only some docs of a benchmark, identified by stable ids.
 
-lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.tst.pruned_task``), so that the benchmark runs in
-lmms-eval without lmms-patch. Beside it lie ``kept_ids.txt`` (one id a line) and ``pruned_task.json`` (what the folder was made from).
-``lmms_patch.tst.keys`` uses the same ids.
+Uses only the standard library, nothing of lmms-patch.
+
+lmms-patch copies this file into the task folder of a pruned benchmark (``lmms_patch.harness.tst.pruned_task``), so that
+the benchmark runs in lmms-eval without lmms-patch. Beside it lie ``kept_ids.txt`` (one id a line) and
+``pruned_task.json`` (what the folder was made from). ``lmms_patch.tst.keys`` uses the same ids.
 """
 
 from __future__ import annotations
@@ -44,9 +46,10 @@ def keys_of(rows: Any, field: str | None = None) -> list[str]:
 
     Args:
         rows: a ``datasets.Dataset`` (its media are not decoded) or a list of dicts.
-        field: a field with a different value for every doc (``meta.id``: a field of a field). Default: the first 16 hex digits of the SHA-256 of the
-            doc without its images, audio, video and bytes (canonical JSON: sorted keys, ASCII, no blanks, NaN as null). A later doc of the same
-            content gets ``#2``, ``#3`` ..., in dataset order: only those may change places when docs are added.
+        field: a field with a different value for every doc (``meta.id``: a field of a field). Default: the first 16 hex
+            digits of the SHA-256 of the doc without its images, audio, video and bytes (canonical JSON: sorted keys,
+            ASCII, no blanks, NaN as null). A later doc of the same content gets ``#2``, ``#3`` ..., in dataset order:
+            only those may change places when docs are added.
 
     Returns:
         One text for each doc, without repeats.
@@ -251,7 +254,8 @@ def _changed(about: Mapping[str, Any], what: str) -> PrunedTaskError:
 def _is_evaluated(rows: Any, about: Mapping[str, Any]) -> bool:
     """Return whether docs are those of the evaluated split.
 
-    lmms-eval does not say which split it hands over. But it calls only for the splits that the task names, and a dataset knows its own name.
+    lmms-eval does not say which split it hands over. But it calls only for the splits that the task names, and a
+    dataset knows its own name.
     """
     name = str(getattr(rows, "split", None))
     if name == about["split"] or not about["other_splits"]:

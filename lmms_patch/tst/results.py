@@ -1,6 +1,7 @@
 """The numbers of a Test-set Stress-Test, from the records of a run. NumPy only; needs neither model nor data.
 
-Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority, chance).
+Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority,
+chance).
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
 def withheld(above: Array, copies: Sequence[str], clusters: NDArray[np.intp] | None, seed: Seed = 0) -> Withheld | None:
     """Return why a gain over the majority answer is no shortcut of the language; None where nothing speaks against it.
 
-    A prior of the text ("a car" is mostly wrong) answers the docs whose copies have the same gold. If these fall below the majority answer while the
-    others, or all docs, rise above it, the training copies are answered in reverse: ``agreeing``. The same holds where docs with conflicting copies
-    rise above the majority answer, and all others together do not: ``conflicting``. "Above" and "below" are one-sided sign-flip tests at 5 %.
+    A prior of the text ("a car" is mostly wrong) answers the docs whose copies have the same gold. If these fall below
+    the majority answer while the others, or all docs, rise above it, the training copies are answered in reverse:
+    ``agreeing``. The same holds where docs with conflicting copies rise above the majority answer, and all others
+    together do not: ``conflicting``. "Above" and "below" are one-sided sign-flip tests at 5 %.
 
     Args:
         above: score less frequency baseline of each doc, shape (n,); nan: unscored.

@@ -24,13 +24,15 @@ MOST_VALUES = 60
 class Rewards:
     """Native scores of answers, remembered.
 
-    A reported score is the item's own (``exact``). Scores that choose answers, and scores in ``s``, are shared: for choices and numbers they are
-    assumed to depend only on answer, gold, format and category, so that one item stands for all like it. Open answers are scored item by item.
+    A reported score is the item's own (``exact``). Scores that choose answers, and scores in ``s``, are shared: for
+    choices and numbers they are assumed to depend only on answer, gold, format and category, so that one item stands
+    for all like it. Open answers are scored item by item.
 
     Args:
         items: all items.
         score: the native scorer; where it gives None the score is nan.
-        costly: whether the scorer asks a judge. Reported scores are then shared too, so that the judge is asked once for all items alike.
+        costly: whether the scorer asks a judge. Reported scores are then shared too, so that the judge is asked once
+            for all items alike.
     """
 
     def __init__(self, items: Sequence[Item], score: Score, costly: bool = False) -> None:
@@ -49,7 +51,10 @@ class Rewards:
         return self._scored(self._known[self._kind(place)], place, answer)
 
     def exact(self, place: int, answer: str) -> float:
-        """Return the score of an answer on this very item, whatever else its scorer reads of the doc; nan where it cannot be scored."""
+        """Return the score of an answer on this very item, whatever else its scorer reads of the doc.
+
+        Nan where it cannot be scored.
+        """
         if self._costly:
             return self.of(place, answer)
         key = place, answer
@@ -60,7 +65,10 @@ class Rewards:
 
     @cached_property
     def scale(self) -> float:
-        """Full marks on the metric's own scale: the highest score of the golds of about 200 items; 1 where that is not above 0."""
+        """Full marks on the metric's own scale: the highest score of the golds of about 200 items.
+
+        1 where that is not above 0.
+        """
         golds = [place for place, item in enumerate(self.items) if item.golds]
         marks = np.array(
             [self.exact(place, self.items[place].golds[0]) for place in golds[:: max(1, len(golds) // 200)]]
@@ -89,8 +97,9 @@ class Rewards:
     def regold(self, items: Sequence[Item]) -> Rewards:
         """Return rewards of the same items with other golds.
 
-        An answer is scored on an item of the same category, format and answers that really has the new golds. Where there is none, it earns full
-        marks if it is one of the new golds in any spelling, else 0. A judge is not asked about open answers here: that would cost a call for each.
+        An answer is scored on an item of the same category, format and answers that really has the new golds. Where
+        there is none, it earns full marks if it is one of the new golds in any spelling, else 0. A judge is not asked
+        about open answers here: that would cost a call for each.
         """
         like: dict[tuple[object, ...], int] = {}
         for place, item in enumerate(self.items):
@@ -133,7 +142,8 @@ def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
 
     Args:
         rewards: the native scores.
-        places: items whose golds are numbers; some 20 with different golds are asked with the golds of the others, and with numbers 1 % and 1 away.
+        places: items whose golds are numbers; some 20 with different golds are asked with the golds of the others, and
+            with numbers 1 % and 1 away.
     """
     golds = {as_number(rewards.items[place].golds[0]) or 0.0: place for place in places}
     some = sorted(golds)[:: -(-len(golds) // _PROBES) or 1]

@@ -32,15 +32,20 @@ class PruneSettings:
     """Settings of a pruning.
 
     Attributes:
-        budget: how many items may be removed: a number, or a share of all (below 1); ignored where ``allocation`` is explicit.
+        budget: how many items may be removed: a number, or a share of all (below 1); ignored where ``allocation`` is
+        explicit.
         batch: how many are removed per round, likewise; None: a fifth of the budget.
         tau: stop when no remaining score is this high; None: never for that reason.
-        near_chance: stop when half of what the next round would remove is expected to be luck, or when all scores together may be luck.
+        near_chance: stop when half of what the next round would remove is expected to be luck, or when all scores
+        together may be luck.
         over_pruned: stop, and take the last round back, when they are significantly below chance.
-        by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less zero-shot).
-        strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the lowest. ``balanced``: within a
-            category always from the gold that is most frequent there, its highest score first.
-        allocation: ``global``; ``format`` or ``category``: budgets in proportion to the size of each; or explicit budgets by category.
+        by: the score that ranks: ``s_minus_chance`` (comparable across formats), ``s``, or ``delta`` (s less
+        zero-shot).
+        strategy: ``top``: the highest first. ``weighted``: drawn with probability in proportion to the score above the
+            lowest. ``balanced``: within a category always from the gold that is most frequent there, its highest score
+            first.
+        allocation: ``global``; ``format`` or ``category``: budgets in proportion to the size of each; or explicit
+        budgets by category.
         floor: the fewest items that every category keeps, or a share of it (below 1).
         seed: of ties, draws and fold seeds.
         fold_seeds: fold seeds per round. Every round takes new seeds, so that no two rounds select on the same folds.
@@ -208,7 +213,8 @@ class Selector:
         tie = {place: hashed(self.settings.seed, self.items[place].key) for place in scores}
         if self.settings.strategy == "weighted":
             lowest = min(scores.values())
-            # Efraimidis and Spirakis (2006): items with the largest u^(1/w) are a draw without replacement in proportion to w
+            # Efraimidis and Spirakis (2006): items with the largest u^(1/w) are a draw without replacement in
+            # proportion to w
             draws = {
                 p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9)
                 for p, s in scores.items()
@@ -218,7 +224,10 @@ class Selector:
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """Order places so that the next is always of the gold most frequent in its category among what is left; its highest score first."""
+        """Order places so that the next is always of the gold most frequent in its category among what is left.
+
+        Its highest score first.
+        """
         waiting: dict[int, list[int]] = defaultdict(list)
         for place in reversed(highest):
             waiting[int(self.golds[place])].append(place)

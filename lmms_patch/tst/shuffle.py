@@ -13,8 +13,8 @@ from lmms_patch.tst.items import Item
 def shuffle_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
     """Return the items with golds drawn anew; items without a gold stay as they are.
 
-    The new gold of a choice item is one of its own options, all equally likely. Numbers and open answers get the golds of the items of the same
-    category and format, permuted.
+    The new gold of a choice item is one of its own options, all equally likely. Numbers and open answers get the golds
+    of the items of the same category and format, permuted.
 
     Args:
         items: the items.
@@ -37,9 +37,9 @@ def shuffle_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
 def permute_golds(items: Sequence[Item], seed: Seed, *, within_category: bool = True) -> list[Item]:
     """Return the items with their golds permuted; items without a gold stay as they are.
 
-    Golds change hands among items of one format and number of options. Where every gold's text is among the options of all of these items (yes and
-    no, or the same colours in another order), a choice item takes the other's text, else its place. So how often each gold occurs stays as it is, and
-    what a category says of its golds with it.
+    Golds change hands among items of one format and number of options. Where every gold's text is among the options of
+    all of these items (yes and no, or the same colours in another order), a choice item takes the other's text, else
+    its place. So how often each gold occurs stays as it is, and what a category says of its golds with it.
 
     Args:
         items: the items.

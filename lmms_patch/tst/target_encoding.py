@@ -1,11 +1,12 @@
 """Target encoding: statistics of training golds by key, out-of-fold inside the training folds too. NumPy only.
 
-A key is a hash of something that an item says: a slot value, a pair of values, an option. The golds of the training items with that key are a strong
-feature, and a leak if an item's own gold is part of it. So the training items are divided into inner folds, and each sees the statistics of the other
-folds; a held-out item sees those of all training items.
+A key is a hash of something that an item says: a slot value, a pair of values, an option. The golds of the training
+items with that key are a strong feature, and a leak if an item's own gold is part of it. So the training items are
+divided into inner folds, and each sees the statistics of the other folds; a held-out item sees those of all training
+items.
 
-Source: TsT paper (https://arxiv.org/abs/2511.04655), B.3 (frequencies, means and spreads by object); out-of-fold target encoding: Micci-Barreca,
-SIGKDD Explorations 3(1), 2001, 2, with the inner folds that every stacked model needs.
+Source: TsT paper (https://arxiv.org/abs/2511.04655), B.3 (frequencies, means and spreads by object); out-of-fold target
+encoding: Micci-Barreca, SIGKDD Explorations 3(1), 2001, 2, with the inner folds that every stacked model needs.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Number, sum and sum of squares of the targets with an entry's key, over the rows that the entry may see; shape (E,) each."""
+    """Number, sum and sum of squares of the targets with an entry's key, over the rows that the entry may see.
+
+    Shape (E,) each.
+    """
 
     n: Array
     total: Array
@@ -77,7 +81,8 @@ def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
 
     def others(weights: Array) -> Array:
         by_cell = np.bincount(cell[seen], weights[seen], kinds * INNER_FOLDS).reshape(-1, INNER_FOLDS)
-        # summed anew for each fold: the total less the own part would still carry the own part's rounding error, which is a leak
+        # summed anew for each fold: the total less the own part would still carry the own part's rounding error, which
+        # is a leak
         without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
         return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))
 
@@ -107,8 +112,8 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
         inner: the inner fold of each row; -1: held out, its residual is never read.
 
     Returns:
-        By name, shape (rows,): ``rate`` over all keys of the row together; for rows with several keys also their ``mean`` and ``max``; and ``count``,
-        the log of 1 + the number of rows seen.
+        By name, shape (rows,): ``rate`` over all keys of the row together; for rows with several keys also their
+        ``mean`` and ``max``; and ``count``, the log of 1 + the number of rows seen.
     """
     rows = len(inner)
     sums = _sums(family, residual, inner, squares=False)
@@ -131,8 +136,8 @@ def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict
         inner: as in ``rates``.
 
     Returns:
-        By name, shape (rows,): ``agreement``, the sum over the keys of value x mean value of the key among right rows (shrunk towards 0), and
-        ``count``, the log of 1 + the number of right rows' entries seen.
+        By name, shape (rows,): ``agreement``, the sum over the keys of value x mean value of the key among right rows
+        (shrunk towards 0), and ``count``, the log of 1 + the number of right rows' entries seen.
     """
     others, own = _others(family, inner), right[family.row]
     n = others(own)
@@ -153,8 +158,9 @@ def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
         inner: as in ``rates``.
 
     Returns:
-        By name, shape (rows,): ``mean`` (shrunk towards 0), ``spread`` (SD, shrunk towards 1), ``count`` (log of 1 + rows seen); for rows with
-        several keys these are means over the keys, with ``max`` and ``min`` of the keys' means.
+        By name, shape (rows,): ``mean`` (shrunk towards 0), ``spread`` (SD, shrunk towards 1), ``count`` (log of 1 +
+        rows seen); for rows with several keys these are means over the keys, with ``max`` and ``min`` of the keys'
+        means.
     """
     rows = len(inner)
     sums = _sums(family, target, inner, squares=True)

@@ -1,8 +1,8 @@
 """Detection of question templates: the words that stay the same, and what fills the slots. NumPy only.
 
-A word that most questions of a category have belongs to the template. The other words fill slots, and neighbouring ones fill one slot together
-("ceiling light"). Templates are not written down by hand: the document frequencies of the *training* texts decide, so that held-out texts do not
-change how training texts are read.
+A word that most questions of a category have belongs to the template. The other words fill slots, and neighbouring ones
+fill one slot together ("ceiling light"). Templates are not written down by hand: the document frequencies of the
+*training* texts decide, so that held-out texts do not change how training texts are read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def hash_of(text: str) -> int:
 
 
 def mix(*parts: Hashes | Places | int) -> Hashes:
-    """Combine several values into one hash by splitmix64's finaliser; their order matters and shapes broadcast. Overflow wraps silently."""
+    """Combine several values into one hash by splitmix64's finaliser; their order matters and shapes broadcast.
+
+    Overflow wraps silently.
+    """
     out: Hashes = np.asarray(0x243F6A8885A308D3, np.uint64)
     with np.errstate(over="ignore"):
         for part in parts:

@@ -1,4 +1,7 @@
-"""TF-IDF of words and characters, whole or reduced to a few components. Weights and components come from the training texts alone."""
+"""TF-IDF of words and characters, whole or reduced to a few components.
+
+Weights and components come from the training texts alone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ class TextSpace:
         return _counted(tuple(self._distinct))
 
     def weighted(self, train: Places) -> Any:
-        """Return the TF-IDF of the distinct texts, sparse, rows of length 1, float64; document frequencies are those of the training texts.
+        """Return the TF-IDF of the distinct texts, sparse, rows of length 1, float64.
+
+        Document frequencies are those of the training texts.
 
         Args:
             train: places of the training texts.
@@ -74,7 +79,10 @@ class TextSpace:
 
 @lru_cache(maxsize=6)
 def _counted(texts: tuple[str, ...]) -> Any:
-    """Return the counts of n-grams, shape (texts, n-grams); remembered, because every fold and every set of shuffled golds has the same questions."""
+    """Return the counts of n-grams, shape (texts, n-grams).
+
+    Remembered, because every fold and every set of shuffled golds has the same questions.
+    """
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import HashingVectorizer
 

@@ -1,8 +1,10 @@
 """``tst_rf``: a text-only diagnostic with trees, on features that nobody wrote by hand.
 
 - Choice formats: "is this option right?" for each option, normalised within the item.
-- Numbers whose scorer rewards nearness: a distribution over the training golds of the category, and the answer that the scorer rewards most under it.
-- Open answers, and numbers that are right or wrong: the most frequent training golds of the category as options; "none of them" is also possible.
+- Numbers whose scorer rewards nearness: a distribution over the training golds of the category, and the answer that the
+  scorer rewards most under it.
+- Open answers, and numbers that are right or wrong: the most frequent training golds of the category as options; "none
+  of them" is also possible.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.3 and B.2.
 """
@@ -73,7 +75,8 @@ class Importance:
         kind: kind of items: options, numbers, open answers.
         feature: the group.
         gain: its share of all gain (boosting) or of Gini importance (forest), 0..1.
-        permutation: native score lost when it is shuffled among held-out rows (fraction); None where it was not computed.
+        permutation: native score lost when it is shuffled among held-out rows (fraction); None where it was not
+            computed.
     """
 
     kind: str
@@ -306,7 +309,10 @@ def group_of(feature: str) -> str:
 def _spread_over(
     fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool
 ) -> Array:
-    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,). ``whole`` as in ``Right.probability``."""
+    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,).
+
+    ``whole`` as in ``Right.probability``.
+    """
     rows = table.rows_of(asked)
     out = np.zeros(table.rows)
     out[rows] = fitted.probability(values[rows], table.owner[rows], whole)
@@ -344,8 +350,8 @@ def _numbers_of(items: Sequence[Item]) -> dict[str, list[int]]:
 def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[list[list[str]], list[list[int]]]:
     """Return, for each item, candidate answers and which of them are right.
 
-    Candidates are the most frequent golds of the training items of its category. A training item sees the golds of the other inner folds only: a gold
-    that it alone has is not among its candidates.
+    Candidates are the most frequent golds of the training items of its category. A training item sees the golds of the
+    other inner folds only: a gold that it alone has is not among its candidates.
     """
     most = int(np.clip(MOST_ROWS // max(1, len(items)), FEWER_CANDIDATES, MOST_CANDIDATES))
     lists: dict[tuple[str, int], list[str]] = {}

@@ -1,7 +1,8 @@
 """The model classes of the ``rf`` diagnostic: gradient boosting on histograms, the published random forest, and a linear model.
 
-Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so it is the default. Beside the
-trees a linear model stands in the ensemble; how much it counts is decided on training items that neither has seen.
+Boosting (LightGBM) is as accurate as the forest or better on the benchmarks of docs/tst.md, in a tenth of the time, so
+it is the default. Beside the trees a linear model stands in the ensemble; how much it counts is decided on training
+items that neither has seen.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), B.2 (RandomForestClassifier, 1000 trees, depth 20).
 """
@@ -51,7 +52,8 @@ class ModelSettings:
         trees: number of trees; default 100 for boosting, 1000 for the forest.
         depth: greatest depth of a tree; default 20 (boosting is limited by 7 leaves a tree instead).
         threads: number of threads of one fit.
-        beside: whether the linear model stands beside the trees: its scores are a feature, and it is a member of the ensemble.
+        beside: whether the linear model stands beside the trees: its scores are a feature, and it is a member of the
+        ensemble.
         embed: a text-embedding model, whose vectors all model classes then read too; None: words alone.
     """
 
@@ -88,7 +90,8 @@ class Right:
         model: a function from values to the probability of each row by the trees; None: the linear model alone.
         share: the place of the feature that holds the linear model's probability; None where there is none.
         pool: the weights of the log-probabilities of the trees and of the linear model.
-        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing
+            was learned.
     """
 
     model: Callable[[NDArray[np.float32]], Array] | None
@@ -131,8 +134,8 @@ def _shared(probability: Array, owner: Places, whole: bool) -> Array:
 def fit_right(features: Features, target: Array, owner: Places, settings: ModelSettings, seed: int) -> Right:
     """Fit "is this option right?" on the rows that are not held out.
 
-    How much the linear model counts is decided on one inner fold: by trees that were fitted without it, and by the linear model's scores, which are
-    out-of-fold already.
+    How much the linear model counts is decided on one inner fold: by trees that were fitted without it, and by the
+    linear model's scores, which are out-of-fold already.
 
     Args:
         features: of all rows.
@@ -163,8 +166,9 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
 def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tuple[float, float]:
     """Return the weights of two members that serve items which neither has seen.
 
-    One fold says little. So of the pools whose likelihood is within one standard error of the best one's (paired by item), the one that is nearest to
-    the usual mixture is taken: two members that err differently are better together, also where one fold happens to prefer one of them.
+    One fold says little. So of the pools whose likelihood is within one standard error of the best one's (paired by
+    item), the one that is nearest to the usual mixture is taken: two members that err differently are better together,
+    also where one fold happens to prefer one of them.
 
     Args:
         trees: probabilities by the trees, shape (rows,).
@@ -211,8 +215,10 @@ class Density:
     """A fitted predictive distribution of numbers.
 
     Attributes:
-        of: a function from values of held-out items to shape (items, count): the weight of each value of the training golds, not normalised.
-        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing was learned.
+        of: a function from values of held-out items to shape (items, count): the weight of each value of the training
+        golds, not normalised.
+        importance: Gini importance (forest) or total gain (boosting) of each feature; sums to 1, or to 0 where nothing
+            was learned.
     """
 
     of: Callable[[NDArray[np.float32]], Array]
@@ -224,8 +230,9 @@ def fit_number(
 ) -> Density:
     """Fit the distribution of numbers on the items that are not held out.
 
-    Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in place of boosting there are
-    extremely randomised trees here. The linear model: the training golds whose own out-of-fold prediction is near the item's (Gaussian kernel).
+    Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in
+    place of boosting there are extremely randomised trees here. The linear model: the training golds whose own
+    out-of-fold prediction is near the item's (Gaussian kernel).
 
     Args:
         features: of all items.
@@ -235,7 +242,8 @@ def fit_number(
         settings: the model.
         seed: of the model.
 
-    Source: Meinshausen, Quantile Regression Forests, JMLR 7, 2006; Geurts, Ernst and Wehenkel, Machine Learning 63(1), 2006, 3-42.
+    Source: Meinshausen, Quantile Regression Forests, JMLR 7, 2006; Geurts, Ernst and Wehenkel, Machine Learning 63(1),
+    2006, 3-42.
     """
     train = np.flatnonzero(features.inner >= 0)
     known, target, value = features.values[train], target[train], value[train]
@@ -276,7 +284,10 @@ def _leaf_weights(
 
 
 def _kernel_weights(own: Array, value: Places, count: int) -> Density:
-    """Return the weights of training golds by nearness of predictions. ``own``: shape (training items,), their out-of-fold predictions."""
+    """Return the weights of training golds by nearness of predictions.
+
+    ``own``: shape (training items,), their out-of-fold predictions.
+    """
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
     bins = max(1, len(edges) - 1)
     place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
@@ -334,7 +345,8 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 def _filler(known: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """Return a function that replaces nan, which scikit-learn's trees with random cuts do not read, by a number below all known ones of the feature.
 
-    The number is not far below: a random cut between the lowest and the highest value would else nearly never fall among the others.
+    The number is not far below: a random cut between the lowest and the highest value would else nearly never fall
+    among the others.
     """
     finite = np.isfinite(known)
     low = np.where(finite, known, np.inf).min(axis=0, initial=np.inf)

@@ -1,4 +1,7 @@
-"""Embeddings of texts: whole, or reduced to a few components that come from the training texts alone. Without torch: the caller brings the model."""
+"""Embeddings of texts: whole, or reduced to a few components that come from the training texts alone.
+
+Without torch: the caller brings the model.
+"""
 
 from __future__ import annotations
 

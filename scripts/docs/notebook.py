@@ -1,6 +1,9 @@
-"""The notebook of ``examples/``: its cells are run anew, and its outputs become those of today; the site shows it as a page.
+"""The notebook of ``examples/``: its cells are run anew, and its outputs become those of today.
 
-``python scripts/docs/notebook.py`` prints what differs, and ``--write`` writes the outputs into the notebook. Cells are run in this process, without
+The site shows it as a page.
+
+``python scripts/docs/notebook.py`` prints what differs, and ``--write`` writes the outputs into the notebook. Cells are
+run in this process, without
 Jupyter: what a cell prints, and what its last line gives, are shown as Jupyter would show them.
 """
 
@@ -28,7 +31,10 @@ def cells(path: Path = NOTEBOOK) -> list[dict[str, Any]]:
 
 
 def place(folder: Path) -> Path:
-    """Make the notebook's place in a folder: it reads the runs beside it, as in a checkout. Return the folder that it runs in."""
+    """Make the notebook's place in a folder: it reads the runs beside it, as in a checkout.
+
+    Return the folder that it runs in.
+    """
     (folder / "scripts").symlink_to(ROOT / "scripts")
     (folder / "examples").mkdir()
     return folder / "examples"
@@ -79,7 +85,10 @@ def _data(shown: Any) -> dict[str, Any]:
 
 
 def words(outputs: list[list[dict[str, Any]]]) -> list[str]:
-    """Return what outputs say, one text each. Of a picture only that there is one: its bytes are those of a version of matplotlib."""
+    """Return what outputs say, one text each.
+
+    Of a picture only that there is one: its bytes are those of a version of matplotlib.
+    """
     said = []
     for output in (one for of_cell in outputs for one in of_cell):
         data = output.get("data", {})

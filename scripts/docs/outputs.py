@@ -1,8 +1,8 @@
 """What the commands on the pages print: each ``console`` block is typed again, in a folder with the runs of ``runs.tar.xz``.
 
-``python scripts/docs/outputs.py`` prints what differs, and ``--write`` writes it into the pages. A line ``...`` stands for lines left out,
-and `` ...`` at the end of a line for the rest of it; such a block is held against the output, and has to be mended by hand.
-A ``yaml`` block with a title is a file that the commands read.
+``python scripts/docs/outputs.py`` prints what differs, and ``--write`` writes it into the pages. A line ``...`` stands
+for lines left out, and `` ...`` at the end of a line for the rest of it; such a block is held against the output, and
+has to be mended by hand. A ``yaml`` block with a title is a file that the commands read.
 
 Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The three runs in the archive are
 
@@ -11,7 +11,8 @@ Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The th
   (``longest_edge`` 19600 in place of 28224)
 - ``out/tst``: ``lmms-patch tst mosaic_text --output out/tst``
 
-each without the Parquet files beside its logs: a later version would not read them, and say so in front of what a page shows.
+each without the Parquet files beside its logs: a later version would not read them, and say so in front of what a page
+shows.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def printed(command: str, folder: Path) -> str:
 
 
 def agrees(shown: str, output: str) -> bool:
-    """Return whether a page shows an output; a line ``...`` stands for any lines, and `` ...`` at the end of a line for the rest of it."""
+    """Return whether a page shows an output.
+
+    A line ``...`` stands for any lines, and `` ...`` at the end of a line for the rest of it.
+    """
     parts = [
         re.escape(part).replace("\\ \\.\\.\\.\\\n", " .*\n")
         for part in re.split(r"^\.\.\.\n", f"{shown}\n", flags=re.M)

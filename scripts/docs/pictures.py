@@ -1,7 +1,8 @@
 """The pictures of the pages, as SVG: ``python scripts/docs/pictures.py`` draws them into ``docs/pictures``.
 
-Images are sheets of the embedded benchmark. Answers and numbers are those of the run that ``scripts/docs/runs.tar.xz`` keeps, so a picture shows what
-the model really said. A picture has its own ground for light and for dark, as a page's ground is not known to it.
+Images are sheets of the embedded benchmark. Answers and numbers are those of the run that ``scripts/docs/runs.tar.xz``
+keeps, so a picture shows what the model really said. A picture has its own ground for light and for dark, as a page's
+ground is not known to it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python scripts/mosaic/build_magic.py
 
-60 questions, 12 of each type, on 36 sheets that are made as those of the mosaic benchmark are, in larger print: 504x504 px, a cell is
-84 px. Same seed, same items. Only scans of the test part of the split appear.
+60 questions, 12 of each type, on 36 sheets that are made as those of the mosaic benchmark are, in larger print: 504x504
+px, a cell is 84 px. Same seed, same items. Only scans of the test part of the split appear.
 """
 
 import argparse
@@ -30,7 +30,8 @@ SIZES = (58, 70)  # of a scan, px
 MARGIN = 3  # px between a digit and its box
 FEWEST, MOST = 3, 5  # adversarial boxes
 
-# One line a sheet: kind of question, gold answer where it is planned, and the slips of its reasoning (magic_steps.PLANS).
+# One line a sheet: kind of question, gold answer where it is planned, and the slips of its reasoning
+# (magic_steps.PLANS).
 Wanted = tuple[str, str, str]
 SHEETS: tuple[tuple[Wanted, ...], ...] = (
     (("verify_colour", "yes", "read"), ("query_value", "", "right")),
@@ -73,7 +74,10 @@ SHEETS: tuple[tuple[Wanted, ...], ...] = (
 
 
 class Sheet(NamedTuple):
-    """scene: what lies where; boxes: cell -> (left, top, right, bottom) of each digit, pixels, half-open; picture: as PNG."""
+    """scene: what lies where; boxes: cell -> (left, top, right, bottom) of each digit, pixels, half-open.
+
+    Picture: as PNG.
+    """
 
     scene: Scene
     boxes: dict[int, tuple[int, int, int, int]]
@@ -81,7 +85,10 @@ class Sheet(NamedTuple):
 
 
 def draw_scene(rng: np.random.Generator) -> Scene:
-    """Seven to ten digits, one of each colour and the rest grey, and stray marks; none right below another, where labels stand."""
+    """Seven to ten digits, one of each colour and the rest grey, and stray marks.
+
+    None right below another, where labels stand.
+    """
     return many(
         place(int(rng.integers(7, 11)), rng, lambda cells: not set(cells) & {cell + GRID for cell in cells}), 3, rng
     )

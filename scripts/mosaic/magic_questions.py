@@ -1,7 +1,7 @@
 """Questions of the five types of MAGIC about a scene, with short and full answers and the digits that they need.
 
-In every scene there is one red, one green and one blue digit; the others are grey. A question either names colours and asks for
-what is written (`by_colour`), or names a value that stands on the sheet once and asks for its colour.
+In every scene there is one red, one green and one blue digit; the others are grey. A question either names colours and
+asks for what is written (`by_colour`), or names a value that stands on the sheet once and asks for its colour.
 """
 
 from collections.abc import Callable
@@ -32,9 +32,11 @@ class Asked(NamedTuple):
 
     type: one of MAGIC's; text; answer: one word; full: as a sentence, without full stop where it is quoted.
     targets: cells of the digits that it needs, in the order in which they are named.
-    goal: the question as what has to be found out. found: what follows from the digits, and is the full answer in other words.
+    goal: the question as what has to be found out. found: what follows from the digits, and is the full answer in other
+    words.
     by_colour: whether targets are named by their colour.
-    slip: where a misread first target leads to another answer: the value it is misread as, what follows, and the answer; None where it is not asked.
+    slip: where a misread first target leads to another answer: the value it is misread as, what follows, and the
+    answer; None where it is not asked.
     """
 
     type: str

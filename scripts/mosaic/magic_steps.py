@@ -1,7 +1,9 @@
-"""Reasoning about a question, step by step, in the first person; and the slips that are planted in it, each with its correction.
+"""Reasoning about a question, step by step, in the first person.
 
-A chain: what is asked, the setting, how to search, a look at other digits, for each digit that is needed where it is and
-what it shows, and what follows. Boxes are named by their place in the item's list: R2 is the second.
+And the slips that are planted in it, each with its correction.
+
+A chain: what is asked, the setting, how to search, a look at other digits, for each digit that is needed where it is
+and what it shows, and what follows. Boxes are named by their place in the item's list: R2 is the second.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,8 @@
 
 The docs are drawn like those of the embedded benchmark, with another seed. The two models are the shipped one and an
 earlier one: the same training with fewer steps, over which its learning rate falls. Each is asked every doc on the full
-image and on the nine cells of the 3x3 grid, by lmms-eval, as `mosaic_<family>_rci3` does. What was built or trained stays
-in the work folder and is not made again.
+image and on the nine cells of the 3x3 grid, by lmms-eval, as `mosaic_<family>_rci3` does. What was built or trained
+stays in the work folder and is not made again.
 
 Measured, in processor minutes: 2 to draw 4,200 docs, 16 to train the earlier model, 4 to ask each of the two models its
 42,000 questions.
@@ -45,7 +45,10 @@ Sample = dict[str, Any]  # a line of lmms-eval's sample log
 
 
 class Answers(NamedTuple):
-    """texts: (docs, views) the answers of one model; scores: (docs, views) 1 where the task's own scorer gave full marks, else 0."""
+    """texts: (docs, views) the answers of one model.
+
+    Scores: (docs, views) 1 where the task's own scorer gave full marks, else 0.
+    """
 
     texts: np.ndarray
     scores: np.ndarray

@@ -3,8 +3,8 @@
     python scripts/mosaic_video/build_video.py
     python scripts/mosaic_video/build_video.py --docs 20 --seed 7 --out FOLDER     # other clips, as many as are wanted
 
-Same seed, same scenes and questions. The bytes of the clips depend on the version of the encoder. Only scans of the test part of mosaic's split
-appear in clips; those of the training part go into scans.npz.
+Same seed, same scenes and questions. The bytes of the clips depend on the version of the encoder. Only scans of the
+test part of mosaic's split appear in clips; those of the training part go into scans.npz.
 """
 
 import argparse
@@ -106,9 +106,12 @@ def mark(rng: np.random.Generator) -> np.ndarray:
 
 
 def parade(count: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
-    """Return a scene of ``count`` different digits: one in the first quarter, one in the last, the others anywhere; and of two or three marks.
+    """Return a scene of ``count`` different digits: one in the first quarter, one in the last, the others anywhere.
 
-    The first and the last digit lie in different quadrants of the frame, so neither a part of the time nor a quadrant shows all.
+    And of two or three marks.
+
+    The first and the last digit lie in different quadrants of the frame, so neither a part of the time nor a quadrant
+    shows all.
     """
     marks = int(rng.integers(2, 4))
     slots = rng.permutation(ACROSS * DOWN)[: count + marks].tolist()
@@ -127,7 +130,9 @@ def parade(count: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
 
 
 def boxed(at: int, bank: SpriteBank, rng: np.random.Generator) -> Scene:
-    """Return a scene of two boxes. The red one shows a digit in quarter ``at`` and marks in the others; the blue one shows a digit throughout.
+    """Return a scene of two boxes.
+
+    The red one shows a digit in quarter ``at`` and marks in the others; the blue one shows a digit throughout.
 
     A third digit appears in quarter ``at`` outside the boxes.
     """

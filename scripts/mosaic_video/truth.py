@@ -17,7 +17,10 @@ FRAMES = 32
 
 
 def views(frames: np.ndarray, rng: np.random.Generator) -> dict[str, list[np.ndarray]]:
-    """Return the parts of a clip (F, height, width, 3) by the name of the view. A view of several parts counts the best of them."""
+    """Return the parts of a clip (F, height, width, 3) by the name of the view.
+
+    A view of several parts counts the best of them.
+    """
     total, height, width = frames.shape[:3]
     segments = {k: [frames[total * i // k : total * (i + 1) // k] for i in range(k)] for k in (2, 4, 9)}
     return {

@@ -1,4 +1,7 @@
-"""What the task files of MAGIC name: docs, prompts, scorer, aggregations. All of it is in lmms_patch.harness (docs/magic.md)."""
+"""What the task files of MAGIC name: docs, prompts, scorer, aggregations.
+
+All of it is in lmms_patch.harness (docs/magic.md).
+"""
 
 from lmms_patch.harness.magic import docs
 from lmms_patch.harness.magic.tasks import mean, micro_f1, micro_precision, micro_recall, process_results, unbound

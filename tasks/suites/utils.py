@@ -22,7 +22,10 @@ def doc_to_target(doc):
 
 
 def process_results(doc, results):
-    """One item for the three accuracies, with the keys of its question and its figure; and whether the answer was neither yes nor no."""
+    """One item for the three accuracies, with the keys of its question and its figure.
+
+    And whether the answer was neither yes nor no.
+    """
     prediction, truth = said(results[0]), doc_to_target(doc)
     place = [str(doc[field]) for field in ("category", "subcategory", "set_id")]
     item = {

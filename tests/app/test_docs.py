@@ -1,7 +1,9 @@
-"""The site: what its commands print, its pictures and its reference are those of today; it builds without a warning, and asks no other host.
+"""The site: what its commands print, its pictures and its reference are those of today.
 
-Commands are typed for real on the runs that ``scripts/docs/runs.tar.xz`` keeps. ``python scripts/docs/outputs.py --write`` mends the pages, and
-``python scripts/docs/pictures.py`` draws the pictures anew.
+It builds without a warning, and asks no other host.
+
+Commands are typed for real on the runs that ``scripts/docs/runs.tar.xz`` keeps. ``python scripts/docs/outputs.py
+--write`` mends the pages, and ``python scripts/docs/pictures.py`` draws the pictures anew.
 """
 
 import ast
@@ -65,7 +67,10 @@ def test_commands_print_what_the_page_shows(page, folder):
 
 
 def test_the_stored_runs_have_no_file_that_a_later_version_refuses(folder):
-    """A Parquet file is read by the version that wrote its schema alone; every command would warn of each of the others."""
+    """A Parquet file is read by the version that wrote its schema alone.
+
+    Every command would warn of each of the others.
+    """
     assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 19
     assert list(folder.rglob("*.parquet")) == []
 

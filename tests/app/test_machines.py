@@ -13,7 +13,10 @@ BLOCKS = {language: re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
 
 
 def test_a_shell_runs_the_slurm_script_up_to_the_evaluation(tmp_path):
-    """Each job of the array asks for its own tasks, into its own folder; ``accelerate`` is stood for by a program that notes its words."""
+    """Each job of the array asks for its own tasks, into its own folder.
+
+    ``accelerate`` is stood for by a program that notes its words.
+    """
     [script] = BLOCKS["bash"]
     (jobs,) = re.findall(r"--array=0-(\d+)", script)
     (tmp_path / "accelerate").write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')

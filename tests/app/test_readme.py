@@ -1,8 +1,9 @@
 """The README's "Three uses", line by line in a newcomer's folder.
 
-Lines that need the harness are read as a shell reads them, and run without its start (``warm``): the installed ``lmms-eval`` has a run in
-``test_planted.py``. All others are pasted into a shell. The section runs the same tasks twice, and the second run takes its answers from the harness's
-response cache: that a model answers alike twice is seen in ``test_cli.py``. In ``make test`` the two tasks are asked about their first docs only.
+Lines that need the harness are read as a shell reads them, and run without its start (``warm``): the installed
+``lmms-eval`` has a run in ``test_planted.py``. All others are pasted into a shell. The section runs the same tasks
+twice, and the second run takes its answers from the harness's response cache: that a model answers alike twice is seen
+in ``test_cli.py``. In ``make test`` the two tasks are asked about their first docs only.
 """
 
 import json

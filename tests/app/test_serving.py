@@ -41,7 +41,10 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(monkeypatch, ca
 
 @pytest.mark.parametrize(("system", "shared"), [("posix", True), ("nt", False)])
 def test_an_address_is_taken_over_on_posix_alone(monkeypatch, system, shared):
-    """SO_REUSEADDR lets a port be used again at once after a server ended; on Windows it would let two servers listen on one port."""
+    """SO_REUSEADDR lets a port be used again at once after a server ended.
+
+    On Windows it would let two servers listen on one port.
+    """
     with monkeypatch.context() as patched:
         patched.setattr(os, "name", system)
         listening = serving._listening("127.0.0.1", 0)

@@ -230,7 +230,10 @@ def test_the_example_in_pandas(run, monkeypatch):
 
 
 def test_a_thousand_runs_in_duckdb(tmp_path, monkeypatch):
-    """Two models of 500 runs each; the first query against NumPy over the runs that the gate lets through, the second against a count by hand."""
+    """Two models of 500 runs each.
+
+    The first query against NumPy over the runs that the gate lets through, the second against a count by hand.
+    """
     monkeypatch.chdir(tmp_path)
     expected = {"a": [], "b": []}
     full, best = lean.scored(30, 0.8, 0.6, 7)

@@ -175,7 +175,10 @@ def test_options_of_real_docs(data, style):
 
 
 def test_golds_that_are_option_texts():
-    """ai2d for qwen_vl: the options are listed without letters, the gold is a text. Only a field tells what they are."""
+    """ai2d for qwen_vl: the options are listed without letters, the gold is a text.
+
+    Only a field tells what they are.
+    """
     rows = load("puzzlevqa")
     ask = ai2d("qa", "qa")
     asked = [(*ask(row), tuple(row["choices"])) for row in rows]
@@ -481,7 +484,10 @@ def test_indices_of_choices(target, golds):
 
 
 def test_golds_of_any_type_are_one_thing():
-    """An integer, a float, numpy's integer and a text give the same number; None and the nan of tables are no gold, in lists too."""
+    """An integer, a float, numpy's integer and a text give the same number.
+
+    None and the nan of tables are no gold, in lists too.
+    """
     found = recognise(
         [
             Asked("How many?", target)
@@ -517,7 +523,8 @@ def test_a_declared_format_wins():
     assert one(LIST, "B", declared="open") == Answer("open", ("B",), (), ("red", "green", "blue", "grey"))
 
 
-# --- the skeleton of a question -----------------------------------------------------------------------------------------
+# --- the skeleton of a question
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -544,7 +551,10 @@ def test_as_many_words_as_wanted():
 
 @given(st.permutations(["Blue", "blue", "blue", "BLUE ", "2", "2.0", "2.0", "1,000", "1000", "red", "red", "red"]))
 def test_answers_are_counted_whatever_their_spelling_and_order(texts):
-    """By hand: blue 4 times, 2 and red 3 times each, a thousand twice; of two spellings as frequent the first in the alphabet is shown."""
+    """By hand: blue 4 times, 2 and red 3 times each, a thousand twice.
+
+    Of two spellings as frequent the first in the alphabet is shown.
+    """
     assert counted(texts) == [("blue", 4), ("2.0", 3), ("red", 3), ("1,000", 2)]
     assert counted([]) == []
 

@@ -219,7 +219,8 @@ def test_numbers_by_hand():
     assert regions.mean["relevant"].value == pytest.approx((1 / 2 + 0 + 1 + 1 / 3) / 4)
     assert regions.mean["adversarial"].value == pytest.approx((0 + 1 / 3 + 1 + 1 / 2) / 4)
     assert regions.best.value == pytest.approx((1 + 0 + 1) / 3 - (0 + 1 + 1) / 3)
-    # the best of equally many: kind 1 one of two (1/2) against 0, kind 2 0 against one of three (1/3), kind 5 two of three (2/3) against both (1)
+    # the best of equally many: kind 1 one of two (1/2) against 0, kind 2 0 against one of three (1/3), kind 5 two of
+    # three (2/3) against both (1)
     assert regions.even.value == pytest.approx((1 / 2 + 0 + 2 / 3) / 3 - (0 + 1 / 3 + 1) / 3)
     assert regions.average.value == pytest.approx((1 / 2 + 0 + 1 / 3) / 3 - (0 + 1 / 3 + 1 / 2) / 3)
     assert (regions.both, regions.boxes) == (120, {"relevant": 40 * 7, "adversarial": 40 * 7})
@@ -373,7 +374,10 @@ def guesser(n=400, relevant=(3,), adversarial=(1,), know=0.0, full=0.8, seed=5):
 
 
 def test_more_boxes_are_more_luck_and_three_numbers_do_not_reward_it():
-    """All boxes guess: the best of three looks better than the best of one; luck-corrected neither knows anything (index 1)."""
+    """All boxes guess: the best of three looks better than the best of one.
+
+    Luck-corrected neither knows anything (index 1).
+    """
     found = numbers(guesser())
     regions = found.regions
     assert found.gate.valid is True
@@ -398,7 +402,8 @@ def test_luck_is_removed_where_docs_have_other_numbers_of_boxes():
         assert adj.value == pytest.approx(truth, abs=0.07)
         assert adj.low < truth < adj.high
         assert regions.sets[key].index.value < truth - 0.2  # not luck-corrected: luck makes any box look good
-    # one box drawn of k: knows 0.4/k on average, mean of 1, 1/2 and 1/5; where it does not know, it guesses like the adversarial one
+    # one box drawn of k: knows 0.4/k on average, mean of 1, 1/2 and 1/5; where it does not know, it guesses like the
+    # adversarial one
     assert regions.average.value == pytest.approx(0.4 * 0.75 * (1 + 1 / 2 + 1 / 5) / 3, abs=0.03)
 
 

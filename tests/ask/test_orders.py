@@ -1,4 +1,7 @@
-"""Options in every order: what each form of a row becomes, and which docs are left out. The base tasks here are five lines each."""
+"""Options in every order: what each form of a row becomes, and which docs are left out.
+
+The base tasks here are five lines each.
+"""
 
 import ast
 import json

@@ -45,7 +45,10 @@ def donors(made):
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 9), st.data())
 @examples(60)
 def test_loans_are_the_inverse_of_donors(n, p, seed, data):
-    """By doc id, not by place. Each doc has donors 0, 1, ... without gaps: as many as are allowed, up to P, each once."""
+    """By doc id, not by place.
+
+    Each doc has donors 0, 1, ... without gaps: as many as are allowed, up to P, each once.
+    """
     ids = data.draw(st.lists(st.integers(0, 500), min_size=n, max_size=n, unique=True))
     clusters = data.draw(st.lists(st.none() | st.integers(0, 6), min_size=n, max_size=n))
     sources = data.draw(st.lists(st.none() | st.integers(0, 6), min_size=n, max_size=n))
@@ -120,7 +123,10 @@ def test_one_doc_has_nobody():
 
 
 def test_the_majority_of_a_stratum_leaves_the_doc_out():
-    """Golds A, A, B, B: to an A the others are A, B, B. With three As, the others of each A are A, A, and of the B three As."""
+    """Golds A, A, B, B: to an A the others are A, B, B.
+
+    With three As, the others of each A are A, A, and of the B three As.
+    """
     even = plan([mc(i, gold) for i, gold in enumerate("AABB")])
     assert [next(a for a, roles in even.baselines[i].items() if "stratum" in roles) for i in range(4)] == [
         "B",
@@ -248,7 +254,10 @@ def test_docs_without_a_gold():
 
 
 def test_the_majority_is_that_of_the_own_stratum():
-    """Skeletons "what is" (mostly dog) and "who is" (mostly cat), 25 docs each; "why" has 3 docs and goes to all 53 (28 cats)."""
+    """Skeletons "what is" (mostly dog) and "who is" (mostly cat), 25 docs each.
+
+    "why" has 3 docs and goes to all 53 (28 cats).
+    """
     docs = [say(i, "a dog" if i < 15 else "a cat", "What is it?") for i in range(25)]
     docs += [say(100 + i, "a cat" if i < 20 else "a dog", "Who is it?") for i in range(25)]
     docs += [say(200 + i, "a bird", "Why so?") for i in range(3)]
@@ -358,7 +367,10 @@ def test_where_no_image_is_shown_there_is_nothing_to_tell():
 
 
 def test_the_digest_of_docs_of_which_some_show_no_image_is_that_of_earlier_versions():
-    """A line of JSON for each doc, null where it shows nothing; with another digest no earlier run could be a baseline."""
+    """A line of JSON for each doc, null where it shows nothing.
+
+    With another digest no earlier run could be a baseline.
+    """
     records = [
         SimpleNamespace(doc_id=1, image_sizes=[], images=None),
         SimpleNamespace(doc_id=0, image_sizes=[[9, 8]], images="ab"),

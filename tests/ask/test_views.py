@@ -423,7 +423,10 @@ def block_means(pixels: np.ndarray, k: int) -> np.ndarray:
 
 
 def enlarged(small: np.ndarray, size: tuple[int, int], k: int) -> np.ndarray:
-    """The bicubic surface (Keys 1981, a = -1/2) through the centres of blocks, at the centre of each pixel; weights beyond the edge are left out."""
+    """The bicubic surface (Keys 1981, a = -1/2) through the centres of blocks, at the centre of each pixel.
+
+    Weights beyond the edge are left out.
+    """
 
     def weights(count: int, there: int) -> np.ndarray:
         d = np.abs((np.arange(count)[:, None] + 0.5) / k - (np.arange(there)[None, :] + 0.5))

@@ -37,7 +37,8 @@ def test_the_cost_of_distraction_by_hand():
 
 
 def test_recall_by_hand_micro_and_macro():
-    # all: uses 1 of 2 relevant on q0, 0 of 1 on q1: micro 1/3, macro 1/4. relevant: 2 of 2, and 0 of 1: micro 2/3, macro 1/2
+    # all: uses 1 of 2 relevant on q0, 0 of 1 on q1: micro 1/3, macro 1/4. relevant: 2 of 2, and 0 of 1: micro 2/3,
+    # macro 1/2
     first = records("all", doc("q0", said(True, [1, 3]), relevant=(1, 2)), doc("q1", said(True, [3])))
     second = records(
         "relevant", doc("q0", said(True, [1, 2]), boxes=2, relevant=(1, 2)), doc("q1", said(True), boxes=1)

@@ -183,8 +183,8 @@ def test_a_subset_of_easier_groups_is_no_widening():
 
 
 def test_one_image_is_no_evidence_of_a_widening():
-    # 12 images of 20 docs: in the first looking helps always, in the others never. The subset has all docs of the first.
-    # Random subsets of docs hardly ever do; but in a third of the draws of images the first one is not there
+    # 12 images of 20 docs: in the first looking helps always, in the others never. The subset has all docs of the
+    # first. Random subsets of docs hardly ever do; but in a third of the draws of images the first one is not there
     clusters = {i: i // 20 for i in range(240)}
     found = gap(*both([1.0] * 240, [0.0] * 20 + [1.0] * 220, clusters=clusters), range(120))
     assert found.p is not None
@@ -359,7 +359,10 @@ def patched(task, kind, scores, *, base="toy", fields=None, answer=None, metrics
 
 
 def write(folder, tasks, date=DATE, **more):
-    """A finished run: ``{task: (kind, base, results, lines)}``; kind plain is a native task, lines None a run without --log_samples."""
+    """A finished run: ``{task: (kind, base, results, lines)}``.
+
+    Kind plain is a native task, lines None a run without --log_samples.
+    """
     made = {}
     for task, (kind, base, values, lines) in tasks.items():
         about = {"schema": 2, "base": base, "kind": kind, "grids": [], "metric": "acc", "options": {}}

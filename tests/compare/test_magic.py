@@ -18,7 +18,8 @@ from lmms_patch.runs import run as runs
 from tests.making.runs import magic_doc, write_magic
 from tests.sizes import examples
 
-# 4 docs: relevant 1 (of 3 boxes), 1 and 2, 1 and 2, none. Used by A: 1 and 3; 1; nothing; nothing. By B: 1; 1 and 2; 3; 3.
+# 4 docs: relevant 1 (of 3 boxes), 1 and 2, 1 and 2, none. Used by A: 1 and 3; 1; nothing; nothing. By B: 1; 1 and 2; 3;
+# 3.
 RELEVANT = ((1,), (1, 2), (1, 2), ())
 A, B = ((1, 3), (1,), (), ()), ((1,), (1, 2), (3,), (3,))
 
@@ -39,8 +40,9 @@ def pair(tmp_path, first, second, variant="all", one=None, other=None, **more):
 def test_every_number_by_hand(tmp_path):
     """A: TP 1+1+0+0 = 2, FP 1, FN 0+1+2 = 3. B: TP 1+2+0+0 = 3, FP 0+0+1+1 = 2, FN 0+0+2 = 2.
 
-    Macro P: A (1/2 + 1 + 0) / 3 (the last has none: nothing relevant, nothing used); B (1 + 1 + 0 + 0) / 4. Macro R, over the three docs
-    with a relevant box: A (1 + 1/2 + 0) / 3, B (1 + 1 + 0) / 3. Macro F1: A (2/3 + 2/3 + 0) / 3, B (1 + 1 + 0) / 3.
+    Macro P: A (1/2 + 1 + 0) / 3 (the last has none: nothing relevant, nothing used); B (1 + 1 + 0 + 0) / 4. Macro R,
+    over the three docs with a relevant box: A (1 + 1/2 + 0) / 3, B (1 + 1 + 0) / 3. Macro F1: A (2/3 + 2/3 + 0) / 3, B
+    (1 + 1 + 0) / 3.
     """
     first = four(A, (1, 1, 0, 0))
     first[0]["dismissed"] = [3]
@@ -142,7 +144,10 @@ def record_of(k, verdict, **more):
 
 
 def fills(verdicts, same):
-    """Every way to fill in the missing verdicts of some docs, as pairs; of one response both verdicts are one, as far as they are not given."""
+    """Every way to fill in the missing verdicts of some docs, as pairs.
+
+    Of one response both verdicts are one, as far as they are not given.
+    """
     ways = []
     for (one, other), alike in zip(verdicts, same, strict=True):
         own = [(a, b) for a in (True, False) for b in (True, False) if one in (a, None) and other in (b, None)]
@@ -182,7 +187,10 @@ def test_no_interval_of_other_verdicts_reaches_below_the_least_difference():
 
 
 def test_bounds_are_over_docs_that_have_a_gold_answer():
-    """Of three docs one has no gold answer, and one no verdict in the second run: right, it is 2/2 in both; wrong, 1/2."""
+    """Of three docs one has no gold answer, and one no verdict in the second run: right, it is 2/2 in both.
+
+    Wrong, 1/2.
+    """
     none = {"model": "j", "short": {"error": "no gold answer to compare with"}}
     pairs = [(record_of(k, True), record_of(k, second)) for k, second in enumerate((True, None))]
     lacking = Record(
@@ -193,7 +201,10 @@ def test_bounds_are_over_docs_that_have_a_gold_answer():
 
 
 def test_what_the_unjudged_could_change_is_told(tmp_path):
-    """A judged 1, 0, none, 1; B 1, 1, 1, none. Over four docs: A 2/4 to 3/4, B 3/4 to 4/4, so 0 to +1/2. One response would have one verdict."""
+    """A judged 1, 0, none, 1; B 1, 1, 1, none. Over four docs: A 2/4 to 3/4, B 3/4 to 4/4, so 0 to +1/2.
+
+    One response would have one verdict.
+    """
 
     def judged(used, verdicts, text):
         return [

@@ -232,7 +232,10 @@ def f1(items):
 
 @pytest.mark.parametrize("scalars", [True, False])
 def test_f1_by_hand(tmp_path, scalars):
-    """Golds y y n n. A says y n y n: 1 hit, 2 wrong: 2 / 4. B says y y n y: 2 hits, 1 wrong: 4 / 5. Also where single docs have no score."""
+    """Golds y y n n. A says y n y n: 1 hit, 2 wrong: 2 / 4. B says y y n y: 2 hits, 1 wrong: 4 / 5.
+
+    Also where single docs have no score.
+    """
 
     def docs(said):
         out = []
@@ -435,7 +438,10 @@ def test_what_has_not_changed_goes_by_each_score_not_by_the_numbers(tmp_path, ch
 
 
 def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
-    """F1 from (gold, prediction): a doc whose gold is no, and whose prediction turns, keeps the scalar 1 here; the F1 it is counted in does not."""
+    """F1 from (gold, prediction): a doc whose gold is no, and whose prediction turns, keeps the scalar 1 here.
+
+    The F1 it is counted in does not.
+    """
 
     def items(turned):
         made = scored(A * 25)
@@ -490,7 +496,10 @@ def test_near_chance_there_is_no_index_but_a_score(tmp_path):
 
 
 def test_the_gate_is_asked_again_of_the_docs_that_are_compared(tmp_path):
-    """A is right on docs 0..199 and guesses after that; B was only asked docs 200 and on: over those, A is near chance."""
+    """A is right on docs 0..199 and guesses after that.
+
+    B was only asked docs 200 and on: over those, A is near chance.
+    """
     golds = ["ABCD"[i % 4] for i in range(400)]
 
     def docs(ids, right):
@@ -521,7 +530,10 @@ def tst_run(folder, rights, sources=None):
 
 
 def test_text_only_by_hand(tmp_path):
-    """40 docs, A right on 20, B on 30 at the first seed; of these at the second seed only odd ones: means (20 + 10) / 80 and (30 + 15) / 80."""
+    """40 docs, A right on 20, B on 30 at the first seed.
+
+    Of these at the second seed only odd ones: means (20 + 10) / 80 and (30 + 15) / 80.
+    """
     one, two = (
         tst_run(tmp_path / "a", [i < 20 for i in range(40)]),
         tst_run(tmp_path / "b", [i < 30 for i in range(40)]),

@@ -25,7 +25,10 @@ SCHEMA = schemas.load("compare")
 
 
 def docs(right, *, grids=(2,), n=200, seed=0, cells=0.0, **more):
-    """Docs that are right with some probability, the same easy ones for every run of one seed; of the cells the first is right."""
+    """Docs that are right with some probability, the same easy ones for every run of one seed.
+
+    Of the cells the first is right.
+    """
     easy = np.random.default_rng(seed).random(n)
     return [
         record(i, float(easy[i] < right), {g: [1.0] + [cells] * (g * g - 1) for g in grids}, **more) for i in range(n)

@@ -50,7 +50,10 @@ def test_variants_of_several_runs_of_a_folder_are_set_together_the_newest_of_eac
 
 
 def test_what_the_unjudged_could_change_of_a_contrast_is_told(tmp_path):
-    """All boxes: 10 of 20 right, all judged. Relevant ones: 15 right of the first 16, and 4 without a verdict: +5/20 to +9/20."""
+    """All boxes: 10 of 20 right, all judged.
+
+    Relevant ones: 15 right of the first 16, and 4 without a verdict: +5/20 to +9/20.
+    """
 
     def judged(right, known, **how):
         return [

@@ -4,6 +4,6 @@
     python -m tests.fuzz --cases 20000 --jobs 2    # the long run
     python -m tests.fuzz --case 1234               # one case again: what was damaged, what was typed, what came of it
 
-``stock`` makes small true files, ``damage`` breaks copies of them, ``scenarios`` says what is typed, ``case`` runs one case and judges it, and
-``pool`` runs many of them in processes that may hang or die.
+``stock`` makes small true files, ``damage`` breaks copies of them, ``scenarios`` says what is typed, ``case`` runs one
+case and judges it, and ``pool`` runs many of them in processes that may hang or die.
 """

@@ -45,7 +45,8 @@ class Done:
     Attributes:
         number, scenario, damage, words: which case it was; ``damage`` in words.
         status: the exit status; None where the command raised.
-        kind: ``ok``, or what is wrong, in a word: ``traceback``, ``hang``, ``memory``, ``status``, ``output``, ``stderr``, ``silent``, ``input``.
+        kind: ``ok``, or what is wrong, in a word: ``traceback``, ``hang``, ``memory``, ``status``, ``output``,
+        ``stderr``, ``silent``, ``input``.
         said: what is wrong, in a sentence; else the last line of stderr.
         place: of a traceback, file, line and function of ours that were innermost.
         seconds: of CPU time.
@@ -253,7 +254,8 @@ def _faults(
         len(lines) != 1 or not lines[0].removeprefix("lmms-patch: ").strip() or said.count("\n") != len(others) + 1
     ):
         yield "stderr", f"{len(lines)} lines for a mistake: {said[:300]!r}"
-    # scikit-learn's own: while one thread of ours is inside it, the process has no warning filters, and it warns another thread of that
+    # scikit-learn's own: while one thread of ours is inside it, the process has no warning filters, and it warns
+    # another thread of that
     others = [line for line in others if "sklearn/utils/parallel.py" not in line]
     if noise := next((line for line in others if re.search(r"Warning|Traceback|Error\b", line)), ""):
         yield "stderr", f"noise: {noise[:200]}"

@@ -1,7 +1,8 @@
 """Ways to break a file: its text, its lines, its tree of values, or what lies in its place.
 
-Each takes a stream of random numbers and the file, changes it where it lies, and says in a word what it did. Trees are changed at a place that is
-drawn by its *shape* (``results/*/patch/analysis/fip``), so that the rare key of one object is met as often as the common one of a hundred.
+Each takes a stream of random numbers and the file, changes it where it lies, and says in a word what it did. Trees are
+changed at a place that is drawn by its *shape* (``results/*/patch/analysis/fip``), so that the rare key of one object
+is met as often as the common one of a hundred.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Call:
         words: after ``lmms-patch``.
         inputs: what may be broken.
         outputs: files and folders that the command may write.
-        keeps: folders among the outputs that go on where an earlier call ended: a refused call may have written to them.
+        keeps: folders among the outputs that go on where an earlier call ended: a refused call may have written to
+        them.
         env: environment variables.
         odd: whether an option may have changed what is written where, or asks for the help alone.
     """

@@ -182,7 +182,10 @@ def _magic_runs(folder: Path) -> None:
 
 
 def _beside(folder: Path) -> None:
-    """Two runs as they are written today: the long objects in a file beside the results file. The other runs are as earlier versions wrote them."""
+    """Two runs as they are written today: the long objects in a file beside the results file.
+
+    The other runs are as earlier versions wrote them.
+    """
     for name, of in (("beside", "mc"), ("magic_beside", "magic_old")):
         place = shutil.copytree(folder / "runs" / of, folder / "runs" / name)
         (path,) = place.glob("*_results.json")

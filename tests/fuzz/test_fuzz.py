@@ -32,7 +32,10 @@ def none_is_wrong(found, count):
 
 
 def test_damaged_files_and_odd_options(true_files):
-    """No traceback, no hang, no half-written output, and the exit statuses of the docs; `python -m tests.fuzz` runs more of them."""
+    """No traceback, no hang, no half-written output, and the exit statuses of the docs.
+
+    `python -m tests.fuzz` runs more of them.
+    """
     found = list(pool.results(range(CASES), 0, made=true_files))
     none_is_wrong(found, CASES)
     statuses = {(one.scenario, one.status) for one in found}

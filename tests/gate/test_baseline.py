@@ -1,4 +1,7 @@
-"""The baseline: never the run itself, shown over the docs of the difference; and what would let a number get worse unseen."""
+"""The baseline: never the run itself, shown over the docs of the difference.
+
+And what would let a number get worse unseen.
+"""
 
 import json
 import os
@@ -146,7 +149,10 @@ def test_a_folder_that_holds_only_the_run_and_other_tasks_is_told_apart(asked, t
 
 
 def clustered(tmp_path, changed, groups=60, size=8):
-    """Two runs of ``groups`` images with ``size`` questions each; on the images ``changed`` all answers turn (+1 to right, -1 to wrong)."""
+    """Two runs of ``groups`` images with ``size`` questions each.
+
+    On the images ``changed`` all answers turn (+1 to right, -1 to wrong).
+    """
     before = np.tile([1.0, 0.0], groups)[:groups]  # by image, right or wrong as a whole
     after = before.copy()
     for i, sign in enumerate(changed):
@@ -160,7 +166,10 @@ def clustered(tmp_path, changed, groups=60, size=8):
 
 
 def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked, tmp_path):
-    """6 of 60 images lose all 8 questions: 48 docs, McNemar's p < 1e-13. But exchanging runs by image, p = 2 · 2⁻⁶ = 0.031 > 1 − 0.975."""
+    """6 of 60 images lose all 8 questions: 48 docs, McNemar's p < 1e-13.
+
+    But exchanging runs by image, p = 2 · 2⁻⁶ = 0.031 > 1 − 0.975.
+    """
     new, old = clustered(tmp_path, [-1] * 6)
     ended = asked(new, {**DROP, "level": 0.975}, {**INDEX, "level": 0.975}, baseline=old)
     one = ended.of("rule 0")
@@ -182,7 +191,9 @@ def test_by_cluster_as_the_sign_test_says(asked, tmp_path, changed, call):
 
 
 def test_clusters_that_hardly_differ_still_pass_with_a_margin(asked, tmp_path):
-    """One image of 400 got worse, one better. With one more that got worse, unseen, the shares of images are Dirichlet(398, 1, 2): the drop is at
+    """One image of 400 got worse, one better.
+
+    With one more that got worse, unseen, the shares of images are Dirichlet(398, 1, 2): the drop is at.
     most 1.2 %, which is within 2 points.
     """
     new, old = clustered(tmp_path, [-1, 1], groups=400, size=2)

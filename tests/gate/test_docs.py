@@ -171,8 +171,8 @@ sys.meta_path.insert(0, Refused())
 def checkout(tmp_path_factory):
     """A stranger's checkout, with two runs of which the new one is 17 points worse, and the action's first step done in it.
 
-    Nothing is fetched: the Python that is given makes the virtual environment without pip, and puts a pip there that only notes how it was called.
-    What that pip would not have installed cannot be imported.
+    Nothing is fetched: the Python that is given makes the virtual environment without pip, and puts a pip there that
+    only notes how it was called. What that pip would not have installed cannot be imported.
     """
     top = tmp_path_factory.mktemp("runner")
     folder, stubs = top / "checkout", top / "stubs"

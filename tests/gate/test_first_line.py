@@ -1,4 +1,7 @@
-"""The first line of a gate: the verdict with the fact that matters, the same in terminal, job summary and JUnit; nothing is said twice."""
+"""The first line of a gate: the verdict with the fact that matters, the same in terminal, job summary and JUnit.
+
+Nothing is said twice.
+"""
 
 import json
 import re

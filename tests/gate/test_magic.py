@@ -13,7 +13,10 @@ F1 = {"metric": "magiscore_f1_macro"}
 
 
 def docs(good, n=60, used_else=(2,), **more):
-    """So many docs that use exactly their one relevant box and are right; the others use box 2 of 3 and are wrong. F1 is good / n."""
+    """So many docs that use exactly their one relevant box and are right; the others use box 2 of 3 and are wrong.
+
+    F1 is good / n.
+    """
     return [magic_doc(f"doc {i:03}", (1,) if i < good else used_else, right=i < good, **more) for i in range(n)]
 
 
@@ -49,7 +52,10 @@ def test_all_right_is_not_certain(asked, tmp_path):
 
 
 def test_a_drop_is_paired_by_doc(asked, tmp_path):
-    """45 right before, 33 of them now: the drop is 12/60, in 12 docs of one sign; micro F1: TP 45 of 60, FP 15 -> 2·45/(2·45+15+15)."""
+    """45 right before, 33 of them now: the drop is 12/60, in 12 docs of one sign.
+
+    Micro F1: TP 45 of 60, FP 15 -> 2·45/(2·45+15+15).
+    """
     before, after = (
         write_magic(tmp_path / name, {"all": docs(good)}).parent for name, good in (("before", 45), ("after", 33))
     )
@@ -216,7 +222,10 @@ def half_judged(n=60, judged=30):
 
 
 def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked, tmp_path):
-    """30 of 60 right and 30 unjudged: 30/60 at least, 60/60 at most. Clopper & Pearson of 30/60 at 95 %: .3681 to .6319."""
+    """30 of 60 right and 30 unjudged: 30/60 at least, 60/60 at most.
+
+    Clopper & Pearson of 30/60 at 95 %: .3681 to .6319.
+    """
     out = write_magic(tmp_path / "run", {"none": half_judged()}, judge="j").parent
     found = asked(
         out,
@@ -240,7 +249,10 @@ def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked,
 
 
 def verdicts(right, judged, text, n=60):
-    """So many docs, of which the first have a verdict, and the first of these are right; the response of each doc begins with a text."""
+    """So many docs, of which the first have a verdict, and the first of these are right.
+
+    The response of each doc begins with a text.
+    """
     return [
         magic_doc(f"doc {i:03}", short=i < right if i < judged else None, full=True, text=f"{text} {i}")
         for i in range(n)
@@ -248,7 +260,10 @@ def verdicts(right, judged, text, n=60):
 
 
 def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
-    """Before: 45 of 60 right. Now 40 of 50, and 10 have no verdict: between 40/60 and 50/60, so the change is -5/60 to +5/60."""
+    """Before: 45 of 60 right.
+
+    Now 40 of 50, and 10 have no verdict: between 40/60 and 50/60, so the change is -5/60 to +5/60.
+    """
     before, after = (
         write_magic(tmp_path / name, {"none": docs_}, judge="j").parent
         for name, docs_ in (("before", verdicts(45, 60, "old")), ("after", verdicts(40, 50, "new")))
@@ -278,7 +293,10 @@ def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
 
 
 def test_verdicts_that_the_baseline_lacks_count_as_right_there(asked, tmp_path):
-    """Before 30 of 30 judged and 30 without a verdict: up to 60/60. Now 45 of 60: a drop of 15/60 at most, a rise of 15/60 at most."""
+    """Before 30 of 30 judged and 30 without a verdict: up to 60/60.
+
+    Now 45 of 60: a drop of 15/60 at most, a rise of 15/60 at most.
+    """
     for log in (True, False):
         before, after = (
             write_magic(tmp_path / f"{name} {log}", {"none": docs_}, judge="j", log=log).parent
@@ -297,7 +315,10 @@ def test_verdicts_that_the_baseline_lacks_count_as_right_there(asked, tmp_path):
 
 
 def test_the_same_responses_pass_whatever_the_judge_refused(asked, tmp_path):
-    """Half of the docs have no verdict in both runs: the same responses, so no answer changed; other responses, anything may have."""
+    """Half of the docs have no verdict in both runs: the same responses, so no answer changed.
+
+    Other responses, anything may have.
+    """
     before, same, other = (
         write_magic(tmp_path / name, {"none": verdicts(20, 30, text)}, judge="j").parent
         for name, text in (("before", "a"), ("same", "a"), ("other", "b"))

@@ -139,7 +139,10 @@ def test_a_share_near_its_end_at_the_level_of_several_rules_is_exact(asked, tmp_
 
 @pytest.mark.parametrize(("model", "status"), [("m", 2), ("another", 0)])
 def test_what_the_baseline_of_a_judged_model_has_is_asked_again(asked, tmp_path, model, status):
-    """The run has apple alone. The baseline also has pear: of the same model that is a loss that no rule would see, of another it is none."""
+    """The run has apple alone.
+
+    The baseline also has pear: of the same model that is a loss that no rule would see, of another it is none.
+    """
     apple, pear = (lean.task(*lean.planted(200, 0.8, 0.6), name=f"{name}_rci2") for name in ("apple", "pear"))
     lean.write(tmp_path / "run", [apple])
     lean.write(tmp_path / "before", [apple], date="2025-01-01T00-00-00.000000")

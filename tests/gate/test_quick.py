@@ -13,7 +13,10 @@ ASKED = 100 + 75
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Write a run of 400 docs once: whole, or with 100 docs asked whole and 75 of the others drawn; the calls of some docs fail."""
+    """Write a run of 400 docs once: whole, or with 100 docs asked whole and 75 of the others drawn.
+
+    The calls of some docs fail.
+    """
 
     @functools.cache
     def written(whole, lost=()):

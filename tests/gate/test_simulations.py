@@ -1,6 +1,7 @@
 """Runs with a known truth: how often a gate raises a false alarm, and how often it catches a real drop.
 
-The studies are those of benchmarks/studies/rules.py, which judges arrays in place of files: a test below holds it to the command line.
+The studies are those of benchmarks/studies/rules.py, which judges arrays in place of files: a test below holds it to
+the command line.
 """
 
 import importlib.util
@@ -59,7 +60,10 @@ def test_the_study_says_what_the_command_line_says(tmp_path, capsys, world, drop
 
 @pytest.mark.parametrize("world", study.WORLDS)
 def test_false_alarms_keep_their_targets(world):
-    """No change: at most 1 % of builds fail; a drop of 2 points, which is the margin: at most 2.5 %; the same answers: none but pass."""
+    """No change: at most 1 % of builds fail; a drop of 2 points, which is the margin: at most 2.5 %.
+
+    The same answers: none but pass.
+    """
     runs = size(40, 100)
     for row in study.study(runs, 1, [world], size((300,), (150, 300)), (0.0, 0.02)):
         assert not row.missed, study.line(row)
@@ -104,7 +108,9 @@ def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_fi
 
 
 def test_clusters_that_turn_as_a_whole_raise_no_more_false_alarms_than_the_level_says():
-    """60 images with 8 questions; in about 12 of them some answers turn, all to right or all to wrong, as likely as not: 2.5 % of 400 is 10.
+    """60 images with 8 questions.
+
+    In about 12 of them some answers turn, all to right or all to wrong, as likely as not: 2.5 % of 400 is 10.
 
     McNemar's test over docs takes 8 questions on one image for 8 proofs; the bootstrap interval alone raises 4.1 %.
     """

@@ -413,7 +413,10 @@ def said(found):
 
 
 def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path, monkeypatch):
-    """Refused, or named as unchecked, or all verdicts as before. The log stays as it is, so it is read from disk once."""
+    """Refused, or named as unchecked, or all verdicts as before.
+
+    The log stays as it is, so it is read from disk once.
+    """
     rules = of_rules(*RULES, {"name": "luck", "metric": "*_adj", "max": 9}, CHECKED)
     folder = tmp_path / "run"
     shutil.copytree(made / "now", folder)
@@ -604,7 +607,10 @@ def sd_of_mean(values):
 
 
 def test_columns_with_standard_errors_are_computed_again(made, tmp_path):
-    """The harness's from each doc's score, by hand; ours are those of the estimates; of a bootstrap it is said that nobody can."""
+    """The harness's from each doc's score, by hand; ours are those of the estimates.
+
+    Of a bootstrap it is said that nobody can.
+    """
     shutil.copytree(made / "now", tmp_path / "true")
     (log,) = (made / "now").glob(f"*_samples_{TASK}.jsonl")
     views = [json.loads(line)["patch"] for line in log.read_text().splitlines()]
@@ -681,7 +687,10 @@ def whole_by_its_own_word(data):
 
 
 def test_a_part_does_not_pass_for_the_whole_benchmark(tmp_path):
-    """The digest covers how many docs there are. Older runs tell by whose images their docs were shown, or it is said that nothing tells."""
+    """The digest covers how many docs there are.
+
+    Older runs tell by whose images their docs were shown, or it is said that nothing tells.
+    """
     spec, records, plan = world_run(knows, DOCS, per_cluster=2)
 
     def honest(data):

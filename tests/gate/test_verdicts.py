@@ -204,7 +204,10 @@ def test_the_file_may_name_the_primary_number(asked, run):
 
 
 def test_several_comparisons_share_the_level_of_their_primary_numbers(asked, many):
-    """Two tasks of two models: four comparisons, with two other numbers each. A rule without correction stands by itself."""
+    """Two tasks of two models: four comparisons, with two other numbers each.
+
+    A rule without correction stands by itself.
+    """
     rules = [
         *DIFFERENCES[:2],
         {"metric": "mpp2", "max_drop": 0, "level": 0.9},

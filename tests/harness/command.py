@@ -25,7 +25,10 @@ INSTALLED = (BIN / "lmms-eval",)
 
 
 def lmms_eval(*arguments, status=0, cwd=None, command=None, first="", **extra):
-    """Run the command line, warm (and ``first`` that code) or by the ``command`` that is given; returns what it printed (both streams)."""
+    """Run the command line, warm (and ``first`` that code) or by the ``command`` that is given.
+
+    Returns what it printed (both streams).
+    """
     if command is None:
         found, *streams = warm.run(["lmms-eval", *map(str, arguments)], environment(**extra), cwd, first=first)
         printed = "".join(streams)

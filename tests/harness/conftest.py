@@ -1,4 +1,7 @@
-"""What all tests of the harness share: the host's models are loaded, its tasks are indexed once; and MAGIC items on disk."""
+"""What all tests of the harness share: the host's models are loaded, its tasks are indexed once.
+
+And MAGIC items on disk.
+"""
 
 import json
 

@@ -14,7 +14,10 @@ def gold(doc):
 
 
 def answer_of(doc, view):
-    """What the model says: right in 80 % of the full images and 30 % of the cells, by a hash; ``view`` is "full" or the cell's corner."""
+    """What the model says: right in 80 % of the full images and 30 % of the cells, by a hash.
+
+    ``view`` is "full" or the cell's corner.
+    """
     right = zlib.crc32(f"{doc} {view}".encode()) % 100 < (80 if view == "full" else 30)
     return gold(doc) if right else OPTIONS[(OPTIONS.index(gold(doc)) + 1) % 4]
 

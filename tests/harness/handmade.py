@@ -1,8 +1,8 @@
 """The profiles' benchmarks on a handful of docs each, with every number derived by hand: those answered by letters.
 
-In each case the cell in place ``doc % 4`` of a 2x2 grid gets the right answer, the other three a wrong one; but for the docs in
-``never``, no cell of which is right. The full image gets the right answer, but for the docs in ``off``. So the best cell is known, and
-FIP and MPP can be counted; the floors are counted from the golds.
+In each case the cell in place ``doc % 4`` of a 2x2 grid gets the right answer, the other three a wrong one; but for the
+docs in ``never``, no cell of which is right. The full image gets the right answer, but for the docs in ``off``. So the
+best cell is known, and FIP and MPP can be counted; the floors are counted from the golds.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def ai2d() -> Case:
 def blink() -> Case:
     """Golds A B A A A C A B A A, 2, 3, 4, 2, ... options: (A) is right seven times of ten, a guess (4/2 + 3/3 + 3/4) / 10.
 
-    0.9 is not above 0.7 by two standard errors (one: (0.7 · 0.3 / 10) ** 0.5 = 0.145), but it is above a guess: near chance.
-    Every other doc has a second image.
+    0.9 is not above 0.7 by two standard errors (one: (0.7 · 0.3 / 10) ** 0.5 = 0.145), but it is above a guess: near
+    chance. Every other doc has a second image.
     """
     standin = standins.blink_counting()
     rows = [{**row, "image_2": noise(1250 + i) if i % 2 else None} for i, row in enumerate(rows_of(standin))]
@@ -112,9 +112,9 @@ def blink() -> Case:
 def mmmu() -> Case:
     """Docs 3 and 7 are open (a number, a text), the others have three options (five docs) or four (three).
 
-    A guess: (5/3 + 3/4) of the eight; the two open docs take the best constant of their format, their own gold: 2. The constant A is
-    right for docs 0, 6 and 9 (C as often; the first in the alphabet counts), with the open ones 5 of 10. Among the others of its kind no letter
-    has the lead that is a doc's own: only the open ones are right by it.
+    A guess: (5/3 + 3/4) of the eight; the two open docs take the best constant of their format, their own gold: 2. The
+    constant A is right for docs 0, 6 and 9 (C as often; the first in the alphabet counts), with the open ones 5 of 10.
+    Among the others of its kind no letter has the lead that is a doc's own: only the open ones are right by it.
     """
     standin = standins.mmmu()
     golds = ["A", "B", "C", "8.5", "B", "C", "A", "$24 million", "C", "A"]
@@ -140,8 +140,9 @@ def mmmu() -> Case:
 def mmstar() -> Case:
     """A mean over the 12 values of l2_category: six of one doc (docs 0 to 5), six of two (docs i and i + 6, i from 6 to 11).
 
-    Doc 0 is a category: FIP 11/12. Doc 1 is one too, doc 7 is half of one: MPP (12 - 1.5)/12. The constant A is right for docs 0 and 4,
-    each a category, and 8, 12 and 16, each half of one (B as often): 3.5/12. A and B are five each: without the doc itself the other leads.
+    Doc 0 is a category: FIP 11/12. Doc 1 is one too, doc 7 is half of one: MPP (12 - 1.5)/12. The constant A is right
+    for docs 0 and 4, each a category, and 8, 12 and 16, each half of one (B as often): 3.5/12. A and B are five each:
+    without the doc itself the other leads.
     """
     standin = standins.mmstar()
     golds = ["ABCD"[i % 4] for i in range(18)]
@@ -169,10 +170,13 @@ def mmstar() -> Case:
 
 
 def realworldqa() -> Case:
-    """Six docs with three letters (golds A B C A B C), yes and no, a number, a word. The image of doc 4 is one pixel wide.
+    """Six docs with three letters (golds A B C A B C), yes and no, a number, a word.
 
-    A guess: 6/3 + 2/2, and the two open docs take their own gold: 5 of 10. Constants: two of the six letters, yes or no, and the two: 5 of 10. Without the doc itself
-    its own letter or word never leads, so that only the two are right by their kind.
+    The image of doc 4 is one pixel wide.
+
+    A guess: 6/3 + 2/2, and the two open docs take their own gold: 5 of 10. Constants: two of the six letters, yes or
+    no, and the two: 5 of 10. Without the doc itself its own letter or word never leads, so that only the two are right
+    by their kind.
     """
     standin = standins.realworldqa()
     golds = ["A", "B", "C", "Yes", "A", "2", "Downhill", "B", "No", "C"]

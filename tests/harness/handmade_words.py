@@ -18,8 +18,8 @@ from tests.harness.told import rows_of, with_rows
 def amber(folder: Path) -> Case:
     """Four images with three questions each: on existence (all "no"), on a state (yes no yes no), on a relation (yes yes yes no).
 
-    Seven golds of twelve are "no". "No" is the positive label: doc 3 is a "no" that no cell gets, so MPP's recall is 6/7, and its
-    precision 1, as a wrong answer is neither word.
+    Seven golds of twelve are "no". "No" is the positive label: doc 3 is a "no" that no cell gets, so MPP's recall is
+    6/7, and its precision 1, as a wrong answer is neither word.
     """
     asked = [
         ("Is there a cloud {} in this image?", "discriminative-hallucination"),
@@ -79,7 +79,8 @@ def write_amber(folder: Path, docs: list[tuple[dict[str, Any], str, str, str]]) 
 def hallusion_yesno() -> Case:
     """Two sets of two figures with three questions each: golds yes yes yes no no no, and no no no yes yes yes.
 
-    A question counts over its two figures: doc 0 loses one of six; docs 1 and 4 are the same question. A figure counts over its three
+    A question counts over its two figures: doc 0 loses one of six; docs 1 and 4 are the same question. A figure counts
+    over its three
     questions: doc 0 loses one of four, docs 1 and 4 two.
     """
     standin = standins.hallusion_bench_image()
@@ -105,7 +106,9 @@ def hallusion_yesno() -> Case:
 
 
 def hallusion_judged() -> Case:
-    """The same docs under the judge, in percent to four decimals; half of the golds are yes, so the majority is 50. Without its own answers to
+    """The same docs under the judge, in percent to four decimals; half of the golds are yes, so the majority is 50.
+
+    Without its own answers to.
     the scorer there is no ceiling, no floor but the documented one, and no donor."""
     plain = hallusion_yesno()
     return Case(
@@ -129,11 +132,13 @@ def hallusion_judged() -> Case:
 
 
 def mme() -> Case:
-    """Perception: two pairs on existence, one on color; each pair "yes" then "no". A pair: 100 · (accuracy + both right), 0 to 200.
+    """Perception: two pairs on existence, one on color; each pair "yes" then "no".
 
-    Doc 0 is wrong: its pair has 50, existence (50 + 200)/2 = 125, color 200: 325. No cell of doc 5 is right: color 50, existence 200: 250.
-    A constant is right once in each pair: 50 in each of two categories (of ten in the real data: 500). All right: 200 in each. Without the doc
-    itself the other word leads, so that the stratum's floor is 0.
+    A pair: 100 · (accuracy + both right), 0 to 200.
+
+    Doc 0 is wrong: its pair has 50, existence (50 + 200)/2 = 125, color 200: 325. No cell of doc 5 is right: color 50,
+    existence 200: 250. A constant is right once in each pair: 50 in each of two categories (of ten in the real data:
+    500). All right: 200 in each. Without the doc itself the other word leads, so that the stratum's floor is 0.
     """
     standin = standins.mme()
     return Case(
@@ -157,7 +162,9 @@ def mme() -> Case:
 
 
 def pope() -> Case:
-    """Golds yes no yes yes no no yes no yes no, on four images. The wrong answer "Yes." is no bare word: neither a false "yes" nor a "no".
+    """Golds yes no yes yes no no yes no yes no, on four images.
+
+    The wrong answer "Yes." is no bare word: neither a false "yes" nor a "no".
 
     So precision stays 1; recall loses the "yes" of doc 0 only where the answer is "no": it stays 1 too.
     """
@@ -192,9 +199,9 @@ def pope() -> Case:
 def chartqa() -> Case:
     """Six numbers (14, 0.57, 58%, 14.3, 2010, 0), three yes/no (yes twice), a word; 5 % off is right.
 
-    Constants: 14 is right for 14 and 14.3, 0.57 for 0.57 and 58% (as text the first of the two): 2; yes 2; the word 1: 5 of 10. A guess
-    between yes and no: 1.5 in place of 2. Without the doc itself no gold leads that is right for it, but for the word, which is alone and
-    keeps the constant. Human are docs 0, 3, 6 and 9.
+    Constants: 14 is right for 14 and 14.3, 0.57 for 0.57 and 58% (as text the first of the two): 2; yes 2; the word 1:
+    5 of 10. A guess between yes and no: 1.5 in place of 2. Without the doc itself no gold leads that is right for it,
+    but for the word, which is alone and keeps the constant. Human are docs 0, 3, 6 and 9.
     """
     standin = standins.chartqa()
     golds = ["14", "Yes", "0.57", "58%", "Blue", "14.3", "No", "2010", "0", "Yes"]
@@ -251,10 +258,13 @@ MOST = ["red", "dark red", "3", "thats all", "Yes", "stop", "unanswerable", "hes
 
 
 def textvqa() -> Case:
-    """The model says what the first of ten people said. Said by k of ten, an answer gets the mean of min(1, others/3) when each in turn is left
-    out: 0.3, 0.6, 0.9 for k = 1, 2, 3, else 1. So 1 .6 1 1 .6 1 1 1 .3 1 ("2" and "two" are one answer); doc 0 is off: 7.5 of 10; docs 1 and 2
-    get nothing from any cell: 8.5 - 1.6 = 6.9. The most frequent gold, "unanswerable", is right for docs 6 and 8 (of ten, nine and seven
-    said so): 2. No other does better: "red" has 1 + .6 + .3. Without the doc itself none leads there; elsewhere it leads, and is wrong: 0.
+    """The model says what the first of ten people said.
+
+    Said by k of ten, an answer gets the mean of min(1, others/3) when each in turn is left.
+    out: 0.3, 0.6, 0.9 for k = 1, 2, 3, else 1. So 1 .6 1 1 .6 1 1 1 .3 1 ("2" and "two" are one answer); doc 0 is off:
+    7.5 of 10; docs 1 and 2 get nothing from any cell: 8.5 - 1.6 = 6.9. The most frequent gold, "unanswerable", is right
+    for docs 6 and 8 (of ten, nine and seven said so): 2. No other does better: "red" has 1 + .6 + .3. Without the doc
+    itself none leads there; elsewhere it leads, and is wrong: 0.
     """
     standin = standins.textvqa()
     return Case(

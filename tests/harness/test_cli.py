@@ -107,7 +107,9 @@ dispatch.main()
 
 @pytest.fixture(scope="module")
 def two_ranks(tmp_path_factory):
-    """One start of two processes, three runs: the embedded benchmark; a cross-validation of 49 docs, so that the ranks have 25 and 24; and clips of 5
+    """One start of two processes, three runs: the embedded benchmark.
+
+    A cross-validation of 49 docs, so that the ranks have 25 and 24; and clips of 5.
     docs, so that they have 3 and 2."""
     out = tmp_path_factory.mktemp("ranks")
     toys.write(out / "tasks", rows=toys.choices(49, purity=0.7, options=("bed", "rug", "lamp")), **toys.ODD)
@@ -138,7 +140,10 @@ def two_ranks(tmp_path_factory):
 
 
 def test_two_ranks_equal_one(equal_runs, two_ranks):
-    """Also in batches of 2. ``mosaic`` has a ``!function`` doc_to_visual, which an id that drags its task along could not be gathered with."""
+    """Also in batches of 2.
+
+    ``mosaic`` has a ``!function`` doc_to_visual, which an id that drags its task along could not be gathered with.
+    """
     assert metrics(two_ranks / "mosaic") == metrics(equal_runs / "batch8")
     for family in FEW:
         task = f"mosaic_{family}_rci3"

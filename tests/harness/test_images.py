@@ -9,7 +9,10 @@ from tests.harness.toys import Model, coded_image, rows, run, write_task
 
 @pytest.fixture
 def recorded(tmp_path):
-    """A task whose docs show their image, and a second one that is half as large; from a run's records to the digests of what it showed."""
+    """A task whose docs show their image, and a second one that is half as large.
+
+    From a run's records to the digests of what it showed.
+    """
     (tmp_path / "utils.py").write_text("def shown(doc):\n    return [doc['image'], doc['image'].resize((30, 30))]\n")
     write_task(tmp_path, "toy", rows(3), doc_to_visual="!function utils.shown")
     return [sample["patch"]["images"] for sample in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]]

@@ -201,7 +201,10 @@ def video(path, frames, codec="libx264rgb", **options):
 
 @pytest.mark.parametrize("ending", ["mp4", "mkv"])
 def test_frames_are_taken_uniformly_and_exactly(tmp_path, ending):
-    """By hand: 4 of 10 frames are 0, 3, 6, 9. An odd size is no trouble; Matroska does not say how many frames there are."""
+    """By hand: 4 of 10 frames are 0, 3, 6, 9.
+
+    An odd size is no trouble; Matroska does not say how many frames there are.
+    """
     rng = np.random.default_rng(0)
     frames = rng.integers(0, 256, (10, 33, 47, 3), dtype=np.uint8)
     path = video(tmp_path / f"noise.{ending}", frames)

@@ -1,7 +1,8 @@
 """What was planted into the embedded benchmark is found in a run of the embedded model.
 
-The run is the demo's own, of all docs, as ``scripts/docs/runs.tar.xz`` keeps it; its numbers are made anew of its answers. The same command is run
-here on the first docs of each family: they get the same answers, scores and boxes, and its numbers follow from them in the same way.
+The run is the demo's own, of all docs, as ``scripts/docs/runs.tar.xz`` keeps it; its numbers are made anew of its
+answers. The same command is run here on the first docs of each family: they get the same answers, scores and boxes, and
+its numbers follow from them in the same way.
 """
 
 from __future__ import annotations
@@ -225,7 +226,10 @@ def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, 
 
 
 def test_the_last_screen_says_what_was_found_and_what_to_type(live):
-    """Few rows a task, the sentences that ``show`` begins with, and the next commands; of a trial run that it works, and what a run would take."""
+    """Few rows a task, the sentences that ``show`` begins with, and the next commands.
+
+    Of a trial run that it works, and what a run would take.
+    """
     *_, screen = (live / "printed.txt").read_text(encoding="utf-8").partition("|Filter|")
     rows = [line.split("|")[1].strip() for line in screen.splitlines() if line.startswith("| - mosaic_")]
     assert set(rows) == {f"- mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind")}

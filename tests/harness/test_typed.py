@@ -1,8 +1,8 @@
 """Every command that README and docs type, page by page, in the order of the page, in a folder of its own.
 
-What needs a model or a network is stood for: the arguments of an ``lmms-eval`` line are read by the host's own parser and its task names looked
-up, and a small finished run is put where it would write one. Each ``lmms-patch`` line then runs as typed. ``test_readme.py`` runs the README's
-"Three uses" for real.
+What needs a model or a network is stood for: the arguments of an ``lmms-eval`` line are read by the host's own parser
+and its task names looked up, and a small finished run is put where it would write one. Each ``lmms-patch`` line then
+runs as typed. ``test_readme.py`` runs the README's "Three uses" for real.
 """
 
 import csv
@@ -178,7 +178,10 @@ def is_read(words):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    """The host waits 2 s before each of five attempts to load a dataset; and drawing figures takes longest of all that is typed."""
+    """The host waits 2 s before each of five attempts to load a dataset.
+
+    And drawing figures takes longest of all that is typed.
+    """
     monkeypatch.setattr(ConfigurableTask.download.retry, "wait", tenacity.wait_none())
     monkeypatch.setattr(canvas, "write", size(undrawn, canvas.write))
 

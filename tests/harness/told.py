@@ -133,7 +133,10 @@ def run_told(
     folder: Path,
     manager: TaskManager | None = None,
 ) -> Outcome:
-    """Run a wrapped task, without wrong images but for a ``manager``'s own; ``standin`` None: the task reads its data itself."""
+    """Run a wrapped task, without wrong images but for a ``manager``'s own.
+
+    ``standin`` None: the task reads its data itself.
+    """
     spec = parse(task)
     if manager is None and spec is not None:
         tasks = folder / "tasks"

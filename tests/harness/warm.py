@@ -1,7 +1,8 @@
 """The real command lines of the harness and of lmms-patch without the 10 s of their start: a process that has imported the harness is forked for each.
 
-A forked process is one of its own: it reads its arguments, environment and folder as the command does, and ends with the command's exit status.
-What it cannot show is the start itself; ``tests/harness/test_planted.py`` and ``test_readme.py`` have runs of the installed commands for that.
+A forked process is one of its own: it reads its arguments, environment and folder as the command does, and ends with
+the command's exit status. What it cannot show is the start itself; ``tests/harness/test_planted.py`` and
+``test_readme.py`` have runs of the installed commands for that.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def run(
     ranks: int = 1,
     first: str = "",
 ) -> tuple[int, str, str]:
-    """Run one command line of ``lmms-eval`` or ``lmms-patch`` in a forked process; ``python`` runs only the code ``first``.
+    """Run one command line of ``lmms-eval`` or ``lmms-patch`` in a forked process.
+
+    ``python`` runs only the code ``first``.
 
     Args:
         command: the name of the command, and its arguments.
@@ -322,7 +325,8 @@ def _ended(main: Callable[[], Any]) -> int:
     except BaseException:
         traceback.print_exc()
         status = 1
-    threading._shutdown()  # private, but there is no other way to wait for all threads as the interpreter does at its end
+    # Private, but there is no other way to wait for all threads as the interpreter does at its end
+    threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,6 +1,7 @@
 """Settings and fixtures of all tests of MAGIC's data.
 
-lmms-eval's task files tell Pillow to show cut images as far as they go, for the whole process: a cut image must be found all the same.
+lmms-eval's task files tell Pillow to show cut images as far as they go, for the whole process: a cut image must be
+found all the same.
 """
 
 import pytest

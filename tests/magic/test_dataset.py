@@ -172,7 +172,8 @@ def test_60_boxes_are_a_warning(folder: Path) -> None:
 
 
 def test_a_box_of_which_the_drawing_hides_over_a_tenth_is_named(folder: Path) -> None:
-    # An image of 64 x 48 has outlines of 1 pixel, inside a box where the image ends. Numbers find room below or above these boxes.
+    # An image of 64 x 48 has outlines of 1 pixel, inside a box where the image ends. Numbers find room below or above
+    # these boxes.
     hidden = {
         (0, 10, 10, 20): None,  # 10 of 100 pixels: the left column
         (0, 10, 9, 20): "11.1 %",  # 10 of 90

@@ -1,4 +1,7 @@
-"""Boxes and labels, pixel by pixel. Where a ring must be is worked out here, from the rule that it lies around the box."""
+"""Boxes and labels, pixel by pixel.
+
+Where a ring must be is worked out here, from the rule that it lies around the box.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +209,8 @@ def test_where_boxes_abut_each_number_stands_in_its_own(size: tuple[int, int], c
 
 
 def test_a_strip_between_boxes_is_enough_for_a_number() -> None:
-    # the whole image is covered but for 20 rows between the boxes: plates 11 pixels high fit there, beside their own box
+    # the whole image is covered but for 20 rows between the boxes: plates 11 pixels high fit there, beside their own
+    # box
     boxes = [(0, 0, 200, 90), (0, 110, 200, 200)]
     for own, plate in enumerate(layout((200, 200), boxes, [1, 2]).plates):
         left, top, right, bottom = plate.rect
@@ -419,8 +423,8 @@ def test_each_number_of_nested_and_abutting_boxes_touches_its_own_outline_alone(
 
 
 def test_a_number_makes_room_for_another_that_has_one_place_only() -> None:
-    # Above R1 are 3 free pixels, left of it 8, and below it 13 to R2's outline: a plate of 16 x 12 pixels and a pixel's distance fit only on its
-    # right, where R2's number stands if R2 comes first.
+    # Above R1 are 3 free pixels, left of it 8, and below it 13 to R2's outline: a plate of 16 x 12 pixels and a pixel's
+    # distance fit only on its right, where R2's number stands if R2 comes first.
     boxes = [(10, 5, 30, 10), (15, 25, 45, 70)]
     assert _plate_size("R1", 11) == (16, 12)
     assert touched(boxes, (70, 80)) == [{boxes[0]}, {boxes[1]}]

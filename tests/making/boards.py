@@ -35,9 +35,12 @@ LUCK = {
 
 def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
                looks=None, why="", marginal=False, **options):  # fmt: skip
-    """A task of an index; ``grids``: n -> (index, low, high), or None for a null one; ``fip_all`` with the excluded docs.
+    """A task of an index; ``grids``: n -> (index, low, high), or None for a null one.
 
-    ``adj``: (value, low, high) of the luck-corrected index, at every grid; of which ``null``. ``looks``: whether the answers depend on the image.
+    ``fip_all`` with the excluded docs.
+
+    ``adj``: (value, low, high) of the luck-corrected index, at every grid; of which ``null``. ``looks``: whether the
+    answers depend on the image.
     """
     grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
     spec = WrapSpec(base, kind, tuple(grids))

@@ -1,7 +1,9 @@
-"""One headless Chromium for all tests; pages are opened from disk, with the network off. The root conftest registers the fixtures.
+"""One headless Chromium for all tests; pages are opened from disk, with the network off.
 
-Without a browser or playwright the tests skip, and say why. Where LMMS_PATCH_BROWSER is ``required``, they fail instead.
-LMMS_PATCH_CHROMIUM names another Chromium.
+The root conftest registers the fixtures.
+
+Without a browser or playwright the tests skip, and say why. Where LMMS_PATCH_BROWSER is ``required``, they fail
+instead. LMMS_PATCH_CHROMIUM names another Chromium.
 """
 
 import os

@@ -33,7 +33,8 @@ def indexed(
     Args:
         base: the benchmark.
         grids: of each its n, and the index that people should go by (value, low, high, n docs).
-        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index that is not luck-corrected.
+        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index that is not
+        luck-corrected.
         gate: what differs from a gate that lets the index be read.
         raw: the index that is not luck-corrected, where it differs from the luck-corrected one.
         wrong: how many docs were also asked on a wrong image.

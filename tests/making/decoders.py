@@ -1,4 +1,7 @@
-"""Decoders of videos that adapters of lmms-eval may use and that are not always installed; a test that asks for one without it is skipped, and says why."""
+"""Decoders of videos that adapters of lmms-eval may use and that are not always installed.
+
+A test that asks for one without it is skipped, and says why.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ def decord_reader() -> Any:
 def torchcodec_decoder() -> Any:
     """Return ``torchcodec.decoders.VideoDecoder``.
 
-    It brings no FFmpeg and loads the system's. Without one, it loads PyAV's of version 7, where ``LD_LIBRARY_PATH`` names a folder with links such as
-    ``libavutil.so.59`` to the files of ``av.libs``, and that folder itself.
+    It brings no FFmpeg and loads the system's. Without one, it loads PyAV's of version 7, where ``LD_LIBRARY_PATH``
+    names a folder with links such as ``libavutil.so.59`` to the files of ``av.libs``, and that folder itself.
     """
     decoders = pytest.importorskip("torchcodec.decoders", reason="torchcodec is not installed", exc_type=ImportError)
     try:

@@ -53,7 +53,8 @@ def write_many(
 ):
     """Write a run of so many docs; its results file.
 
-    ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the log has; None: all.
+    ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the
+    log has; None: all.
     """
     spec = WrapSpec(base, "rci", (grid,), Options(category="kind"))
     lines = {
@@ -115,7 +116,10 @@ def grown(small, docs):
 
 
 def serve_grown(folder, docs):
-    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does. Their table is made, not read: reading a log is not its part."""
+    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does.
+
+    Their table is made, not read: reading a log is not its part.
+    """
     from lmms_patch.app.serving import pictures_of, serve
     from lmms_patch.present.explore import explorer
 
@@ -128,9 +132,12 @@ def serve_grown(folder, docs):
 
 
 def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
-    """Write a run of a ``_swap`` task of grid 2: each doc is asked on the image of doc ``source(doc)``; its log's lines.
+    """Write a run of a ``_swap`` task of grid 2: each doc is asked on the image of doc ``source(doc)``.
 
-    Doc ``d`` is right on the full image where d is even, and on cell 1 + d; ``source`` gives None where no other doc's image fits.
+    Its log's lines.
+
+    Doc ``d`` is right on the full image where d is even, and on cell 1 + d; ``source`` gives None where no other doc's
+    image fits.
     """
     spec = WrapSpec(base, "swap", (2,), Options())
     lines = []

@@ -11,16 +11,19 @@ def described(spec, metric="acc"):
 
 
 def lines_of(records, **more):
-    """Return the lines of a wrapped task's sample log, one for each record. ``more`` gives further keys, which are the same in every line."""
+    """Return the lines of a wrapped task's sample log, one for each record.
+
+    ``more`` gives further keys, which are the same in every line.
+    """
     return [{"doc_id": one["doc_id"], **more, "patch": one} for one in records]
 
 
 def write_files(folder, tasks, *, date=DATE, change=None, **about):
     """Write the results file and the sample logs of a run; the results file's path.
 
-    ``tasks`` is ``{name: (values, config, lines)}``: values by metric, of the filter pipeline ``none`` where a name tells no other; lines None: not
-    logged. ``change`` may alter the results file's content before it is written; ``about`` is more of that content. The harness's count of its
-    samples is that of the docs.
+    ``tasks`` is ``{name: (values, config, lines)}``: values by metric, of the filter pipeline ``none`` where a name
+    tells no other; lines None: not logged. ``change`` may alter the results file's content before it is written;
+    ``about`` is more of that content. The harness's count of its samples is that of the docs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     counts = {

@@ -33,7 +33,10 @@ def both(rows, statistic, clusters):
 
 
 def scored(n, full, best, seed, hard=None):
-    """Scores of n docs on the full image and on the best cell, each right with its own chance; ``hard`` is shared between runs."""
+    """Scores of n docs on the full image and on the best cell, each right with its own chance.
+
+    ``hard`` is shared between runs.
+    """
     stream = np.random.default_rng(seed)
     u = stream.random((2, n)) if hard is None else hard
     return (u[0] < full).astype(float), (u[1] < best).astype(float)
@@ -61,7 +64,8 @@ def task(
 ):
     """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind).
 
-    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not use, ``unscored`` docs whose call failed: the run's numbers are of the others.
+    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not
+    use, ``unscored`` docs whose call failed: the run's numbers are of the others.
     """
     spec = parse(name)
     every, n = np.asarray(full, float), len(full)

@@ -144,7 +144,8 @@ MODELS = (
 def situations(benchmarks=5, models=1):
     """Results of every sort that a figure must show: corrected or not, refused for both reasons, contradicted, marginal, sampled, misled, far out.
 
-    The index and the corrected one of each are drawn from a fixed stream; every number can be read back from ``whole.measures``.
+    The index and the corrected one of each are drawn from a fixed stream; every number can be read back from
+    ``whole.measures``.
     """
     stream = np.random.default_rng(7)
     out = []

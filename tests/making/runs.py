@@ -64,7 +64,10 @@ DATA = {"dataset_path": "org/toy", "test_split": "test"}
 
 
 def mc_run(n=300, know_full=0.8, know_cell=0.85, grid=2, seed=0, per_cluster=1, categories=("a", "b"), answers=0):
-    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses; ``answers`` draws them anew."""
+    """Records of a 4-option task: the full image knows some answers, cell 1 knows some, everything else guesses.
+
+    ``answers`` draws them anew.
+    """
 
     def say(stream, gold):
         said = [
@@ -98,7 +101,8 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
 
     Args:
         kind: such as ``frames``.
-        know: for each view in request order, the share of docs that are right on it; the same docs are right on all views that know as many.
+        know: for each view in request order, the share of docs that are right on it; the same docs are right on all
+        views that know as many.
         n: docs.
         grids: the numbers of the name.
         base: the benchmark.
@@ -133,7 +137,8 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
     """Records of a task that asks every order of a doc's options, by the definition of the orders.
 
     Args:
-        choose: the model: takes a doc, the numbers of the options in the order shown, the number of the gold, and a generator; returns a place from 0.
+        choose: the model: takes a doc, the numbers of the options in the order shown, the number of the gold, and a
+        generator; returns a place from 0.
         n: docs.
         options: how many options docs have: a number, or a function of the doc.
         base: the benchmark.
@@ -173,7 +178,8 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
 def quick(records, whole, drawn, p=0.25):
     """Records as a quick run leaves them: docs ``whole`` asked whole to plan the rest, ``drawn`` taken with probability p, the others not asked.
 
-    Nothing is predicted, so a doc that was drawn stands for 1/p docs, and each number is a sum over the docs asked, divided by all docs.
+    Nothing is predicted, so a doc that was drawn stands for 1/p docs, and each number is a sum over the docs asked,
+    divided by all docs.
     """
     out = []
     for one in records:
@@ -214,13 +220,19 @@ def never_looks(stream, gold):
 
 
 def guesses_on_cells(stream, gold):
-    """Knows 80 % of the full images; every cell, and every view of a wrong image, is a guess among four: 1 - (3/4)^9 is 0.925 by luck alone."""
+    """Knows 80 % of the full images.
+
+    Every cell, and every view of a wrong image, is a guess among four: 1 - (3/4)^9 is 0.925 by luck alone.
+    """
     full = gold if stream.random() < 0.8 else guess(stream)
     return [full, *(guess(stream) for _ in range(9))], [guess(stream) for _ in range(10)]
 
 
 def one_cell_knows(stream, gold):
-    """As good on one cell as on the full image; the others, and wrong images, are one guess: the index is 0, and no luck is in it."""
+    """As good on one cell as on the full image.
+
+    The others, and wrong images, are one guess: the index is 0, and no luck is in it.
+    """
     known, lucky, lost = stream.random() < 0.8, guess(stream), guess(stream)
     return [gold if known else lucky] * 2 + [lucky] * 8, [lost] * 10
 
@@ -276,7 +288,10 @@ def suite(folder, models=1, tasks=7, docs=100):
 
 
 def knows(full, cell, lucky=False):
-    """Return a model that knows so many of the full images and, of its first cell, so many; the other cells are guesses, or never right."""
+    """Return a model that knows so many of the full images and, of its first cell, so many.
+
+    The other cells are guesses, or never right.
+    """
 
     def say(stream, gold):
         whole, one = (gold if stream.random() < share else guess(stream) if lucky else "none" for share in (full, cell))
@@ -296,7 +311,10 @@ VERSIONED = (
 
 
 def unversioned(details):
-    """What a task's numbers were before they had a version: without all keys that came later. In place; returns them."""
+    """What a task's numbers were before they had a version: without all keys that came later.
+
+    In place; returns them.
+    """
     for path in VERSIONED:
         _drop(details, path.split("."))
     return details
@@ -526,7 +544,10 @@ def write_magic(
     tasks=MAGIC_TASKS,
     **config,
 ):
-    """A run of MAGIC tasks, ``{variant: records}``; ``change`` may alter the results file's content before it is written."""
+    """A run of MAGIC tasks, ``{variant: records}``.
+
+    ``change`` may alter the results file's content before it is written.
+    """
     made = {}
     for variant, given in variants.items():
         name, judged = tasks[variant], judge is not None
@@ -577,11 +598,13 @@ def write_magic(
 
 
 def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=(), failed=(), null=None, cluster=1):
-    """Records of a task whose cells are asked in every order of a doc's options, by the definition; its specs, and no plan.
+    """Records of a task whose cells are asked in every order of a doc's options, by the definition.
+
+    Its specs, and no plan.
 
     Args:
-        choose: the model: takes a doc, the view ("full" or a cell's number; negative and "wrong" on another image), the numbers of the options in
-            the order shown, the number of the gold, and a generator; returns a place from 0.
+        choose: the model: takes a doc, the view ("full" or a cell's number; negative and "wrong" on another image), the
+            numbers of the options in the order shown, the number of the gold, and a generator; returns a place from 0.
         n: docs.
         options: how many options docs have: a number, or a function of the doc.
         grid: of the cells.

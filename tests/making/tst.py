@@ -65,7 +65,10 @@ ABOUT = {
 
 
 def write_tst(folder, with_rci=False):
-    """40 docs: source-grouped folds answer docs 0..29 at both seeds and 30..31 at one; random folds answer all but the last; majority: 0..9."""
+    """40 docs: source-grouped folds answer docs 0..29 at both seeds and 30..31 at one.
+
+    Random folds answer all but the last; majority: 0..9.
+    """
     records = []
     for i in range(40):
         source = (1.0, 1.0) if i < 30 else (1.0, 0.0) if i < 32 else (0.0, 0.0)

@@ -93,14 +93,16 @@ SITUATIONS = {
             "this run has 400)."
         ],
     ),
-    "fewer docs than in step, but all of them on wrong images, may do": (  # (0.2 / 0.15)^2 = 1.78: 711 docs, or 178 on wrong images
+    # (0.2 / 0.15)^2 = 1.78: 711 docs, or 178 on wrong images
+    "fewer docs than in step, but all of them on wrong images, may do": (
         [indexed("a", (3, 0.15, -0.05, 0.35), wrong=100, size=500)],
         [
             "Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], all 500 docs on wrong images too (option null) may settle it, this run has 400 docs, "
             "100 of them so)."
         ],
     ),
-    "nor would all docs on wrong images do": (  # 533 on wrong images would be needed if nothing but these gave the interval its width
+    # 533 on wrong images would be needed if nothing but these gave the interval its width
+    "nor would all docs on wrong images do": (
         [indexed("a", (3, 0.15, -0.05, 0.35), wrong=300, size=500)],
         [
             "Undecided: a (luck-corrected RCI +0.15, 95 % interval [-0.05, +0.35], settling it takes about 720 docs, more than the 500 there are)."

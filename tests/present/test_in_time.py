@@ -20,7 +20,10 @@ SPATIAL = re.compile(r"\b(cells?|images?|pictures?|looks?|looking|2×2|4×4|4x4|
 
 
 def asked(answers=0, full=0.9):
-    """A run of four benchmarks in time: the whole clip is needed, nobody watches, segments mislead; and a curve of frames."""
+    """A run of four benchmarks in time: the whole clip is needed, nobody watches, segments mislead.
+
+    And a curve of frames.
+    """
     return {
         "film_trci4": world_run(knows(full, 0.0), n=60, grid=4, kind="trci", base="film", answers=answers),
         "radio_trci4": world_run(never_looks, n=60, grid=4, kind="trci", base="radio", answers=answers),

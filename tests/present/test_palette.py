@@ -8,8 +8,8 @@ import pytest
 
 from lmms_patch.present import palette
 
-# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency", table 1, severity 1.0:
-# matrices for linear RGB.
+# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency", table
+# 1, severity 1.0: matrices for linear RGB.
 SIGHT = {
     "normal": np.eye(3),
     "protanopia": np.array(

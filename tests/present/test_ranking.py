@@ -28,7 +28,10 @@ def estimate(value, low, high):
 
 
 def test_ranges_by_hand():
-    """a [1, 2] lies below c [4, 5] and d [6, 7]; b [1.5, 4.5] overlaps a and c; d is above all: a 1-2, b 1-3, c 2-3, d 4."""
+    """a [1, 2] lies below c [4, 5] and d [6, 7]; b [1.5, 4.5] overlaps a and c.
+
+    D is above all: a 1-2, b 1-3, c 2-3, d 4.
+    """
     found = places([(1, 2), (1.5, 4.5), (4, 5), (6, 7)])
     assert [(one.first, one.last) for one in found] == [(1, 2), (1, 3), (2, 3), (4, 4)]
     assert [str(one) for one in found] == ["1–2", "1–3", "2–3", "4"]

@@ -129,7 +129,10 @@ def test_any_text_and_number_can_be_written(rows):
     st.integers(20, 60),
 )
 def test_a_table_in_parts_has_every_cell_once_behind_its_name(rows, width):
-    """The parts side by side, without the repeated names, are the cells in their order; no part is wider than two of its columns need."""
+    """The parts side by side, without the repeated names, are the cells in their order.
+
+    No part is wider than two of its columns need.
+    """
     made = table(["name", "a", "b", "c"], [[f"row{place}", *row[1:]] for place, row in enumerate(rows)]).to_text(width)
     heads = [part.splitlines()[0].split() for part in made.split("\n\n")]
     repeated = (

@@ -28,7 +28,8 @@ def mc4(gold, stratum="A"):
 def standard(n=200, wrong=6, items=None, scale=1.0, **more):
     """FIP 0.7 (6 of 20 wrong), MPP_2 0.85; of 20 docs 10 are right in cell 1, 7 in cell 4; golds A to D, evenly.
 
-    Each doc has four donors of its kind, of which one is right on the full image (FIP0 1/4) and two in their best cell (MPP0 1/2).
+    Each doc has four donors of its kind, of which one is right on the full image (FIP0 1/4) and two in their best cell
+    (MPP0 1/2).
     """
     docs = []
     for i in range(n):
@@ -374,7 +375,10 @@ def test_a_metric_that_should_be_low():
 
 @pytest.mark.parametrize("where", ["an answer", "an uninformed answer", "a profile"])
 def test_a_metric_without_a_natural_zero(where):
-    """A score from −1 to 1: FIP 0.7 and MPP 0.85 are as before, but the ratio of two such numbers says nothing. The gap does."""
+    """A score from −1 to 1: FIP 0.7 and MPP 0.85 are as before, but the ratio of two such numbers says nothing.
+
+    The gap does.
+    """
     records = standard()
     if where == "an answer":
         records[0]["views"][3]["scores"][METRIC] = -1.0  # a cell that is not the best one
@@ -649,8 +653,8 @@ def test_f1_against_pope_and_plain_loops():
 def mme_records(pairs=60, too_small=()):
     """30 pairs each of OCR and count, a yes and a no question; what is right of ten pairs, first and second question:
 
-    full image both in 20 of 30, else the first; best cell both in 27 of 30, else the first. Two donor pairs: the first is right in
-    both questions with its best cell, else they are right in the first question.
+    full image both in 20 of 30, else the first; best cell both in 27 of 30, else the first. Two donor pairs: the first
+    is right in both questions with its best cell, else they are right in the first question.
     """
     out = []
     for doc in range(2 * pairs):
@@ -682,8 +686,9 @@ def mme_records(pairs=60, too_small=()):
 def test_mme_by_hand():
     """Per category: FIP (20 * 200 + 10 * 50) / 30 = 150, MPP (27 * 200 + 3 * 50) / 30 = 185, gold 200, donors 50 and (200 + 50) / 2.
 
-    Over both: 300, 370, 400, 100, 250; kappas 200/300 and 120/150, index without luck 1 - 0.8 * 1.5 = -0.2. Always yes: 50 per category.
-    A fair coin is right in one of two and, once in four, in both: 50 + 25 per category; 20 guesses of 60 pairs have a standard error of 4.
+    Over both: 300, 370, 400, 100, 250; kappas 200/300 and 120/150, index without luck 1 - 0.8 * 1.5 = -0.2. Always yes:
+    50 per category. A fair coin is right in one of two and, once in four, in both: 50 + 25 per category; 20 guesses of
+    60 pairs have a standard error of 4.
     """
     records = mme_records()
     found = numbers(records, FakeNative(records, mme.mme_aggregate_results), form="mme")
@@ -729,7 +734,8 @@ def test_the_interval_of_mme_takes_pairs():
 
 def test_pairs_that_the_grid_does_not_use():
     """Five pairs of each category, wrong in one question on the full image and right with the best cell, are left out: FIP over the
-    others (20 * 200 + 5 * 50) / 25 = 170, MPP (22 * 200 + 3 * 50) / 25 = 182 per category; FIP of all docs is 300 as before.
+    others (20 * 200 + 5 * 50) / 25 = 170, MPP (22 * 200 + 3 * 50) / 25 = 182 per category; FIP of all docs is 300 as
+    before.
     """
     records = mme_records(too_small=range(20, 25))
     found = numbers(records, FakeNative(records, mme.mme_aggregate_results), form="mme")
@@ -819,11 +825,15 @@ def test_an_unknown_category_names_those_that_are_there():
     assert len(only(as_records([record(i, 1.0, {2: CELLS[1]}, category=i % 3) for i in range(9)]), "2")) == 3
 
 
-# --- a blind run --------------------------------------------------------------------------------------------------------
+# --- a blind run
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_blind_run_changes_no_index():
-    """It is held against the full image by the gate, and says which docs need no image; an assumed null stays what it is, and is said."""
+    """It is held against the full image by the gate, and says which docs need no image.
+
+    An assumed null stays what it is, and is said.
+    """
     without, beside = numbers(standard()), numbers(standard(), blind={i: float(i % 10 < 4) for i in range(200)})
     assert beside.grids[2].index.value == without.grids[2].index.value
     assert to_json(beside)["grids"]["2"]["adj"] == to_json(without)["grids"]["2"]["adj"]
@@ -831,7 +841,8 @@ def test_a_blind_run_changes_no_index():
     assert [look.against for look in beside.gate.looks] == ["blind"]
 
 
-# --- luck: who has donors --------------------------------------------------------------------------------------------------
+# --- luck: who has donors
+# --------------------------------------------------------------------------------------------------
 
 
 def test_donors_that_the_grid_does_not_use_are_no_donors():

@@ -86,7 +86,10 @@ def test_wrong_images_by_hand(found, worlds):
 
 
 def test_planted_worlds(tmp_path):
-    """Where models guess on cells, hardly a doc has a cell that all are right on; where one cell knows, most docs have it."""
+    """Where models guess on cells, hardly a doc has a cell that all are right on.
+
+    Where one cell knows, most docs have it.
+    """
 
     def guesses(stream, gold):
         return [gold] + [guess(stream) for _ in range(9)], [guess(stream) for _ in range(10)]

@@ -42,7 +42,10 @@ def guesses(doc, view, order, gold, stream):
 
 
 def knows(full, cell, otherwise=guesses):
-    """Right on a share of the docs on their full image, and on a share of them on cell 5, wherever the gold stands; else by another rule."""
+    """Right on a share of the docs on their full image, and on a share of them on cell 5, wherever the gold stands.
+
+    Else by another rule.
+    """
 
     def choose(doc, view, order, gold, stream):
         share = {"full": full, 5: cell}.get(view, 0)
@@ -55,7 +58,10 @@ def knows(full, cell, otherwise=guesses):
 
 
 def test_every_number_by_its_definition():
-    """Of each doc, each view and each order, counted by hand; two docs whose options stay, one with a failed call on a cell, one on its image."""
+    """Of each doc, each view and each order, counted by hand.
+
+    Two docs whose options stay, one with a failed call on a cell, one on its image.
+    """
     found, records = numbers(
         knows(0.6, 0.3),
         n=90,
@@ -122,7 +128,10 @@ def test_independent_guesses_on_nine_cells(options):
 
 
 def test_the_luck_that_hides_the_truth_in_one_order_is_gone():
-    """The full image is known on 90 of 100 docs, cell 5 on 60: RCI is 1/3. In one order the best of nine guesses makes it about 0."""
+    """The full image is known on 90 of 100 docs, cell 5 on 60: RCI is 1/3.
+
+    In one order the best of nine guesses makes it about 0.
+    """
     every = numbers(knows(0.9, 0.6), n=600)[0].grids[3].index
     assert every.low < 1 / 3 < every.high
     assert every.high - every.low < 0.2
@@ -174,7 +183,10 @@ def test_who_knows_by_the_question_alone_is_refused():
 
 @pytest.mark.parametrize(("full", "cell"), [(0.9, 0.45), (0.7, 0.7), *size([], [(0.9, 0.0)])])
 def test_the_corrected_index_finds_the_truth(full, cell):
-    """Truth 1 − cell/full; guesses elsewhere. The measured null is one order's luck to the fourth power, so the correction is small."""
+    """Truth 1 − cell/full; guesses elsewhere.
+
+    The measured null is one order's luck to the fourth power, so the correction is small.
+    """
     found = numbers(knows(full, cell), n=size(500, 800), null=300)[0].grids[3].adj.estimate
     assert found.low - 0.02 <= 1 - cell / full <= found.high + 0.02
     assert found.value == pytest.approx(1 - cell / full, abs=0.06)
@@ -330,7 +342,10 @@ def test_examples_show_the_order_that_counts(runs):
 
 
 def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):
-    """Two members and two models: pooled and averaged as CRCI, beside the same of RCI; tasks without an index are in neither."""
+    """Two members and two models: pooled and averaged as CRCI, beside the same of RCI.
+
+    Tasks without an index are in neither.
+    """
     for name, full in {"a": 0.9, "b": 0.7}.items():
         tasks = {f"part{i}_crci2": crci_run(knows(full, 0.0), n=60, grid=2, base=f"part{i}", seed=i) for i in (1, 2)}
         tasks |= {f"part{i}_lowres": views_run("lowres", [0.9, 0.5], n=60, grids=(2,), base=f"part{i}") for i in (1, 2)}

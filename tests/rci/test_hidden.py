@@ -1,4 +1,7 @@
-"""Docs' own boxes hidden: the two drops and what the relevant boxes cost beyond the adversarial ones. By hand, by formula, by brute force."""
+"""Docs' own boxes hidden: the two drops and what the relevant boxes cost beyond the adversarial ones.
+
+By hand, by formula, by brute force.
+"""
 
 import json
 
@@ -59,7 +62,10 @@ def test_the_drops_and_their_difference_by_hand():
 
 
 def test_copies_in_one_cluster_say_nothing_new():
-    """Each doc twice, both in one cluster: the interval is that of the docs once. Taken as independent it would be narrower by √2."""
+    """Each doc twice, both in one cluster: the interval is that of the docs once.
+
+    Taken as independent it would be narrower by √2.
+    """
     once = docs(100, shares=lambda i: BOTH if i % 3 else {"relevant": 0.2})
     twice = [
         {**one, "doc_id": one["doc_id"] + 1000 * k, "fields": {"cluster": one["doc_id"]}}

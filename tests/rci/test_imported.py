@@ -170,7 +170,10 @@ def test_a_number_in_place_of_a_letter_gives_no_made_up_chance(tmp_path):
 
 
 def test_failed_calls_and_empty_cells(tmp_path):
-    """A failed call is wrong in the metric's own number, as VLMEvalKit counts it, and left out of FIP; an empty answer is an answer."""
+    """A failed call is wrong in the metric's own number, as VLMEvalKit counts it, and left out of FIP.
+
+    An empty answer is an answer.
+    """
     failed = "Failed to obtain answer via API. "
     rows = [
         kit.question(0),
@@ -190,7 +193,10 @@ def test_failed_calls_and_empty_cells(tmp_path):
 
 
 def test_an_export_of_failed_calls_says_what_they_are(tmp_path):
-    """200 docs, 150 answered, 104 of them right: 0.693 of the answered, 0.52 as VLMEvalKit counts. And who asked is VLMEvalKit."""
+    """200 docs, 150 answered, 104 of them right: 0.693 of the answered, 0.52 as VLMEvalKit counts.
+
+    And who asked is VLMEvalKit.
+    """
     rows = [
         kit.question(i, said="A" if i < 104 else "B" if i < 150 else "Failed to obtain answer via API.")
         for i in range(200)
@@ -437,7 +443,10 @@ def test_two_judges_need_a_choice(tmp_path):
 
 
 def test_yes_and_no(tmp_path):
-    """POPE in VLMEvalKit: Yes or No, ``extracted`` and ``score``. Three of five golds are Yes, so a constant answer gets 0.6."""
+    """POPE in VLMEvalKit: Yes or No, ``extracted`` and ``score``.
+
+    Three of five golds are Yes, so a constant answer gets 0.6.
+    """
     golds = ["Yes", "Yes", "Yes", "No", "No"] * 20
     rows = [
         {
@@ -466,7 +475,10 @@ def test_circular_evaluation_has_no_chance_by_letters(tmp_path):
 
 
 def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
-    """MMBench as it is asked, without g_index: 25 questions in 4 turns. All turns of a question are alike, so the interval is that of 25 docs."""
+    """MMBench as it is asked, without g_index: 25 questions in 4 turns.
+
+    All turns of a question are alike, so the interval is that of 25 docs.
+    """
     rows = []
     for i in range(25):
         for turn in range(4):
@@ -494,7 +506,10 @@ def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
 
 
 def test_options_keep_their_letters(tmp_path):
-    """30 docs have the options A, C and D, 18 with gold D; ten have A and B. By hand: a random option earns (30/3 + 10/2)/40, D 18/40, B 10/40."""
+    """30 docs have the options A, C and D, 18 with gold D; ten have A and B.
+
+    By hand: a random option earns (30/3 + 10/2)/40, D 18/40, B 10/40.
+    """
     golds = [*"D" * 18, *"A" * 6, *"C" * 6, *"B" * 10]
     rows = [
         {**kit.question(i, gold, gold), **({"B": None} if i < 30 else {"C": None, "D": None})}

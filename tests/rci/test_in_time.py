@@ -1,4 +1,7 @@
-"""RCI in time: k segments of a clip in place of n² cells of an image; and the curve of few frames. By hand, or against the same answers in space."""
+"""RCI in time: k segments of a clip in place of n² cells of an image; and the curve of few frames.
+
+By hand, or against the same answers in space.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""The curve of less detail: the score at 1/k of the size, and how far it lies below the full image. By hand, or by formula."""
+"""The curve of less detail: the score at 1/k of the size, and how far it lies below the full image.
+
+By hand, or by formula.
+"""
 
 import json
 
@@ -139,7 +142,10 @@ def test_people_see_the_scores_and_what_is_lost(runs):
 
 
 def test_fewer_docs_are_held_against_the_full_image_of_the_same_docs(tmp_path):
-    """Docs 0 to 39 are too small for 1/8 and right in every view; of the other 40 half are, whatever the detail. Nothing is lost at 1/8."""
+    """Docs 0 to 39 are too small for 1/8 and right in every view; of the other 40 half are, whatever the detail.
+
+    Nothing is lost at 1/8.
+    """
     spec, records, extra = views_run("lowres", KNOWN, n=80, grids=(2, 4, 8), base="sheet", short=range(40))
     for record in records:
         score = {"acc": float(record["doc_id"] < 40 or record["doc_id"] % 2)}

@@ -100,8 +100,8 @@ def test_where_lower_is_better_there_is_no_map():
 
 
 def test_docs_that_were_not_checked_are_text_as_often_as_those_of_their_class():
-    # One cell answers 60 docs, the whole image 30, nothing 30. Of each class 12, 6 and 6 docs were asked on a wrong image: 6, 1 and 0 were right.
-    # So text = 60 / 2 + 30 / 6 + 0 = 35 of 120; 30, 25 and 30 are left.
+    # One cell answers 60 docs, the whole image 30, nothing 30. Of each class 12, 6 and 6 docs were asked on a wrong
+    # image: 6, 1 and 0 were right. So text = 60 / 2 + 30 / 6 + 0 = 35 of 120; 30, 25 and 30 are left.
     kinds = [(60, 12, 6, (1.0, ONE)), (30, 6, 1, (1.0, NONE)), (30, 6, 0, (0.0, NONE))]
     docs = []
     for count, asked, right, answers in kinds:
@@ -129,8 +129,8 @@ def test_a_class_without_a_checked_doc_is_text_as_often_as_all_docs_are():
 
 
 def test_both_sources_count_what_a_run_over_all_docs_on_both_would_find():
-    # Of 40 docs, all right on the full image alone, 10 are right blind: text. 15 of the 40 were asked on a wrong image, 10 of them wrong blind, of
-    # which 2 were right there. So of the 30 that are wrong blind 6 are text.
+    # Of 40 docs, all right on the full image alone, 10 are right blind: text. 15 of the 40 were asked on a wrong image,
+    # 10 of them wrong blind, of which 2 were right there. So of the 30 that are wrong blind 6 are text.
     docs = [doc(i, 1.0, NONE, (float(i in (0, 10, 11)),) if i < 5 or 10 <= i < 20 else None) for i in range(40)]
     (found,) = necessity(table(docs), [2], SETTINGS, {i: float(i < 10) for i in range(40)})
     assert shares(found) == pytest.approx({"text": 16 / 40, "one cell": 0, "whole image": 24 / 40, "unsolved": 0})
@@ -248,7 +248,9 @@ def test_a_refused_task_has_counts_and_no_shares():
 
 
 def world(stream, docs, per_cluster, image, text):
-    """Draw docs: the class by the image of each, and whether it is text; docs of a cluster are alike with probability 1/2 each.
+    """Draw docs: the class by the image of each, and whether it is text.
+
+    Docs of a cluster are alike with probability 1/2 each.
 
     Args:
         stream: of random numbers.

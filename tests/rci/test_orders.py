@@ -134,7 +134,10 @@ def test_every_number_by_its_definition():
 
 
 def test_the_interval_of_what_is_lost_is_that_of_a_share():
-    """Nobody gains: a doc that is right in every order is right in its own. So what is lost is a share of docs, with its standard error."""
+    """Nobody gains: a doc that is right in every order is right in its own.
+
+    So what is lost is a share of docs, with its standard error.
+    """
     found = numbers(knows(0.5), n=600, draws=2000)[0].turned
     assert found.lost.se == pytest.approx(np.sqrt(found.lost.value * (1 - found.lost.value) / 600), rel=0.1)
     assert found.lost.low < found.lost.value < found.lost.high
@@ -190,7 +193,8 @@ def test_docs_that_count_in_one_order_alone():
 def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
     """By hand, of 4 · 200 = 800 calls: 5 % are 40, and two standard errors 2 · √(0.05 · 0.95 · 800) = 12.3 more.
 
-    The model knows the odd docs, and calls fail on even ones: 100 of 200 docs are right in every order, and 100 of the 147 that are left.
+    The model knows the odd docs, and calls fail on even ones: 100 of 200 docs are right in every order, and 100 of the
+    147 that are left.
     """
     found = numbers(
         lambda doc, order, gold, stream: order.index(gold) if doc % 2 else 0,
@@ -239,7 +243,10 @@ def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_pat
 
 
 def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
-    """Every order of the full image is a call: 53 of 4 · 200 are too many, 10 are not; the cells' calls are another matter."""
+    """Every order of the full image is a call: 53 of 4 · 200 are too many, 10 are not.
+
+    The cells' calls are another matter.
+    """
     for lost, refused in ((53, True), (10, False)):
         spec_records = crci_run(
             lambda doc, view, order, gold, stream: order.index(gold),
@@ -277,7 +284,10 @@ def test_guesses_without_a_taste_for_a_place_seldom_alarm():
 
 
 def test_a_taste_of_each_image_is_none_of_the_model():
-    """All docs of an image draw the model to one place, another for each image. Docs as independent would alarm; images do not."""
+    """All docs of an image draw the model to one place, another for each image.
+
+    Docs as independent would alarm; images do not.
+    """
 
     tastes = {}
 
@@ -361,7 +371,10 @@ def test_a_changed_number_is_found_by_the_audit(runs, tmp_path, where, name):
 
 
 def test_people_see_the_orders_and_the_places(runs):
-    """By hand: of 99 docs 70 are known; of the others 5 (8, 28, 48, 68, 88) have their gold first in their own order."""
+    """By hand: of 99 docs 70 are known.
+
+    Of the others 5 (8, 28, 48, 68, 88) have their gold first in their own order.
+    """
     shown = api.show(runs / "b")
     (said,) = (one.text for one in shown.findings)
     assert said.startswith("Right in every order of the options: sheet (0.707, 95 % interval [")

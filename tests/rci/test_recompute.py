@@ -37,7 +37,10 @@ def test_the_same_settings_give_the_same_numbers(run_folder):
 
 
 def test_other_settings(run_folder):
-    """A 90 % interval lies within the 95 % one; another seed moves the ends, not the value; a floor of 0.79 + 2 SE is above FIP."""
+    """A 90 % interval lies within the 95 % one; another seed moves the ends, not the value.
+
+    A floor of 0.79 + 2 SE is above FIP.
+    """
     usual, narrow, other = numbers(run_folder), numbers(run_folder, level=0.9), numbers(run_folder, seed=5)
     assert usual["rci2_low"] < narrow["rci2_low"] < narrow["rci2_high"] < usual["rci2_high"]
     assert usual["rci2"] == narrow["rci2"] == other["rci2"]
@@ -301,7 +304,10 @@ CATEGORIES = {
 
 @pytest.fixture(scope="module")
 def quick_run(tmp_path_factory):
-    """A quick run of 400 docs: 100 asked whole, every fourth of those from 200 on drawn; docs of no category above are of "rest"."""
+    """A quick run of 400 docs: 100 asked whole, every fourth of those from 200 on drawn.
+
+    Docs of no category above are of "rest".
+    """
     folder = tmp_path_factory.mktemp("quick")
     spec, records, made = mc_run(n=400)
     named = {i: name for name, parts in CATEGORIES.items() for part in parts for i in part}
@@ -326,7 +332,10 @@ def test_a_category_of_which_few_docs_were_asked_has_no_numbers(quick_run):
 
 
 def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
-    """A doc that was asked whole counts once, a drawn one four times, one that was not asked as nothing; divided by all docs of the category."""
+    """A doc that was asked whole counts once, a drawn one four times, one that was not asked as nothing.
+
+    Divided by all docs of the category.
+    """
     part = [r for r in quick_run.records if r.fields["category"] == "enough"]
     full = sum(r.views[0].scores["acc"] / r.asked.p[0] for r in part if r.is_asked) / len(part)
     best = sum(max(v.scores["acc"] for v in r.views[1:]) / r.asked.p[1] for r in part if r.is_asked) / len(part)

@@ -1,4 +1,7 @@
-"""Every number of a finished run has a row, a sentence and a place in the docs; and what a row gives is what the run wrote."""
+"""Every number of a finished run has a row, a sentence and a place in the docs.
+
+And what a row gives is what the run wrote.
+"""
 
 import re
 

@@ -1,7 +1,8 @@
 """The rows of a small log, as they were when the version of the Parquet files was last raised.
 
-A Parquet file beside a log keeps what ``runs.need`` and ``ask.answers.options_in`` once said of its docs. Where these rules change, files with rows of
-the old rules must no longer be used, so ``samples.SCHEMA`` has to go up. After that, ``python -m tests.runs.test_frozen_rows`` writes the rows anew.
+A Parquet file beside a log keeps what ``runs.need`` and ``ask.answers.options_in`` once said of its docs. Where these
+rules change, files with rows of the old rules must no longer be used, so ``samples.SCHEMA`` has to go up. After that,
+``python -m tests.runs.test_frozen_rows`` writes the rows anew.
 """
 
 import json

@@ -45,7 +45,10 @@ def told(read):
 
 
 def test_a_changed_record_is_refused_in_one_line_or_read(tmp_path):
-    """Over thousands of changed records, whole and as lines of a log: what is refused says where; both ways of reading are one."""
+    """Over thousands of changed records, whole and as lines of a log: what is refused says where.
+
+    Both ways of reading are one.
+    """
     stream, refused, turns = Random(0), 0, size(600, 2000)
     for _ in range(turns):
         changed, how = tree_changed(stream, json.loads(json.dumps(stream.choice(RECORDS))))
@@ -121,7 +124,10 @@ def test_the_place_is_named(change, said):
 
 
 def test_of_several_faults_no_key_is_named_that_is_right():
-    """msgspec does not name the key of a mapping; with another fault behind it, each of its keys alone makes a record that is refused."""
+    """msgspec does not name the key of a mapping.
+
+    With another fault behind it, each of its keys alone makes a record that is refused.
+    """
     patch = copy.deepcopy(RECORDS[0])
     patch["views"][0]["scores"] = {"right": 1.0, "wrong": "x", "null": None}
     patch["lent"] = 5

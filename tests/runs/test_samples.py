@@ -60,7 +60,10 @@ def rows(result, *columns):
 
 
 def test_every_column_of_a_doc_by_hand(tmp_path):
-    """A doc of grid 2 whose third cell is the best, asked again on the image of doc 9; a call failed, and one scorer."""
+    """A doc of grid 2 whose third cell is the best, asked again on the image of doc 9.
+
+    A call failed, and one scorer.
+    """
     own = [
         view(1.0),
         view(0.0, 2, 1),
@@ -118,7 +121,10 @@ def test_every_column_of_a_doc_by_hand(tmp_path):
 
 
 def test_views_that_were_left_out_stand_in_their_places(tmp_path):
-    """Doc 0: the image, and cell 3, which is enough. Doc 1: the image alone. Doc 2: nothing. Doc 3: nothing but the wrong image."""
+    """Doc 0: the image, and cell 3, which is enough. Doc 1: the image alone. Doc 2: nothing.
+
+    Doc 3: nothing but the wrong image.
+    """
     lost = {"from": 1, "image_sizes": [[8, 8]], "views": [{**view(0.0), "swapped": True, "said": "w"}]}
     nothing = {"kind": "full", "scores": {}, "items": {}}
     lines = [
@@ -250,7 +256,9 @@ def test_what_has_no_table_says_so(tmp_path):
 
 @pytest.mark.parametrize("batch", size([50], [50, 4096]))
 def test_every_row_of_stored_runs_is_that_of_the_log(tmp_path, monkeypatch, batch):
-    """Read again as plain JSON, whatever the number of docs that are read at once; runs of an earlier version among them.
+    """Read again as plain JSON, whatever the number of docs that are read at once.
+
+    Runs of an earlier version among them.
 
     Most tasks have 120 docs, so batches of 50 give two whole ones and a part of one.
     """

@@ -113,7 +113,10 @@ def test_several_filters_share_a_file(tmp_path, monkeypatch):
 
 
 def test_pandas_polars_and_duckdb_read_it(run):
-    """Round trips: from each back to Arrow, the same rows; and each reads the file itself, with our digest between pages and footer."""
+    """Round trips: from each back to Arrow, the same rows.
+
+    And each reads the file itself, with our digest between pages and footer.
+    """
     path, found = parquet(run, "toy2_pcri3"), table(result_of(run, "toy2_pcri3"))
     plain = found.cast(
         pa.schema(

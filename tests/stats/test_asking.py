@@ -1,4 +1,7 @@
-"""The design of a quick run: what it asks, and what the answers say. Truth comes from populations whose every answer is known."""
+"""The design of a quick run: what it asks, and what the answers say.
+
+Truth comes from populations whose every answer is known.
+"""
 
 import itertools
 import math
@@ -29,7 +32,10 @@ GOAL = Goal(0.08)
 
 
 def world(docs=400, cells=(9,), seed=0, per_cluster=1, earlier=None, pilot=60, marks=1.0):
-    """A population: scores of shape (docs, views), and its docs. ``earlier`` makes scores of an earlier run from these scores."""
+    """A population: scores of shape (docs, views), and its docs.
+
+    ``earlier`` makes scores of an earlier run from these scores.
+    """
     stream = np.random.default_rng(seed)
     clusters = np.arange(docs) // per_cluster
     trait = stream.normal(size=clusters.max() + 1)[clusters] * 0.5 + stream.normal(size=docs)
@@ -346,7 +352,10 @@ def test_where_the_width_cannot_be_reached_everything_is_asked(half):
 
 
 def test_models_that_are_always_right_or_always_wrong():
-    """Always right: no answer differs, and the index is 0. Always wrong: there is no index, and no part of the docs shows that."""
+    """Always right: no answer differs, and the index is 0.
+
+    Always wrong: there is no index, and no part of the docs shows that.
+    """
     scores, docs = world(400)
     asking = asked(np.ones_like(scores), docs)
     assert asking.calls < 0.6 * scores.size
@@ -422,7 +431,10 @@ def kinds_of_docs(seed, docs, right=1.0, sizes="one", mixed=None):
 
 @pytest.mark.parametrize(("docs", "right", "half"), [(400, 0.018, 0.15), (400, 0.036, 0.15), (800, 0.036, 0.1)])
 def test_where_few_docs_are_right_all_are_asked_and_an_interval_of_a_part_holds(docs, right, half):
-    """Intervals of a part held in 86 to 90 of 100, and the run stopped at them. The rest is asked: what a full pass prints, exactly."""
+    """Intervals of a part held in 86 to 90 of 100, and the run stopped at them.
+
+    The rest is asked: what a full pass prints, exactly.
+    """
     exact, held, given = 0, 0, 0
     for seed in range(turns := size(25, 150)):
         scores, design = kinds_of_docs(seed, docs, right)
@@ -462,7 +474,10 @@ def test_few_docs_that_are_left_are_asked_after_all():
 
 @pytest.mark.parametrize("mixed", [1.0, 5.0])
 def test_the_population_of_few_heavy_clusters_is_not_told_from_a_part(mixed):
-    """Eight clusters with most docs: intervals at which a run stopped held in 79 of 100. Truth: 200 times as many docs."""
+    """Eight clusters with most docs: intervals at which a run stopped held in 79 of 100.
+
+    Truth: 200 times as many docs.
+    """
     sums = np.zeros(2)
     for seed in range(200):
         scores = kinds_of_docs(10_000 + seed, 1500, mixed=mixed)[0]
@@ -585,7 +600,10 @@ def spots(docs=500, grids=(2, 3, 4, 5), size=0.08, seed=0):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_right_cell_says_where_to_look_in_the_next_grid(seed):
-    """Early exit keeps each doc's best cells exactly, and asks less if it knows where cells lie. Where spots are mixed up between grids, no more."""
+    """Early exit keeps each doc's best cells exactly, and asks less if it knows where cells lie.
+
+    Where spots are mixed up between grids, no more.
+    """
     scores, plain, placed = spots(seed=seed)
     without, known = (asked(scores, docs, None) for docs in (plain, placed))
     for asking in (without, known):

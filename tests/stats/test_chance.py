@@ -58,7 +58,10 @@ def test_four_options():
 
 
 def test_four_and_five_options():
-    """A guess gets (1/4 + 1/4 + 1/5 + 1/5) / 4 = 0.225; "E" is right in two docs of five options, and no option of the others."""
+    """A guess gets (1/4 + 1/4 + 1/5 + 1/5) / 4 = 0.225.
+
+    "E" is right in two docs of five options, and no option of the others.
+    """
     docs = [letters("D", 4), letters("A", 4), letters("E", 5), letters("E", 5)]
     assert floor(docs, "uniform") == pytest.approx(0.225)
     assert constants(docs) == {"mc": "E"}
@@ -151,8 +154,8 @@ def test_no_rule_where_the_majority_answer_was_not_scored():
 def test_mixed_formats_take_the_best_constant_of_each():
     """Two yes/no docs (no, no), two of four options (A, B), two open (cat, dog).
 
-    Guess: (1/2 + 1/2 + 1/4 + 1/4 + 1 + 0) / 6 = 2.5/6, open docs by their constant. Constants no, A, cat: (1 + 1 + 1 + 0 + 1 + 0) / 6.
-    The rule: max(1/2, 2/2) twice, 1/4 twice, and cat.
+    Guess: (1/2 + 1/2 + 1/4 + 1/4 + 1 + 0) / 6 = 2.5/6, open docs by their constant. Constants no, A, cat: (1 + 1 + 1 +
+    0 + 1 + 0) / 6. The rule: max(1/2, 2/2) twice, 1/4 twice, and cat.
     """
     docs = [binary("no"), binary("no"), letters("A", 4), letters("B", 4), words("cat"), words("dog")]
     assert constants(docs) == {"yesno": "no", "mc": "A", "open": "cat"}

@@ -25,8 +25,9 @@ def test_pearson_is_numpys_and_scipys_with_its_interval(seed):
 
 
 def test_fishers_interval_by_hand():
-    # x and y deviate from their means by (-3,-1,1,3) and (-1,-3,3,1): r = (3+3+3+3)/20 = 0.6, n = 4, so z = atanh 0.6 = ln 2 = 0.693147,
-    # its standard error is 1/sqrt(1) = 1, and the ends are tanh(0.693147 -+ 1.959964) = tanh(-1.266817), tanh(2.653111).
+    # x and y deviate from their means by (-3,-1,1,3) and (-1,-3,3,1): r = (3+3+3+3)/20 = 0.6, n = 4, so z = atanh 0.6 =
+    # ln 2 = 0.693147, its standard error is 1/sqrt(1) = 1, and the ends are tanh(0.693147 -+ 1.959964) =
+    # tanh(-1.266817), tanh(2.653111).
     found = pearson([0, 2, 4, 6], [2, 0, 6, 4])
     assert found.value == pytest.approx(0.6)
     assert found.low == pytest.approx((math.exp(-2.533634) - 1) / (math.exp(-2.533634) + 1), abs=1e-6)

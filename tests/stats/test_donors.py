@@ -14,7 +14,10 @@ from tests.sizes import size
 
 
 def test_small_kinds_are_merged_into_their_parent():
-    """20 "what" docs stand alone; 19 "why" docs and 1 "who" doc go to "open", whose members are all 40; the number doc is alone."""
+    """20 "what" docs stand alone; 19 "why" docs and 1 "who" doc go to "open", whose members are all 40.
+
+    The number doc is alone.
+    """
     kinds = [("open", "what")] * 20 + [("open", "why")] * 19 + [("open", "who")] + [("number", "how")]
     found = strata(kinds)
     assert found.labels == [("open", "what")] * 20 + [("open",)] * 20 + [("number",)]

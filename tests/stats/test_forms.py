@@ -83,7 +83,10 @@ def test_counts_by_their_definitions(pairs):
 
 @given(labels)
 def test_counts_against_pope(pairs):
-    """lmms-eval gives 0 where nothing is counted; there the form is not defined (a draw that is not made up of zeros)."""
+    """lmms-eval gives 0 where nothing is counted.
+
+    There the form is not defined (a draw that is not made up of zeros).
+    """
     items = [
         {"prediction": "yes" if said else "no", "ground_truth": "yes" if gold else "no", "score": float(said == gold)}
         for said, gold in pairs
@@ -100,7 +103,10 @@ def test_counts_against_pope(pairs):
 
 
 def test_by_hand():
-    """3 yes said, 2 of them right; 4 golds are yes. Precision 2/3, recall 2/4, F1 = 2 * (2/3 * 1/2) / (2/3 + 1/2) = 4/7."""
+    """3 yes said, 2 of them right; 4 golds are yes.
+
+    Precision 2/3, recall 2/4, F1 = 2 * (2/3 * 1/2) / (2/3 + 1/2) = 4/7.
+    """
     picked = of_labels([(1, 1), (1, 1), (1, 0), (0, 1), (0, 1), (0, 0)])
     assert value_of(PRECISION, picked) == pytest.approx(2 / 3)
     assert value_of(RECALL, picked) == pytest.approx(1 / 2)
@@ -116,7 +122,10 @@ def test_counts_need_labels(form):
 
 
 def mme_items(pairs):
-    """Items as lmms-eval makes them, two to a question; ``pairs`` are (category, question, first right, second right)."""
+    """Items as lmms-eval makes them, two to a question.
+
+    ``pairs`` are (category, question, first right, second right).
+    """
     return [
         {"question_id": question, "category": category, "score": float(right)}
         for category, question, *both in pairs
@@ -134,7 +143,10 @@ def mme_picked(items):
 
 
 def test_mme_by_hand():
-    """Fu et al. 2023, section 2.2. OCR: pairs (1, 1) and (1, 0): accuracy 3/4, both right 1/2, so 75 + 50. Count: (0, 1): 50 + 0."""
+    """Fu et al. 2023, section 2.2. OCR: pairs (1, 1) and (1, 0): accuracy 3/4, both right 1/2, so 75 + 50.
+
+    Count: (0, 1): 50 + 0.
+    """
     items = mme_items([("OCR", 1, 1, 1), ("OCR", 2, 1, 0), ("count", 1, 0, 1)])
     assert value_of(MME, mme_picked(items)) == pytest.approx(75 + 50 + 50)
 
@@ -179,7 +191,10 @@ def test_sums_under_weights_are_m_of_a_resample(pairs, data):
 
 
 def test_pairs_under_weights_are_mme_of_a_resample():
-    """A pair that is taken twice counts as two questions; a category that is not drawn is not in the sum, as lmms-eval has it."""
+    """A pair that is taken twice counts as two questions.
+
+    A category that is not drawn is not in the sum, as lmms-eval has it.
+    """
     stream = random.Random(5)
     pairs = [
         (category, question, stream.random() < 0.7, stream.random() < 0.5)
@@ -294,7 +309,10 @@ def test_merged_categories_against_vsibench():
 
 
 def test_merged_categories_of_some_docs_keep_their_parts():
-    """(1 + 0) / 2 is the mean of the merged kinds 0 and 1, and 1 that of kind 2; without kind 1 there is no mean, without kind 2 there is."""
+    """(1 + 0) / 2 is the mean of the merged kinds 0 and 1, and 1 that of kind 2.
+
+    Without kind 1 there is no mean, without kind 2 there is.
+    """
     picked = Picked(np.array([1.0, 0.0, 1.0]), categories=np.array([0, 1, 2]), merged=(0, 0, 1))
     without = {kind: value_of(FORMS["macro"], picked.where(picked.categories != kind)) for kind in (0, 1, 2)}
     assert value_of(FORMS["macro"], picked) == pytest.approx((1 / 2 + 1) / 2)
@@ -406,7 +424,10 @@ def test_a_declared_form_that_does_not_fit_gives_way_to_one_that_does():
 
 
 def test_popes_recall_where_an_answer_is_neither():
-    """lmms-eval counts only a "no" to a gold "yes" as a miss; a "maybe" is none. Then M is not the form, and is not taken for it."""
+    """lmms-eval counts only a "no" to a gold "yes" as a miss; a "maybe" is none.
+
+    Then M is not the form, and is not taken for it.
+    """
     items = [
         {"prediction": said, "ground_truth": "yes", "score": float(said == "yes")} for said in ("yes", "no", "maybe")
     ]

@@ -166,7 +166,10 @@ def test_the_difference_less_one_doc_must_exceed_two_standard_errors():
 
 
 def test_a_small_difference_that_is_sure_is_none():
-    """Shown to be below five points: the answers do not depend on the image. Above, it is only not shown that they do."""
+    """Shown to be below five points: the answers do not depend on the image.
+
+    Above, it is only not shown that they do.
+    """
     assert (
         apart(0.02, 0.0145, high=0.049).reason
         == "the answers do not depend on the image (full image 0.52, a wrong image 0.5, 300 docs)"
@@ -211,7 +214,10 @@ def test_where_no_number_of_docs_settles_it_that_is_said():
 @pytest.mark.parametrize("docs", [30, 60, 200, 300])
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 def test_a_model_that_does_not_look_passes_in_at_most_two_and_a_half_percent(docs, rate):
-    """Simulated runs: without the image some answers become right and as many wrong. The bound is 2.5 % and four standard errors of so many runs."""
+    """Simulated runs: without the image some answers become right and as many wrong.
+
+    The bound is 2.5 % and four standard errors of so many runs.
+    """
     stream, passed, runs = np.random.default_rng([docs, int(100 * rate)]), 0, size(150, 400)
     for _ in range(runs):
         flips = stream.choice([1.0, 0.0, -1.0], p=[rate / 2, 1 - rate, rate / 2], size=docs)

@@ -32,7 +32,10 @@ def test_probabilities_by_their_definition(place, options, tries):
 @pytest.mark.parametrize("options", [3, 4, 5])
 @pytest.mark.parametrize("mixture", [(0.01,), (0.5,), (1000.0,), (0.01, 1000.0)])
 def test_docs_that_say_all_are_extrapolated(options, mixture):
-    """Gold is option 0. The docs that say every option are 0 of those that never say the gold; how many there are is known here."""
+    """Gold is option 0.
+
+    The docs that say every option are 0 of those that never say the gold; how many there are is known here.
+    """
     tries, docs = 6, 60_000
     said = np.concatenate([answers(one, options, tries, docs) for one in mixture])
     counts = np.stack([(said == option).sum(axis=1) for option in range(options)], 1)

@@ -80,7 +80,10 @@ def table2():
 
 
 def band_by_the_text(thousandths):
-    """RCI paper, section 3.2, "Guidance for RCI", in whole numbers; +0.30 is in two of its bands, and is strong global here."""
+    """RCI paper, section 3.2, "Guidance for RCI", in whole numbers.
+
+    +0.30 is in two of its bands, and is strong global here.
+    """
     if thousandths <= -300:
         return "strong local"
     if -300 < thousandths <= -100:
@@ -97,7 +100,8 @@ def test_bands_of_every_cell_of_table_2(table2):
 
 def test_bands_of_table_2_as_counted_by_hand(table2):
     """n = 3, read off the printed table: strong local is AI2D (Molmo), BLINK (Qwen, Molmo), GQA (Molmo), HallusionBench (all
-    three), MMStar (Qwen, Molmo), RealWorldQA (InternVL, Molmo): 11. Moderate global is ChartQA (three), ScienceQA (Qwen),
+    three), MMStar (Qwen, Molmo), RealWorldQA (InternVL, Molmo): 11. Moderate global is ChartQA (three), ScienceQA
+    (Qwen),
     TextVQA (three): 7. Moderate local is AI2D (2), BLINK (1), GQA (2), MME (Qwen, Molmo), MMStar (1), RealWorldQA (1),
     VizWiz (InternVL): 10. The other 11 of 39 are balanced.
     """
@@ -168,10 +172,12 @@ def test_two_indices_contradict_each_other_across_0_or_across_a_band(raw, correc
 
 
 def test_models_agree_in_table_2(table2):
-    """No function of ours computes it; said of the published data alone. RCI paper, section 4: r >= 0.91 across architectures.
+    """No function of ours computes it; said of the published data alone.
 
-    All 15 pairs of the six columns (model and n) lie between 0.951 and 0.996; the bands of two models of one cell are never
-    more than one apart.
+    RCI paper, section 4: r >= 0.91 across architectures.
+
+    All 15 pairs of the six columns (model and n) lie between 0.951 and 0.996; the bands of two models of one cell are
+    never more than one apart.
     """
     columns = sorted({(model, n) for _, model, n in table2})
     datasets = sorted({dataset for dataset, _, _ in table2})
@@ -196,7 +202,10 @@ def test_models_agree_in_table_2(table2):
     ],
 )
 def test_relative_change_of_the_pcri_paper(coarse, fine, by_hand, published):
-    """The published drop lies between the drops of the least and the most that round to the printed values; a drop is below 0."""
+    """The published drop lies between the drops of the least and the most that round to the printed values.
+
+    A drop is below 0.
+    """
     half = 0.0005
     least, most = relative_change(coarse - half, fine + half), relative_change(coarse + half, fine - half)
     assert most < -published / 100 < least < 0

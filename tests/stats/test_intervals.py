@@ -110,7 +110,10 @@ def test_all_right_is_the_rule_of_three():
 
 @pytest.mark.parametrize(("hits", "n"), [(60, 60), (59, 60), (0, 60), (1, 300), (150, 300), (995, 1000)])
 def test_draws_of_a_share_end_where_clopper_and_pearson_do(hits, n):
-    """The lower end is a quantile of Γ(k) / (Γ(k) + Γ(n − k) + Γ(1)), Beta(k, n − k + 1): the unseen doc is wrong; the upper one likewise."""
+    """The lower end is a quantile of Γ(k) / (Γ(k) + Γ(n − k) + Γ(1)), Beta(k, n − k + 1): the unseen doc is wrong.
+
+    The upper one likewise.
+    """
     ours = estimate(with_ones(right(hits, n)), mean, extremes=SHARE, draws=40_000)
     exact = stats.binomtest(hits, n).proportion_ci(0.95, "exact")
     for end, true in ((ours.low, exact.low), (ours.high, exact.high)):
@@ -218,7 +221,9 @@ def test_clusters_without_any_likeness_cost_little():
 
 
 def test_the_unseen_doc_brings_its_cluster_along_by_hand():
-    """30 clusters of 4 docs, 2 docs wrong, in one cluster. Seen from a wrong doc z = 1 for wrong docs but for the mean p = 1/60: z_i = (x_i − p) / (1 − p),
+    """30 clusters of 4 docs, 2 docs wrong, in one cluster.
+
+    Seen from a wrong doc z = 1 for wrong docs but for the mean p = 1/60: z_i = (x_i − p) / (1 − p),.
     with x = 1 for wrong. Weight = (Σ z_c² + 4) / (Σ z_i² + 1).
     """
     wrong = np.zeros(120)
@@ -339,7 +344,10 @@ PICKED = st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 2)), mi
 @given(PICKED, st.sampled_from(sorted(forms.FORMS)))
 @examples(100)
 def test_every_form_stays_in_range_and_never_has_a_point_for_an_interval(docs, name):
-    """Shares within 0..1, percent 0..100, a sum 0..n, MME 0..200 for each category; also where all answers are right, or one category is small."""
+    """Shares within 0..1, percent 0..100, a sum 0..n, MME 0..200 for each category.
+
+    Also where all answers are right, or one category is small.
+    """
     said, gold, categories = (np.array(column) for column in zip(*docs, strict=True))
     categories = np.unique(categories, return_inverse=True)[1]
     form, n = forms.FORMS[name], len(docs)
@@ -361,7 +369,8 @@ def test_every_form_stays_in_range_and_never_has_a_point_for_an_interval(docs, n
 
 def test_no_draw_loses_a_category():
     """MME's and MMStar's score with a category of 2 pairs among 40: a sample with replacement has none of them in e^-2 = 13 % of draws, and then
-    a score of one category less. Under weights every category is there in every draw, so MME stays above what the others give.
+    a score of one category less. Under weights every category is there in every draw, so MME stays above what the
+    others give.
     """
     categories = np.r_[np.zeros(4, int), np.ones(76, int)]
     for form, docs in ((forms.MME, np.arange(80) // 2), (forms.MACRO, None)):
@@ -417,7 +426,9 @@ def test_a_share_is_covered_exactly(n, share):
     ],
 )
 def test_index_and_gap_are_covered(n, full, best, together):
-    """Hundreds of runs: two views of a doc and docs of a cluster hang together. At least 93 % (less 4 standard errors), where the bootstrap has 22 to 94 %.
+    """Hundreds of runs: two views of a doc and docs of a cluster hang together.
+
+    At least 93 % (less 4 standard errors), where the bootstrap has 22 to 94 %.
 
     benchmarks/studies/intervals.py does it in all cells, with more runs.
     """

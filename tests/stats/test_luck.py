@@ -147,7 +147,10 @@ def test_every_term_and_every_draw_against_the_definition(monkeypatch, seed):
 
 
 def test_by_hand():
-    """100 docs of one class. FIP 0.8, MPP 0.9, donors' answers 0.25 and 0.5, gold 1: kappa 0.55/0.75 = 11/15 and 0.4/0.5 = 4/5."""
+    """100 docs of one class.
+
+    FIP 0.8, MPP 0.9, donors' answers 0.25 and 0.5, gold 1: kappa 0.55/0.75 = 11/15 and 0.4/0.5 = 4/5.
+    """
     full, best = np.repeat([1.0, 0.0], [80, 20]), np.repeat([1.0, 0.0], [90, 10])
     donors = (np.arange(100)[:, None] + [1, 2]) % 100
     found = adjusted(scores_of(full, best, np.full((2, 100), 0.25), np.full((2, 100), 0.5), donors), MEAN.value)
@@ -206,7 +209,10 @@ def test_what_stands_where_there_is_no_donor_counts_for_nothing(rubbish):
 
 
 def test_pairs_against_the_definition():
-    """60 pairs in two categories, one donor pair each; FIP0 is the sum over categories of the mean of the donors' pair scores."""
+    """60 pairs in two categories, one donor pair each.
+
+    FIP0 is the sum over categories of the mean of the donors' pair scores.
+    """
     stream = random.Random(4)
     pairs = 60
     clusters, categories = np.repeat(np.arange(pairs), 2), np.repeat(np.arange(pairs) % 2, 2)
@@ -382,7 +388,9 @@ def test_a_class_of_two_docs_does_not_take_the_interval_away():
 
 
 def simulated(options, n, cells, docs=3000, seed=0, know=0.8, blind_right=None, draws=200):
-    """A model on questions of ``options`` equally likely golds; the full image knows ``know`` of them and guesses the rest.
+    """A model on questions of ``options`` equally likely golds.
+
+    The full image knows ``know`` of them and guesses the rest.
 
     Args:
         cells: from (gold, guesses, blind answer), shapes (docs, 1), (docs, n²), (docs, 1), to the answers of the cells.
@@ -438,7 +446,9 @@ def test_the_table_of_the_design(cells, options, n, expected):
 
 
 def test_an_assumed_null_leaves_text_priors_in():
-    """All cells repeat a blind answer that is right 40 % of the time; the full image knows 0.8 and guesses: FIP 0.85. Donors say
+    """All cells repeat a blind answer that is right 40 % of the time; the full image knows 0.8 and guesses: FIP 0.85.
+
+    Donors say.
     1/4 on both sides: kappas 0.6/0.75 and 0.15/0.75, index 1 - 0.15/0.6 = 0.75, where 1 is true.
     """
 

@@ -43,7 +43,9 @@ def world(
 
 
 def test_by_hand():
-    """200 docs, 100 of them asked on a wrong image. FIP 0.8 and MPP 0.7 over all docs; 0.25 and 0.5 over the asked: kappa 0.55 / 0.75 = 11/15 and
+    """200 docs, 100 of them asked on a wrong image.
+
+    FIP 0.8 and MPP 0.7 over all docs; 0.25 and 0.5 over the asked: kappa 0.55 / 0.75 = 11/15 and.
     0.2 / 0.5 = 2/5, and the index 1 - 6/11.
     """
     asked = np.arange(200) % 2 == 0
@@ -78,8 +80,8 @@ def test_two_answer_classes_count_by_their_docs():
 def test_where_nothing_varies_the_interval_is_that_of_the_prior(n):
     """Docs that are all right on the full image and on the best cell, none on a wrong one: the index is 0.
 
-    Each draw adds Gamma(1/2) docs at the four corners of (full, best), and as many at those of (full, best) of the wrong image. Drawn here by
-    that definition, from another generator.
+    Each draw adds Gamma(1/2) docs at the four corners of (full, best), and as many at those of (full, best) of the
+    wrong image. Drawn here by that definition, from another generator.
     """
     draws = 40_000
     given = (right(n, n), right(n, n), right(0, n), right(0, n))
@@ -180,7 +182,10 @@ def test_a_best_cell_that_wins_as_often_on_a_wrong_picture_leaves_no_doubt():
 
 
 def test_a_class_that_is_most_docs_may_not_leave():
-    """140 of 200 docs are always right on their best cell of a wrong image; of the other 60 alone there would be an index."""
+    """140 of 200 docs are always right on their best cell of a wrong image.
+
+    Of the other 60 alone there would be an index.
+    """
     shares = ((0.9, 0.8), (0.9, 0.7), (0.5, 0.1), (1.0, 0.2))
     parts = [
         np.concatenate([right(round(share * n), n) for share, n in zip(each, (140, 60), strict=True)])
@@ -194,7 +199,10 @@ def test_a_class_that_is_most_docs_may_not_leave():
 
 
 def test_a_class_that_nobody_asked_on_wrong_pictures_is_docs_too():
-    """300 of 500 docs are of a class without wrong pictures: what the other 200 say is not the index of most docs. With 300 of the latter it is."""
+    """300 of 500 docs are of a class without wrong pictures: what the other 200 say is not the index of most docs.
+
+    With 300 of the latter it is.
+    """
     for answered, reason in ((200, "no answers on wrong pictures in 300 of 500 docs"), (300, "")):
         sizes = (answered, 500 - answered if answered == 200 else 200)
         parts = [np.concatenate([right(round(share * n), n) for n in sizes]) for share in (0.8, 0.6, 0.25, 0.4)]
@@ -247,8 +255,11 @@ def said(docs, gold, cells, full, null_cells, null_full, options=4):
 
 
 def test_a_doc_that_misses_stands_for_those_that_hit_by_luck():
-    """Four options, golds even, three cells. By hand: of the docs that know nothing each says one option on all cells: 3 of 4 miss, and each that
-    misses counts 4/3. 100 docs know it from a cell, 300 say one wrong option: 300 · 4/3 = 400 know nothing. On wrong images 400 of 500 abstain.
+    """Four options, golds even, three cells.
+
+    By hand: of the docs that know nothing each says one option on all cells: 3 of 4 miss, and each that.
+    misses counts 4/3. 100 docs know it from a cell, 300 say one wrong option: 300 · 4/3 = 400 know nothing. On wrong
+    images 400 of 500 abstain.
     """
     kinds = [
         (100, 0, (0, 0, 0)),
@@ -285,7 +296,10 @@ def test_where_wrong_images_are_answered_alike_the_weights_cancel():
 
 
 def test_where_right_answers_are_misread_unlike_habits_leave_no_index():
-    """4,000 docs of four options; guesses on cells, silence on wrong images. Read well, the index is right; else nothing rests on the reading."""
+    """4,000 docs of four options; guesses on cells, silence on wrong images.
+
+    Read well, the index is right; else nothing rests on the reading.
+    """
     stream, n = np.random.default_rng(0), 4000
     gold, seen = stream.integers(0, 4, n), stream.integers(0, 4, (n, 5))
     known = stream.random(n)
@@ -373,7 +387,10 @@ def test_without_options_nothing_is_weighted_and_nothing_tested():
     ],
 )
 def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
-    """4,000 docs, all asked; 0.6 known from the full image, half of them from one cell. With two options no other form is left."""
+    """4,000 docs, all asked; 0.6 known from the full image, half of them from one cell.
+
+    With two options no other form is left.
+    """
     stream = np.random.default_rng(3)
     n, cells = 4000, 4
     gold = stream.integers(0, 2, n)
@@ -399,8 +416,11 @@ def test_with_two_options_unlike_habits_leave_no_index(own, wrong, why):
 
 @pytest.mark.parametrize("gold", [[0, 0, 0, 0], [0, 1, 2, 3]])
 def test_where_the_gold_never_varies_there_is_no_other_form(gold):
-    """400 docs, four options: one guess a doc on all cells, wrong images are not answered. Half of the docs are known from the full image, a quarter
-    from one cell. With golds at A alone, who guesses B is never right, so its misses stand for nobody else: 1 - 0.25 / 0.5 read as 0.3.
+    """400 docs, four options: one guess a doc on all cells, wrong images are not answered.
+
+    Half of the docs are known from the full image, a quarter.
+    from one cell. With golds at A alone, who guesses B is never right, so its misses stand for nobody else: 1 - 0.25 /
+    0.5 read as 0.3.
     """
     n = 400
     gold, known = np.resize(gold, n), np.arange(n) // 4 % 4
@@ -426,12 +446,18 @@ def test_where_the_gold_never_varies_there_is_no_other_form(gold):
 
 
 def line(answers, golds):
-    """What answers on a line of 41 places earn: 1 at the gold, less by 1/14 for each place beside it; −1 says nothing."""
+    """What answers on a line of 41 places earn: 1 at the gold, less by 1/14 for each place beside it.
+
+    −1 says nothing.
+    """
     return np.where(answers < 0, 0.0, np.clip(1 - np.abs(answers - golds[:, None]) / 14, 0, 1))
 
 
 def on_a_line(seed, n, on_wrong, *, lean=0.0, alike=8, asked=None):
-    """Guesses places on its own cells; knows the gold from the full image in 0.7 of the docs, and from a cell in 0.35. RCI_adj is 0.5."""
+    """Guesses places on its own cells; knows the gold from the full image in 0.7 of the docs, and from a cell in 0.35.
+
+    RCI_adj is 0.5.
+    """
     stream = np.random.default_rng(seed)
     golds = stream.integers(0, 41, n)
 
@@ -501,7 +527,9 @@ def test_partial_marks_that_the_words_alone_raise_leave_no_index():
 
 
 def test_a_loss_is_weighed_by_hand():
-    """Two kinds of docs, 100 each. The first loses .5 on its best cell and .25 on average over its own and other golds: it stands for 2 docs. The
+    """Two kinds of docs, 100 each.
+
+    The first loses .5 on its best cell and .25 on average over its own and other golds: it stands for 2 docs. The.
     second loses nothing. Wrong images lose all, everywhere: κ is 1 − (100 · .5 · 4) / 200.
     """
     first = np.arange(200) < 100

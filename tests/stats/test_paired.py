@@ -35,7 +35,10 @@ def estimate(value, se, n=200, clusters=200):
 
 
 def correlated(stream, n, per_cluster=1, shift=0.0):
-    """Scores 0/1 of two runs on the same docs: docs and clusters have a difficulty that both feel. True difference: ``shift``."""
+    """Scores 0/1 of two runs on the same docs: docs and clusters have a difficulty that both feel.
+
+    True difference: ``shift``.
+    """
     hard = np.repeat(stream.normal(size=n // per_cluster), per_cluster) + stream.normal(size=n)
     base = 1 / (1 + np.exp(-1.5 * hard))
     return (stream.random(n) < 0.8 * base).astype(float), (stream.random(n) < 0.8 * base + shift).astype(float)
@@ -220,7 +223,9 @@ def test_the_p_value_of_right_and_wrong_is_mcnemars(worse, better):
 
 @pytest.mark.parametrize(("up", "down"), [(0.0, 0.02), (0.01, 0.03), (0.03, 0.03)])
 def test_few_docs_that_differ_do_not_show_that_a_drop_is_small(up, down):
-    """Of 300 docs: each end lies beyond the true difference in at most 2.5 % of runs; a percentile bootstrap's lower end does in 6 % of (0, 0.02).
+    """Of 300 docs: each end lies beyond the true difference in at most 2.5 % of runs.
+
+    A percentile bootstrap's lower end does in 6 % of (0, 0.02).
 
     Sums over the counts that come up, with their exact probabilities; what is left out counts as wrong.
     """
@@ -281,7 +286,10 @@ def test_mcnemar_wants_right_or_wrong():
 
 
 def test_unpaired_by_hand():
-    """√(0.03² + 0.04²) = 0.05; −0.1 ± 1.96 · 0.05; z = 2, p = 0.0455. Of two normal intervals Newcombe's is the normal one."""
+    """√(0.03² + 0.04²) = 0.05; −0.1 ± 1.96 · 0.05; z = 2, p = 0.0455.
+
+    Of two normal intervals Newcombe's is the normal one.
+    """
     found = unpaired(estimate(0.8, 0.03), estimate(0.7, 0.04))
     assert found.estimate.value == pytest.approx(-0.1)
     assert found.estimate.se == pytest.approx(0.05)

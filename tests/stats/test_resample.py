@@ -88,7 +88,10 @@ def close_to(shares_found, exact, draws):
 
 
 def test_calls_see_every_resample_as_often_as_it_should_come():
-    """The median of three docs, against the enumeration of all 27 resamples; the mean over the same draws as second value."""
+    """The median of three docs, against the enumeration of all 27 resamples.
+
+    The mean over the same draws as second value.
+    """
     scores = np.array([0.1, 0.5, 0.7])
     every = [scores[list(pick)] for pick in itertools.product(range(3), repeat=3)]
     drawn = bootstrap_by_calls(lambda docs: [np.median(scores[docs]), scores[docs].mean()], 3, draws=6000, seed=4)
@@ -98,7 +101,9 @@ def test_calls_see_every_resample_as_often_as_it_should_come():
 
 
 def test_calls_take_whole_clusters():
-    """Clusters {0, 2} and {1}: the draws are both-both, both-one, one-both, one-one; by hand the means of scores 1, 0, 1 are
+    """Clusters {0, 2} and {1}: the draws are both-both, both-one, one-both, one-one.
+
+    By hand the means of scores 1, 0, 1 are.
     1, 2/3, 2/3 and 0.
     """
     scores, seen = np.array([1.0, 0.0, 1.0]), []
@@ -149,7 +154,10 @@ class Clock:
 
 @pytest.mark.parametrize(("seconds", "made"), [(0.0, 1), (0.5, 1), (1.0, 1), (2.5, 3), (7.0, 7), (1000.0, 20)])
 def test_time_budget(monkeypatch, seconds, made):
-    """A draw takes a second here. The one that exceeds the budget is the last, so 2.5 s are three; there is always one."""
+    """A draw takes a second here.
+
+    The one that exceeds the budget is the last, so 2.5 s are three; there is always one.
+    """
     clock = Clock()
     monkeypatch.setattr(resample, "time", clock)
     assert len(bootstrap_by_calls(clock.tick, 5, draws=20, seconds=seconds)) == made

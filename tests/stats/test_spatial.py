@@ -166,8 +166,9 @@ def test_the_smallest_p_value_counts_the_data_as_one_permutation():
 def test_p_values_are_flat_where_right_cells_hang_together(layout):
     """The null of the test: each doc is right in a random cell and its neighbours, no place is special.
 
-    On the ring neighbours follow each other in reading order, as the turns have it; on the torus they are above, below and
-    beside (the edges meet), which turns do not copy exactly. A shuffle of single cells would say p < 0.05 more often than that.
+    On the ring neighbours follow each other in reading order, as the turns have it; on the torus they are above, below
+    and beside (the edges meet), which turns do not copy exactly. A shuffle of single cells would say p < 0.05 more
+    often than that.
     """
     stream, runs, docs = np.random.default_rng(3), size(120, 300), 40
     beside = {"ring": [(0, 0), (0, 1), (0, -1)], "torus": [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]}[layout]

@@ -1,4 +1,7 @@
-"""The studies of benchmarks/studies with few runs: their targets, widened by four standard errors of the runs; and their made-up models by hand."""
+"""The studies of benchmarks/studies with few runs: their targets, widened by four standard errors of the runs.
+
+And their made-up models by hand.
+"""
 
 import importlib.util
 import math
@@ -91,7 +94,10 @@ KNOWN_TO_FAIL = (
 
 @pytest.mark.parametrize("world", null.UNLIKE, ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_where_wrong_pictures_are_answered_otherwise(world):
-    """The index with equal weights is wrong there; the one by habit is right, or is left out; and the test says that habits differ."""
+    """The index with equal weights is wrong there; the one by habit is right, or is left out.
+
+    And the test says that habits differ.
+    """
     runs = size(10, 60)
     found, alike = null.study(world, "new", runs, 7), null.study(world, "alike", size(3, 6), 7)
     assert abs(alike.bias) > 0.1
@@ -111,7 +117,9 @@ MAPPED = [world for world in (*null.KEPT, *null.UNLIKE) if world.name in (
 
 @pytest.mark.parametrize("world", MAPPED, ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_shares_of_what_docs_need_have_luck_removed(world):
-    """Against the shares themselves, from 400,000 made-up docs that guess nothing. Counted as they answer, a guesser at n = 3 and truth 1 reads
+    """Against the shares themselves, from 400,000 made-up docs that guess nothing.
+
+    Counted as they answer, a guesser at n = 3 and truth 1 reads.
     .26 / .69 / .04 / .01 in place of 0 / 0 / .73 / .27."""
     many, full = np.random.default_rng(5), null.share_known(world)
     z = math.sqrt(null.WITHIN) * many.standard_normal((400_000, 1)) + math.sqrt(1 - null.WITHIN) * many.standard_normal(

@@ -1,32 +1,39 @@
 """Runs of every kind, and every number that the commands made of them: the numbers must stay.
 
-They stay up to rounding: sums of NumPy's BLAS differ in the last digits between processors (with and without AVX-512, for example).
+They stay up to rounding: sums of NumPy's BLAS differ in the last digits between processors (with and without AVX-512,
+for example).
 
 ``runs.tar.xz`` holds the runs. Of the first version are
 
-- ``mosaic``: the embedded model on the mosaic benchmark; ``damaged``: the same with a cut log, a missing log and an edited number
+- ``mosaic``: the embedded model on the mosaic benchmark; ``damaged``: the same with a cut log, a missing log and an
+  edited number
 - ``tst``: a Test-set Stress-Test
-- ``world``, ``magic``, ``regions``: two made models each, on five made benchmarks, on MAGIC's four tasks, on docs with boxes
+- ``world``, ``magic``, ``regions``: two made models each, on five made benchmarks, on MAGIC's four tasks, on docs with
+  boxes
 
-and of the first version that keeps objects in a file beside the results, all with ``--batch_size 16`` and a limit of 24 docs, where nothing else is said,
+and of the first version that keeps objects in a file beside the results, all with ``--batch_size 16`` and a limit of 24
+docs, where nothing else is said,
 
 - ``turned``: ``mosaic_center_crci2,mosaic_count_rotate``
-- ``parts``: ``mosaic_count_{pcri3,shuffle3,blank,blind,swap}``, ``mosaic_local_{pcri3,lowres,swap2}``, ``mosaic_sum_occlude2``
-- ``boxes``: ``_hidden`` and ``_regions`` of 30 docs of ``mosaic_local``, with the cell of the 3 x 3 grid that holds the digit as the relevant box,
-  and two other cells as adversarial ones; each tenth doc has one of the two sets alone
-- ``less``: all docs of ``mosaic_local`` at grids 2 and 3 with ``exit: true, pilot: 12``, and of ``mosaic_center`` at grid 3 with ``quick: true,
-  pilot: 40, precision: 0.15, null: 40``
+- ``parts``: ``mosaic_count_{pcri3,shuffle3,blank,blind,swap}``, ``mosaic_local_{pcri3,lowres,swap2}``,
+  ``mosaic_sum_occlude2``
+- ``boxes``: ``_hidden`` and ``_regions`` of 30 docs of ``mosaic_local``, with the cell of the 3 x 3 grid that holds the
+  digit as the relevant box, and two other cells as adversarial ones; each tenth doc has one of the two sets alone
+- ``less``: all docs of ``mosaic_local`` at grids 2 and 3 with ``exit: true, pilot: 12``, and of ``mosaic_center`` at
+  grid 3 with ``quick: true, pilot: 40, precision: 0.15, null: 40``
 - ``curve``: ``rcicurve`` of 30 docs of ``mosaic_local`` with ``pilot: 10, null: 12``
-- ``clips``: ``mosaic_video_order_{trci2,tshuffle4,treverse}``, ``mosaic_video_moment_trci4``, ``mosaic_video_count_frames``,
-  ``mosaic_video_still_frame``, by ``mosaic_reader``
+- ``clips``: ``mosaic_video_order_{trci2,tshuffle4,treverse}``, ``mosaic_video_moment_trci4``,
+  ``mosaic_video_count_frames``, ``mosaic_video_still_frame``, by ``mosaic_reader``
 - ``told``: ``mosaic_text_blindguess,mosaic_count_blindguess``
 - ``focus``: ``magic_mosaic,magic_mosaic_relevant,magic_mosaic_nobox,magic_mosaic_selfheal``
 
-``turned_b``, ``parts_b`` and ``boxes_b`` are of the embedded model whose image processor got a smaller budget (``longest_edge`` 19600 in place of
-28224). ``board`` is the memory of a board of ``world`` and ``mosaic``, by a version that did not keep ``looks``, ``marginal`` and ``sampled``.
+``turned_b``, ``parts_b`` and ``boxes_b`` are of the embedded model whose image processor got a smaller budget
+(``longest_edge`` 19600 in place of 28224). ``board`` is the memory of a board of ``world`` and ``mosaic``, by a version
+that did not keep ``looks``, ``marginal`` and ``sampled``.
 
-``numbers.json.xz`` holds what the commands of ``commands`` wrote or printed of them. A deliberate change of a number is named in CHANGELOG.md, and
-``python -m tests.stored`` writes the file anew. ``python -m tests.stored.pack`` adds runs: a new kind gets one.
+``numbers.json.xz`` holds what the commands of ``commands`` wrote or printed of them. A deliberate change of a number is
+named in CHANGELOG.md, and ``python -m tests.stored`` writes the file anew. ``python -m tests.stored.pack`` adds runs: a
+new kind gets one.
 """
 
 from __future__ import annotations
@@ -128,7 +135,10 @@ ALONE = tuple(name for name in OF_KINDS if name not in PAIRS)
 
 
 def commands(runs: Path, out: Path) -> Iterator[tuple[str, list[str], Path | None]]:
-    """Yield a name, a command line, and the file that it writes, for everything that makes numbers of a finished run; no file: it prints."""
+    """Yield a name, a command line, and the file that it writes, for everything that makes numbers of a finished run.
+
+    No file: it prints.
+    """
     for name in (*(f"{pair}_{model}" for pair in FIRST for model in "ab"), "mosaic", "tst", "damaged"):
         yield from _of_run(runs, out, name, RULES)
         yield (
@@ -273,8 +283,8 @@ def columns(text: str) -> dict[str, Any]:
 def steady(value: Any) -> Any:
     """Leave out what differs from run to run: times, versions, where files lie.
 
-    Also left out are notes on the harness's count of docs: the world's runs were made without the harness, and the other runs before the log's digest
-    covered the count.
+    Also left out are notes on the harness's count of docs: the world's runs were made without the harness, and the
+    other runs before the log's digest covered the count.
     """
     if isinstance(value, dict):
         return {key: steady(inner) for key, inner in value.items() if key not in _VOLATILE}
@@ -286,7 +296,10 @@ def steady(value: Any) -> Any:
 
 
 def differences(old: Any, new: Any, where: str = "$") -> Iterator[str]:
-    """Yield where two values differ: in a number, a word, a key. Of sentences only their decimal numbers count, so that prose may be bettered."""
+    """Yield where two values differ: in a number, a word, a key.
+
+    Of sentences only their decimal numbers count, so that prose may be bettered.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             if key not in old or key not in new:

@@ -1,7 +1,9 @@
-"""Add finished runs to the stored ones: ``python -m tests.stored.pack NAME=FOLDER ...``. A run of that name is replaced.
+"""Add finished runs to the stored ones: ``python -m tests.stored.pack NAME=FOLDER ...``.
 
-Kept are the results file, the file of objects beside it and the logs; left out are the Parquet files, which a later version would not read.
-Paths of this machine become paths in the checkout, or the last part of their names.
+A run of that name is replaced.
+
+Kept are the results file, the file of objects beside it and the logs; left out are the Parquet files, which a later
+version would not read. Paths of this machine become paths in the checkout, or the last part of their names.
 """
 
 import io

@@ -1,4 +1,7 @@
-"""Every number of stored runs, as this version makes it: ``tests.stored`` says what is compared. And schemas, of real files."""
+"""Every number of stored runs, as this version makes it: ``tests.stored`` says what is compared.
+
+And schemas, of real files.
+"""
 
 import json
 import re
@@ -61,7 +64,10 @@ LINES = 6
 
 
 def of_runs(runs):
-    """Yield (schema, value) of everything that a run writes. Runs of regions and MAGIC are made without the harness: their results are in part."""
+    """Yield (schema, value) of everything that a run writes.
+
+    Runs of regions and MAGIC are made without the harness: their results are in part.
+    """
     for log in sorted(runs.rglob("*_samples_*.jsonl")):
         lines = [] if log.parent.name == "damaged" else log.read_text().splitlines()
         chosen = map(json.loads, lines[:: size(max(1, len(lines) // LINES), 1)])

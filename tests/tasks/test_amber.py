@@ -63,8 +63,9 @@ def model():
 def test_scores_by_hand(folder, model):
     """All eight answers read: yes no no yes no unclear yes no; truths: yes no yes no no no yes no.
 
-    Right: the 1st, 2nd, 5th, 7th and 8th, so 5/8. Answered "no": four (2nd, 3rd, 5th, 8th), of which three rightly: precision 3/4.
-    Truth "no": five (2nd, 4th, 5th, 6th, 8th), three found: recall 3/5. F1 = 2 · 3/4 · 3/5 / (3/4 + 3/5) = 2/3. Unclear: one of eight.
+    Right: the 1st, 2nd, 5th, 7th and 8th, so 5/8. Answered "no": four (2nd, 3rd, 5th, 8th), of which three rightly:
+    precision 3/4. Truth "no": five (2nd, 4th, 5th, 6th, 8th), three found: recall 3/5. F1 = 2 · 3/4 · 3/5 / (3/4 + 3/5)
+    = 2/3. Unclear: one of eight.
     """
     found = metrics(run(model, "amber_discriminative"), "amber_discriminative")
     assert found == pytest.approx(
@@ -79,7 +80,9 @@ def test_scores_by_hand(folder, model):
 
 
 def test_dimensions_and_group_by_hand(folder, model):
-    """Existence: one of two found, so accuracy and recall 1/2, precision 1. Attribute: two of four right; "no" said twice, once rightly;
+    """Existence: one of two found, so accuracy and recall 1/2, precision 1.
+
+    Attribute: two of four right; "no" said twice, once rightly;.
     truth "no" twice, found once. Relation: both right. The group's accuracy is that of all eight: (2 · 1/2 + 4 · 1/2 + 2 · 1) / 8 = 5/8."""
     results = run(model, "amber")
     existence, attribute, relation = (
@@ -120,7 +123,10 @@ def test_the_type_that_tells_the_answer_is_not_in_the_docs(folder, model):
 
 
 def test_wrapped(folder, model):
-    """The model never looks at the image, so every cell says the same: MPP is FIP. It always says the same, too: near chance, no index."""
+    """The model never looks at the image, so every cell says the same: MPP is FIP.
+
+    It always says the same, too: near chance, no index.
+    """
     found = metrics(run(model, "amber_discriminative_rci2"), "amber_discriminative_rci2")
     assert found["amber_accuracy"] == found["amber_accuracy_mpp2"] == 5 / 8
     assert found["amber_f1_mpp2"] == pytest.approx(2 / 3)

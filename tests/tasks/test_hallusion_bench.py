@@ -42,8 +42,9 @@ def ask(monkeypatch):
 def test_scores_by_hand(ask):
     """Golds yes no no no yes; read yes yes no no unclear: right are the 1st, 3rd and 4th, so aAcc 3/5.
 
-    Questions (joined over figures): illusion 0 has docs 1 and 2, one wrong; illusion 1, doc 3, right; chart set 0, right; chart set 1, wrong.
-    So qAcc 2/4. Figures: illusion 0 right; illusion 1 has docs 2 and 3, one wrong; chart set 0 right; chart set 1 wrong. So fAcc 2/4.
+    Questions (joined over figures): illusion 0 has docs 1 and 2, one wrong; illusion 1, doc 3, right; chart set 0,
+    right; chart set 1, wrong. So qAcc 2/4. Figures: illusion 0 right; illusion 1 has docs 2 and 3, one wrong; chart set
+    0 right; chart set 1 wrong. So fAcc 2/4.
     """
     results = ask("hallusion_bench_yesno")
     found = metrics(results, "hallusion_bench_yesno")

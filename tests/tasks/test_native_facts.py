@@ -72,7 +72,10 @@ def test_mmstar_average_is_a_mean_of_means(native):
 
 
 def test_mme_sums_categories_and_wants_pairs(native):
-    """OCR: one pair, both right: 100 + 100. Count: one pair, one right: 50 + 0. Sum 250. Code reasoning is cognition."""
+    """OCR: one pair, both right: 100 + 100. Count: one pair, one right: 50 + 0. Sum 250.
+
+    Code reasoning is cognition.
+    """
     config = native("mme")
 
     def item(category, place, gold, answer):

@@ -100,7 +100,10 @@ def test_every_member_of_a_suite_has_one_profile(manager):
 
 
 def test_profiles_and_judges(manager):
-    """Of all tasks with a profile, only these call a judge. Their chance is documented, as the scorer is never called for it."""
+    """Of all tasks with a profile, only these call a judge.
+
+    Their chance is documented, as the scorer is never called for it.
+    """
     judged = {
         name
         for path in PROFILES

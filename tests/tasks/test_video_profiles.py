@@ -120,7 +120,10 @@ FULL_MARKS = {"mlvu_dev": 100 / 7, "mlvu_test": 100 / 9} | {
 
 @pytest.fixture(scope="module")
 def native():
-    """The full config of a task, its functions imported. LongVideoBench's import a reader of videos that need not be there: no video is opened."""
+    """The full config of a task, its functions imported.
+
+    LongVideoBench's import a reader of videos that need not be there: no video is opened.
+    """
     index = catalog.task_manager().task_index
     with pytest.MonkeyPatch.context() as patch:
         if "decord" not in sys.modules:

@@ -37,7 +37,9 @@ def test_matched_random_keeps_the_counts_per_group():
 
 
 def probability_world(p, stable):
-    """Each item is answered right with its own probability; with ``stable`` that is the items' nature, else this draw of golds alone.
+    """Each item is answered right with its own probability.
+
+    With ``stable`` that is the items' nature, else this draw of golds alone.
 
     Selection takes the items that a first draw got right; the judge draws anew from ``p``.
     """
@@ -122,9 +124,12 @@ def test_a_pruning_of_whole_categories_shows_in_unmatched_controls_alone():
 
 
 def test_a_pruning_within_a_hard_category_shows_in_matched_controls_alone():
-    """Category x is answered at 0.9. Of y the half goes that is answered at 0.6, the other is at 0.1: matched removals leave 0.35 of y.
+    """Category x is answered at 0.9.
 
-    The kept docs score (200 · 0.9 + 100 · 0.1) / 300 = 0.63, matched removals (180 + 35) / 300 = 0.72, unmatched ones 0.625.
+    Of y the half goes that is answered at 0.6, the other is at 0.1: matched removals leave 0.35 of y.
+
+    The kept docs score (200 · 0.9 + 100 · 0.1) / 300 = 0.63, matched removals (180 + 35) / 300 = 0.72, unmatched ones
+    0.625.
     """
     p = np.where(np.arange(400) % 2 == 0, 0.9, np.where(np.arange(400) < 200, 0.6, 0.1))
     removed = np.arange(1, 200, 2)

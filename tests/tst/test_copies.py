@@ -204,7 +204,10 @@ def test_repeats_by_hand():
 
 
 def test_classes_by_hand():
-    """q1: yes yes no. Of a yes the others tie, of the no they say yes. q2: both say yes. q3: alone; q4: the only one with a gold."""
+    """q1: yes yes no.
+
+    Of a yes the others tie, of the no they say yes. q2: both say yes. q3: alone; q4: the only one with a gold.
+    """
     rows = [
         ("q1", "yes"),
         ("q1", "yes"),
@@ -242,7 +245,9 @@ def test_only_the_docs_that_are_left_count():
 
 
 def test_numbers_agree_where_the_scorer_gives_half_of_the_marks():
-    """Golds 100, 110, 115 and 300 of one text. Without itself, 110 is best for each of the first three: within 25 %, so half of the thresholds.
+    """Golds 100, 110, 115 and 300 of one text.
+
+    Without itself, 110 is best for each of the first three: within 25 %, so half of the thresholds.
 
     For 300 it earns nothing. Under an exact scorer no two agree.
     """
@@ -297,7 +302,10 @@ def judged(items, by, **options):
 
 
 def test_balanced_copies_are_no_shortcut():
-    """No text says of which image it is true. Folds by source answer the reverse of the training copy, far above one half; folds by text cannot."""
+    """No text says of which image it is true.
+
+    Folds by source answer the reverse of the training copy, far above one half; folds by text cannot.
+    """
     items = balanced(120, chained=True)
     found, why = judged(items, "source")
     assert found.accuracy > 0.8
@@ -316,7 +324,10 @@ def notes_of(items, *names, headline, seeds=(0, 1)):
 
 
 def test_captions_on_two_images_of_many_captions_are_withheld():
-    """As VSR: 85 % of the pairs are opposite, and the images connect all. By source the number is far above one half, and only the reverse makes it so."""
+    """As VSR: 85 % of the pairs are opposite, and the images connect all.
+
+    By source the number is far above one half, and only the reverse makes it so.
+    """
     items = vsr_like(150)
     found, why = headline(Copies(items), rewards_of(items), 1.0, 5)
     assert (found.name, "a chain of shared sources and texts connects" in why["joined"]) == ("source", True)
@@ -394,7 +405,10 @@ def test_pruning_refuses_the_reverse_of_copies(tmp_path):
 
 
 def test_pruning_stops_where_what_is_left_is_answered_in_reverse():
-    """A made diagnostic: 60 docs with a rule are right at first, 60 of balanced pairs always; without the first, only the pairs rise."""
+    """A made diagnostic: 60 docs with a rule are right at first, 60 of balanced pairs always.
+
+    Without the first, only the pairs rise.
+    """
     items = [*(yesno(i, f"q{i}", "yes") for i in range(60)), *balanced(30)]
     items = [replace(item, key=f"k{i}", source=None, cluster=None) for i, item in enumerate(items)]
     copies, rewards = Copies(items), rewards_of(items)

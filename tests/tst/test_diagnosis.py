@@ -121,7 +121,10 @@ def test_the_credit_of_a_choice_is_the_probability_of_its_gold():
 
 
 def test_the_credit_of_a_number_is_the_expected_score_of_a_draw():
-    """Gold 100: 100 scores 1, 90 (10 % off) the thresholds to 0.90, 9 of 10; 300 none. 0.5 · 1 + 0.25 · 0.9 + 0.25 · 0 = 0.725."""
+    """Gold 100: 100 scores 1, 90 (10 % off) the thresholds to 0.90, 9 of 10.
+
+    300 none. 0.5 · 1 + 0.25 · 0.9 + 0.25 · 0 = 0.725.
+    """
     items = [number(0, "q", 100), number(1, "q", None)]
     said = Prediction("90", ("100", "90", "300"), np.array([0.5, 0.25, 0.25]))
     assert credit(items, rewards_of(items), 0, said) == pytest.approx(0.725)
@@ -148,7 +151,10 @@ def test_scored_is_nan_without_a_gold():
 
 
 def test_the_baseline_of_choices_by_hand():
-    """Fold 0 holds items 0-2; the others' golds are B B A: B. Fold 1 sees A A C: A. The yes/no items are a class of their own."""
+    """Fold 0 holds items 0-2; the others' golds are B B A: B. Fold 1 sees A A C: A.
+
+    The yes/no items are a class of their own.
+    """
     golds = [0, 0, 2, 1, 1, 0]
     items = [mc(i, "q", "xyz", gold) for i, gold in enumerate(golds)] + [yesno(6, "q", "no"), yesno(7, "q", "no")]
     fold = np.array([0, 0, 0, 1, 1, 1, 0, 1])
@@ -197,7 +203,8 @@ def test_the_baseline_of_open_answers_by_hand():
 def test_spellings_of_one_open_answer_count_together():
     """Fold 1 is asked; the training golds are blue 3 (two spellings), 2 twice (two spellings), red twice.
 
-    By spelling red would win with 2 of 7. On the gold "BLUE" a draw of the three answers earns 3 / 7, on "2.00" 2 / 7, whatever the spelling.
+    By spelling red would win with 2 of 7. On the gold "BLUE" a draw of the three answers earns 3 / 7, on "2.00" 2 / 7,
+    whatever the spelling.
     """
     golds = ["Blue", "blue", "blue ", "red", "red", "2", "2.0", "BLUE", "2.00", "red"]
     items = [free(i, "q", gold) for i, gold in enumerate(golds)]

@@ -84,7 +84,10 @@ def check_golds(items, groups=None):
 
 
 def check_texts(items, groups=None):
-    """Held-out questions get the text of a training item, or a new one; held-out options turn round, and one gets a text of its own."""
+    """Held-out questions get the text of a training item, or a new one.
+
+    Held-out options turn round, and one gets a text of its own.
+    """
     train, held = split(items)
     groups = np.arange(len(items)) if groups is None else groups
     changed = list(items)

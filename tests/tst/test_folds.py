@@ -243,7 +243,10 @@ def copies_of(rows, format_=yesno):
 
 
 def test_the_headline_joins_source_and_text_where_copies_have_different_golds():
-    """20 scenes of two captions; caption j of scene s stands again in scene s + 1 only for even s: ten groups of four docs."""
+    """20 scenes of two captions.
+
+    Caption j of scene s stands again in scene s + 1 only for even s: ten groups of four docs.
+    """
     rows = [(scene, f"{scene // 2} {j}", "yes" if scene % 2 else "no") for scene in range(20) for j in range(2)]
     found, why = headline(copies_of(rows), 5)
     assert (found.name, why) == ("joined", {})
@@ -293,7 +296,10 @@ def test_one_text_for_all_docs_leaves_the_headline_as_it_is():
 
 
 def test_a_prior_of_repeated_questions_is_not_hidden():
-    """Twenty questions on 400 images; ten of them are nearly always yes, or nearly always no. Folds by text could be dealt, and would show nothing."""
+    """Twenty questions on 400 images; ten of them are nearly always yes, or nearly always no.
+
+    Folds by text could be dealt, and would show nothing.
+    """
     items, _, _ = planted_yesno(400, purity=0.95)
     found, why = headline(items, 5)
     assert found.name == "none"

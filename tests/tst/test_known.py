@@ -22,7 +22,10 @@ def told(gold, answers, options=OPTIONS):
 
 
 def test_a_guess_rate_is_the_share_of_the_others_that_would_be_right():
-    """Of the other four docs of its kind three were answered A, so a gold A is guessed at (3 + 1) / (4 + 2); the doc of its own kind has no others."""
+    """Of the other four docs of its kind three were answered A, so a gold A is guessed at (3 + 1) / (4 + 2).
+
+    The doc of its own kind has no others.
+    """
     answers, golds = ["A", "A", "B", "A", "A", "A", None], ["A", "B", "B", "B", "A", "A", "A"]
     found = guess_rates(answers, [{gold} for gold in golds], [0, 0, 0, 0, 0, 1, 0], [2] * 7)
     assert found == pytest.approx([4 / 6, 2 / 6, 1 / 6, 2 / 6, 4 / 6, 1 / 2, 5 / 7])
@@ -79,7 +82,10 @@ def test_five_copies_of_a_model_count_as_one_and_are_told():
 
 @pytest.mark.parametrize("options", [2, 4])
 def test_a_letter_bias_that_models_share_is_no_knowledge(options):
-    """All say A in 7 of 10 guesses. Their own answers tell how often A is right by luck; "1 of 4" would not, and models would seem to err together."""
+    """All say A in 7 of 10 guesses.
+
+    Their own answers tell how often A is right by luck; "1 of 4" would not, and models would seem to err together.
+    """
     bias = np.array([0.7, *[0.3 / (options - 1)] * (options - 1)])
     gold, truth, answers = blind_answers(2000, knows=(0.8, 0.8, 0.8), bias=bias, options=options, seed=1)
     found, right, _ = told(gold, answers, options)

@@ -26,7 +26,10 @@ def problem(items=60, terms=12, seed=0):
 
 
 def test_held_out_scores_are_those_of_a_conditional_logit(monkeypatch):
-    """Truth: the penalised likelihood, item by item, by Nelder-Mead's better: BFGS with numeric gradients. Compared as probabilities."""
+    """Truth: the penalised likelihood, item by item, by Nelder-Mead's better: BFGS with numeric gradients.
+
+    Compared as probabilities.
+    """
     monkeypatch.setattr(linear, "_STEPS", 500)
     terms, owner, target, inner = problem(terms=5)
     x, seen = terms.toarray(), inner >= 0

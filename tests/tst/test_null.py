@@ -1,4 +1,7 @@
-"""Shuffled golds: they keep what a category says of its golds, and nothing else; and the verdict that they give where categories are many."""
+"""Shuffled golds: they keep what a category says of its golds, and nothing else.
+
+And the verdict that they give where categories are many.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -53,7 +56,10 @@ def test_golds_stay_in_their_category_and_as_often_as_they_were():
 
 
 def test_a_gold_is_handed_on_by_its_text_where_all_have_the_same_options():
-    """Gold texts a a b b of shuffled options a, b: the texts stay as often as they were, whatever the letters. Of other options the places do."""
+    """Gold texts a a b b of shuffled options a, b: the texts stay as often as they were, whatever the letters.
+
+    Of other options the places do.
+    """
     shown = [("a", "b"), ("b", "a"), ("a", "b"), ("b", "a")]
     items = [mc(i, "q", options, options.index("aabb"[i])) for i, options in enumerate(shown)]
     for seed in range(10):

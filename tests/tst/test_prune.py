@@ -112,7 +112,10 @@ def test_floors_hold(floor, left):
 
 
 def test_balanced_takes_from_the_most_frequent_gold_first():
-    """Golds 6 x A, 3 x B, 1 x C; the removals must bring A down to B before B is touched: A A A, then A and B in turn."""
+    """Golds 6 x A, 3 x B, 1 x C.
+
+    The removals must bring A down to B before B is touched: A A A, then A and B in turn.
+    """
     golds = "AAAAAABBBC"
     items = [choice(i, gold) for i, gold in enumerate(golds)]
     scores = {i: 0.1 if gold == "A" else 0.9 for i, gold in enumerate(golds)}

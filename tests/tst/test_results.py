@@ -103,7 +103,10 @@ def test_categories_by_hand():
 
 
 def test_docs_without_a_score_are_counted_and_left_out():
-    """nan (in the process) and None (from a file) are the same; a doc that one seed left unscored is left out of the mean over docs."""
+    """nan (in the process) and None (from a file) are the same.
+
+    A doc that one seed left unscored is left out of the mean over docs.
+    """
     holes = [None, math.nan]
     for hole in holes:
         records = [
@@ -213,7 +216,10 @@ def test_p_by_enumeration():
 
 
 def test_ties_count_whatever_the_rounding():
-    """Thirds do not add up exactly: a flip that reaches the observed sum but for rounding does reach it. Here all n docs differ by 1/3 · c."""
+    """Thirds do not add up exactly: a flip that reaches the observed sum but for rounding does reach it.
+
+    Here all n docs differ by 1/3 · c.
+    """
     stream = np.random.default_rng(0)
     thirds = stream.integers(-3, 4, 3000)
     exact = sign_flip_p(thirds.astype(float), None, 5, 400)

@@ -32,7 +32,10 @@ ALONE = replace(FEW_TREES, beside=False)
 
 @pytest.mark.parametrize("world", [weak_yesno, two_captions])
 def test_a_shortcut_of_many_weak_words_is_found(world):
-    """A character n-gram regression never beats it by more than one SE of the paired difference. Trees alone do not get there."""
+    """A character n-gram regression never beats it by more than one SE of the paired difference.
+
+    Trees alone do not get there.
+    """
     items, knows = world(1200)
     ours, trees = (cross_validate(items, settings=settings).scores[0] for settings in (FEW_TREES, ALONE))
     rival = rival_scores(items, "character n-gram regression", grouping(items, "none"))

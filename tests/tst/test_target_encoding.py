@@ -96,7 +96,10 @@ def test_held_out_targets_and_those_of_the_own_inner_fold_are_never_read(fast, w
 
 
 def test_by_hand():
-    """Key 7 on rows 0 (fold 0), 1 (fold 1), 2 (held out). Row 0 sees row 1: 0.5 / (1 + 3). Row 2 sees both: 0 / (2 + 3)."""
+    """Key 7 on rows 0 (fold 0), 1 (fold 1), 2 (held out). Row 0 sees row 1: 0.5 / (1 + 3).
+
+    Row 2 sees both: 0 / (2 + 3).
+    """
     family = Family("f", np.arange(3), np.full(3, 7, np.uint64), single=True)
     found = rates(family, np.array([-0.5, 0.5, 99.0]), np.array([0, 1, -1]))
     assert PRIOR == 3

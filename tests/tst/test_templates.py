@@ -95,7 +95,10 @@ def test_a_word_that_comes_twice_in_a_question_counts_once():
 
 
 def test_only_training_texts_say_what_the_template_is():
-    """All three training texts say "red": template. That the four held-out ones do not changes nothing; nor do they get a vote."""
+    """All three training texts say "red": template.
+
+    That the four held-out ones do not changes nothing; nor do they get a vote.
+    """
     texts, slots = slots_of(["red a", "red b", "red c", "blue a", "blue d", "blue e", "blue f"], train=[0, 1, 2])
     assert fillings(texts, slots, 0) == ["a"]
     assert fillings(texts, slots, 4) == ["blue d"]

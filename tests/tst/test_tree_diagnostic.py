@@ -88,7 +88,10 @@ def test_a_letter_that_is_right_more_often_is_found_too():
 
 
 def test_what_was_planted_is_named():
-    """Choice: only the combination of slot and option tells; numbers: the slot; each is the first of the importances, and by far."""
+    """Choice: only the combination of slot and option tells; numbers: the slot.
+
+    Each is the first of the importances, and by far.
+    """
     for items, kind, features in (
         (
             planted_choice(500)[0],
@@ -156,8 +159,9 @@ def noise(kind, n, seed):
 def test_random_golds_give_chance(kind, by):
     """Over several worlds; never better than the frequency baseline (which knows the golds' shares in this very set), nor worse than a guess.
 
-    A guess: 1/4 and 1/6 of options and golds that are drawn alike; for numbers the draw from the training golds, whose expected
-    score stands in ``chance``; yes/no: 1/2. s(x) is a probability, so its mean is that of a guess up to what calibration costs.
+    A guess: 1/4 and 1/6 of options and golds that are drawn alike; for numbers the draw from the training golds, whose
+    expected score stands in ``chance``; yes/no: 1/2. s(x) is a probability, so its mean is that of a guess up to what
+    calibration costs.
     """
     runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(size(3, 8))]
     accuracy, baseline, s, chance = (

@@ -29,7 +29,10 @@ def accuracy_of(name, by, settings=FEW_TREES, step=1):
 
 
 def test_vsi_bench_with_folds_grouped_by_scene():
-    """The authors' hand-written features reach 0.388 with these folds, the frequency baseline 0.34; by type 0.31 to 0.62."""
+    """The authors' hand-written features reach 0.388 with these folds, the frequency baseline 0.34.
+
+    By type 0.31 to 0.62.
+    """
     found, by_type = accuracy_of("vsi_bench", "source", ModelSettings(), step=size(3, 1))
     assert found.accuracy >= size(0.41, 0.435)
     assert by_type["object_size_estimation"] > size(0.55, 0.59)  # authors: 0.616
@@ -47,7 +50,10 @@ def test_vsi_bench_with_random_folds_recognises_scenes():
 
 
 def test_pope():
-    """80 distinct questions: the object alone gives 0.745 with TF-IDF and a forest; grouped by image nothing changes, grouped by text nothing is left."""
+    """80 distinct questions: the object alone gives 0.745 with TF-IDF and a forest.
+
+    Grouped by image nothing changes, grouped by text nothing is left.
+    """
     step, least = size((3, 0.72), (1, 0.74))
     assert accuracy_of("pope_coco", "none", step=step)[0].accuracy >= least
     assert accuracy_of("pope_coco", "source", step=step)[0].accuracy >= least
@@ -61,11 +67,12 @@ def nlvr(by):
 def test_nlvr_sentences_come_with_both_labels():
     """NLVR writes each sentence for several images, so that it is true of some and false of others (91 % of texts carry both labels).
 
-    With random folds the training copies of a held-out sentence then mostly carry the *other* label: a plain model, which takes
-    the label of a similar sentence, falls well below the majority of 0.56 (here: word n-grams and a logistic regression, below
-    0.45). The diagnostic reaches 0.74 by the same fact: its statistics of golds are out-of-fold inside the training folds too,
-    so that it sees that copies disagree, and answers the reverse. Both are one leak, of source, not of language: it is gone, to
-    the majority, as soon as the sentences of one source (or text) stay in one fold.
+    With random folds the training copies of a held-out sentence then mostly carry the *other* label: a plain model,
+    which takes the label of a similar sentence, falls well below the majority of 0.56 (here: word n-grams and a
+    logistic regression, below 0.45). The diagnostic reaches 0.74 by the same fact: its statistics of golds are
+    out-of-fold inside the training folds too, so that it sees that copies disagree, and answers the reverse. Both are
+    one leak, of source, not of language: it is gone, to the majority, as soon as the sentences of one source (or text)
+    stay in one fold.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression

@@ -72,7 +72,10 @@ def asks(n=200):
 
 
 def matches(n=200):
-    """Four options of four concepts; right is the one that means what the question's word means, and no word is used twice."""
+    """Four options of four concepts.
+
+    Right is the one that means what the question's word means, and no word is used twice.
+    """
     words, embed = new_words(5 * CONCEPTS * n)
     stream, unused = np.random.default_rng(5), [words[concept::CONCEPTS] for concept in range(CONCEPTS)]
     items = []
@@ -130,7 +133,10 @@ def test_synonyms_are_found_by_embeddings_alone(settings, world):
 
 @pytest.mark.parametrize("settings", EVERY_MODEL, ids=lambda one: one.model)
 def test_synonyms_have_sizes(settings):
-    """Who knows the concept is within 4 % of the gold, which earns 0.9 or more; the best constant is near one concept in six."""
+    """Who knows the concept is within 4 % of the gold, which earns 0.9 or more.
+
+    The best constant is near one concept in six.
+    """
     items, embed = sizes()
     assert cross_validate(items, settings=settings).accuracy < 0.35
     assert cross_validate(items, settings=replace(settings, embed=embed)).accuracy > 0.65

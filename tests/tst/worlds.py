@@ -167,7 +167,10 @@ def planted_choice(n: int, seed: int = 0, *, purity: float = 0.95) -> tuple[list
 
 
 def planted_yesno(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[Item], float, np.ndarray]:
-    """Is there an X: yes for the first five objects, no for the next five, with probability `purity`; a coin for the others."""
+    """Is there an X: yes for the first five objects, no for the next five, with probability `purity`.
+
+    A coin for the others.
+    """
     stream = np.random.default_rng(seed)
     items, planted = [], np.zeros(n, bool)
     for i in range(n):
@@ -181,7 +184,10 @@ def planted_yesno(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[I
 
 
 def planted_number(n: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
-    """Sizes: ten objects of a size of their own, give or take 2 %; ten of any size from 10 to 1000, uniform in the logarithm."""
+    """Sizes: ten objects of a size of their own, give or take 2 %.
+
+    Ten of any size from 10 to 1000, uniform in the logarithm.
+    """
     stream = np.random.default_rng(seed)
     items, planted = [], np.zeros(n, bool)
     for i in range(n):
@@ -197,7 +203,10 @@ def planted_number(n: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
 
 
 def planted_open(n: int, seed: int = 0, *, purity: float = 0.9) -> tuple[list[Item], float, np.ndarray]:
-    """The colour of the first ten objects is their own with probability `purity`, else any of the five; of the others any of the five."""
+    """The colour of the first ten objects is their own with probability `purity`, else any of the five.
+
+    Of the others any of the five.
+    """
     stream = np.random.default_rng(seed)
     colours = ("red", "green", "blue", "white", "black")
     items, planted = [], np.zeros(n, bool)
@@ -227,7 +236,10 @@ def vocabulary(n: int, stream: np.random.Generator) -> list[str]:
 
 
 def weak_yesno(n: int, seed: int = 0) -> tuple[list[Item], float]:
-    """Questions in the manner of AMBER: 400 things and 900 forms of qualities, each with a small effect on "yes". And what who knows all effects gets."""
+    """Questions in the manner of AMBER: 400 things and 900 forms of qualities, each with a small effect on "yes".
+
+    And what who knows all effects gets.
+    """
     stream = np.random.default_rng(seed)
     things, stems, ends = vocabulary(400, stream), vocabulary(150, stream), ("ing", "ed", "y", "ous", "al", "ive")
     a, b, c = stream.normal(0, 1.8, 400), stream.normal(0, 1.4, 150), stream.normal(0, 1.4, 6)
@@ -284,7 +296,8 @@ def balanced(captions: int, *, chained: bool = False, seed: int = 0) -> list[Ite
 
     Args:
         captions: number of captions.
-        chained: each image has the captions j and j + 1, so that a chain of images and captions connects all docs; else each has one.
+        chained: each image has the captions j and j + 1, so that a chain of images and captions connects all docs; else
+        each has one.
         seed: of the words, and of which image a caption is true.
     """
     stream = np.random.default_rng(seed)
@@ -301,7 +314,10 @@ def balanced(captions: int, *, chained: bool = False, seed: int = 0) -> list[Ite
 
 
 def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
-    """Questions whose right option is drawn at random; ``twice`` of them stand again on another image, with their options shuffled."""
+    """Questions whose right option is drawn at random.
+
+    ``twice`` of them stand again on another image, with their options shuffled.
+    """
     stream = np.random.default_rng(seed)
     items = []
     for j in range(questions):
@@ -316,7 +332,10 @@ def duplicates(questions: int, twice: int, seed: int = 0) -> list[Item]:
 
 
 def paraphrases(questions: int, *, opposite: bool, seed: int = 0) -> list[Item]:
-    """Questions in pairs of two wordings, on images without a name; the gold is a coin, and of the second wording the same or the other."""
+    """Questions in pairs of two wordings, on images without a name.
+
+    The gold is a coin, and of the second wording the same or the other.
+    """
     stream = np.random.default_rng(seed)
     words = vocabulary(300, stream)
     wordings = (
@@ -337,7 +356,10 @@ def paraphrases(questions: int, *, opposite: bool, seed: int = 0) -> list[Item]:
 
 
 def copied(questions: int, times: int, *, rotated: bool = False, seed: int = 0) -> list[Item]:
-    """Questions of four options whose gold is drawn at random; each stands ``times`` times, its options shuffled or rotated, on images without a name."""
+    """Questions of four options whose gold is drawn at random.
+
+    Each stands ``times`` times, its options shuffled or rotated, on images without a name.
+    """
     stream = np.random.default_rng(seed)
     words = vocabulary(300, stream)
     items = []
@@ -375,7 +397,10 @@ def vsr_like(captions: int, *, images: int = 80, opposite: float = 0.85, single:
 
 
 def given_away(n: int, planted: int, words: int, seed: int = 0) -> tuple[list[Item], np.ndarray]:
-    """Questions of random words and a coin for a gold; ``planted`` of them hold one of ``words`` words that each stand for yes or for no. And which."""
+    """Questions of random words and a coin for a gold.
+
+    ``planted`` of them hold one of ``words`` words that each stand for yes or for no. And which.
+    """
     stream = np.random.default_rng([seed, words])
     known = vocabulary(400 + words, stream)
     told = np.zeros(n, bool)
@@ -418,7 +443,10 @@ def constant_gold(n: int, share: float = 0.7, seed: int = 0) -> list[Item]:
 
 
 def named_by_category(n: int, docs: int = 5, *, alike: bool = False, seed: int = 0) -> list[Item]:
-    """Questions of four options in categories of ``docs`` docs, of which each names its gold, or has every gold alike; the question says nothing."""
+    """Questions of four options in categories of ``docs`` docs, of which each names its gold, or has every gold alike.
+
+    The question says nothing.
+    """
     stream = np.random.default_rng(seed)
     items = []
     for i in range(n):
@@ -440,7 +468,10 @@ def named_by_category(n: int, docs: int = 5, *, alike: bool = False, seed: int =
 
 
 def sugarcrepe_like(n: int, seed: int = 0) -> list[Item]:
-    """Two captions, the false one made from the true one by one word; the words that are put in are odd in three of seven categories, by many weak words."""
+    """Two captions, the false one made from the true one by one word.
+
+    The words that are put in are odd in three of seven categories, by many weak words.
+    """
     stream = np.random.default_rng(seed)
     plain = [f"{a}{b}" for a in ("red", "old", "small", "open", "wet") for b in ("", "der", "ish", "est")]
     odd = [f"{a}{b}" for a in ("floating", "glass", "frozen", "purple", "upside") for b in ("", "ly", "ish", "most")]

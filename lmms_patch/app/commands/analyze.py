@@ -73,7 +73,10 @@ def command(
     wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
-    """Recompute a finished run's numbers, with other settings where given; average several runs, or sum up several models."""
+    """Recompute a finished run's numbers, with other settings where given.
+
+    Average several runs, or sum up several models.
+    """
     from lmms_patch.app.commands.outputs import write
     from lmms_patch.rci.recompute import Changes
 

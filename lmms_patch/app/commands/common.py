@@ -88,7 +88,10 @@ def coloured(shown: str) -> Text:
 
 
 def width(wide: bool = False) -> int | None:
-    """Return the characters of a line: those of the terminal, 80 where there is none; None (any) where the whole table is wanted."""
+    """Return the characters of a line: those of the terminal, 80 where there is none.
+
+    None (any) where the whole table is wanted.
+    """
     return None if wide else shutil.get_terminal_size((80, 24)).columns
 
 
@@ -141,7 +144,9 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 
 @contextlib.contextmanager
 def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Show on one line of stderr how far a run of lmms-eval is; where stderr is not a terminal, say only that it starts.
+    """Show on one line of stderr how far a run of lmms-eval is.
+
+    Where stderr is not a terminal, say only that it starts.
 
     Args:
         quiet: show nothing.
@@ -199,7 +204,9 @@ def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | N
 
 @contextlib.contextmanager
 def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
-    """Show on stderr that something is read, and then a bar for what is looked at one by one; nothing where stderr is not a terminal.
+    """Show on stderr that something is read, and then a bar for what is looked at one by one.
+
+    Nothing where stderr is not a terminal.
 
     Args:
         label: says what is read.

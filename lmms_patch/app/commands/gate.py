@@ -72,7 +72,8 @@ def command(
 ) -> int:
     """Hold the numbers of finished runs to rules; the exit status says whether they hold.
 
-    0: all pass. 1: a rule failed. 2: bad input. 3: something that blocks is inconclusive. docs/gate.md has every key of the rules.
+    0: all pass. 1: a rule failed. 2: bad input. 3: something that blocks is inconclusive. docs/gate.md has every key of
+    the rules.
     """
     from lmms_patch.gate import outputs
     from lmms_patch.gate.judge import BAD_INPUT, Judgement, gate
@@ -105,7 +106,10 @@ def command(
 
 
 def forget(*files: Path | None) -> None:
-    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed; no other file is touched."""
+    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed.
+
+    No other file is touched.
+    """
     for path in files:
         if path is None:
             continue
@@ -128,7 +132,8 @@ def misused(argv: Sequence[str]) -> None:
 def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> None:
     """Print the verdict in the first line, then the counts and what did not pass; for GitHub an annotation at the end.
 
-    In GitHub Actions the job summary has the facts, and the log only the first of them: each stands once on a page. The exit status is the
+    In GitHub Actions the job summary has the facts, and the log only the first of them: each stands once on a page. The
+    exit status is the
     verdict: a reader that is gone, a full disk or a closed stdout does not change it.
     """
     from lmms_patch.gate import outputs

@@ -63,7 +63,10 @@ def command(
     wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a board of many runs: ranked where they are comparable, apart where they are not. Adding a run recomputes nothing."""
+    """Make a board of many runs: ranked where they are comparable, apart where they are not.
+
+    Adding a run recomputes nothing.
+    """
     from lmms_patch.app import api
 
     built = api.leaderboard(

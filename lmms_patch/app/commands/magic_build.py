@@ -34,7 +34,8 @@ def command(
 ) -> int:
     """Make a dataset from questions, scene graphs and saliency maps (Algorithm 1 of the paper).
 
-    A build that was interrupted goes on when the same command is typed again. The same inputs and seed give the same bytes.
+    A build that was interrupted goes on when the same command is typed again. The same inputs and seed give the same
+    bytes.
     0: done. 1: done, but the dataset has faults of its own (damaged texts, say). 2: nothing could be made.
     """
     from lmms_patch.app import api

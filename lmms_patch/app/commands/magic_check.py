@@ -40,8 +40,8 @@ def command(
 ) -> int:
     """List every fault of a dataset, with its line; the exit status says whether there is an error.
 
-    0: none (there may be warnings). 1: errors; runs leave those items out. 2: there is no such dataset, or it cannot be read. docs/magic.md
-    has the form.
+    0: none (there may be warnings). 1: errors; runs leave those items out. 2: there is no such dataset, or it cannot be
+    read. docs/magic.md has the form.
     """
     from lmms_patch.app import api
     from lmms_patch.app.commands.outputs import write

@@ -28,7 +28,10 @@ def command(
     json_file: JsonFile = None,
     sheet_file: SheetFile = None,
 ) -> None:
-    """Compute the share of steps labelled correct (StepSense), and how far annotators agree (Cohen's kappa); people and judges apart."""
+    """Compute the share of steps labelled correct (StepSense), and how far annotators agree (Cohen's kappa).
+
+    People and judges apart.
+    """
     from lmms_patch.app import api
     from lmms_patch.app.commands.outputs import check_names, write
     from lmms_patch.present.terminal import stepsense

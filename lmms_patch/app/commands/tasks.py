@@ -171,7 +171,10 @@ def _measured(cost: Cost | None) -> list[str]:
 
 
 def _in_time(catalogue: api.Catalogue) -> list[str]:
-    """Return the line that says which of the names show videos, so that they can be cut in time; none where they are priced so already."""
+    """Return the line that says which of the names show videos, so that they can be cut in time.
+
+    None where they are priced so already.
+    """
     from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names.catalog import spec_of_suffix
 

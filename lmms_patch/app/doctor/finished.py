@@ -88,7 +88,10 @@ def _null(newest: Sequence[Result]) -> Iterator[Line]:
         if one.analysis and one.analysis.gate.looks:
             yield Line("wrong images", "warning", f"{one.label}: {reading.why_unchecked(one.analysis, one.kind.words)}")
     if unseen := [one for one in unseen if not (one.analysis and one.analysis.gate.looks)]:
-        said = f"{_names(unseen)}: no doc was asked on a wrong image, so it is not known whether the answers depend on the image, and how much is luck"
+        said = (
+            f"{_names(unseen)}: no doc was asked on a wrong image, so it is not known whether the answers depend on the "
+            "image, and how much is luck"
+        )
         yield Line(
             "wrong images", "warning", said, f"take 'null: 0' out of the options, if it is there, and: {_again(unseen)}"
         )

@@ -178,7 +178,10 @@ def host() -> Iterator[Line]:
 
 
 def _shadow(module: str, distribution: metadata.Distribution) -> str:
-    """Return the folder that is imported in place of a distribution's own; "" where it is its own, or an editable install, which may lie anywhere."""
+    """Return the folder that is imported in place of a distribution's own.
+
+    "" where it is its own, or an editable install, which may lie anywhere.
+    """
     spec = find_spec(module)
     place = Path(next(iter(spec.submodule_search_locations or [""]))) if spec is not None else None
     own = Path(str(distribution.locate_file(module)))
@@ -238,7 +241,8 @@ def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
 
     Args:
         one: the entry point.
-        call: whether to call what it is, as lmms-eval does; another call is not wanted where everything was loaded already.
+        call: whether to call what it is, as lmms-eval does; another call is not wanted where everything was loaded
+            already.
     """
     try:
         payload = one.load()
@@ -251,7 +255,10 @@ def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
 
 @check("adapter")
 def adapter(name: str) -> Iterator[Line]:
-    """Check from its source that an adapter shows what a view is, and that its packages are there; no weights are loaded."""
+    """Check from its source that an adapter shows what a view is, and that its packages are there.
+
+    No weights are loaded.
+    """
     from lmms_patch.harness.names import adapters
 
     registry = import_module(GROUP).MODEL_REGISTRY_V2

@@ -20,7 +20,8 @@ class Line(Struct, frozen=True):
 
     Attributes:
         about: what it is, in a word or two: ``lmms-eval``, ``entry point``, ``disk``.
-        state: ``ok``; ``warning``: runs work, but less is known or possible; ``wrong``: runs fail, or their numbers cannot be trusted.
+        state: ``ok``; ``warning``: runs work, but less is known or possible; ``wrong``: runs fail, or their numbers
+        cannot be trusted.
         said: what was found.
         type: what to type or to do about it; empty where it is ok.
     """

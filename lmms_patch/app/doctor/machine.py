@@ -123,7 +123,10 @@ def variables(env: Mapping[str, str]) -> Iterator[Line]:
 
 
 def _readers(env: Mapping[str, str]) -> dict[str, Callable[[], object]]:
-    """Return the functions that read environment variables, by what they are about; each refuses what is not allowed."""
+    """Return the functions that read environment variables, by what they are about.
+
+    Each refuses what is not allowed.
+    """
     from lmms_patch.ask import profiles
     from lmms_patch.ask.spec import Options
     from lmms_patch.harness.asking import settings

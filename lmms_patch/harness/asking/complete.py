@@ -1,7 +1,8 @@
 """Checks what an adapter gives back: as many answers as requests, and no empty text where an exception was swallowed.
 
-The host pairs answers and requests by their place, so a list that lacks its fourth answer gives all later requests the answer of their neighbour.
-And three in four adapters catch an exception of their model, write it to the log, and answer "".
+The host pairs answers and requests by their place, so a list that lacks its fourth answer gives all later requests the
+answer of their neighbour. And three in four adapters catch an exception of their model, write it to the log, and answer
+"".
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Complete:
     Args:
         model: the host's model. All of its attributes are reached through this object.
         adapter: ``compat.adapter_of`` the model.
-        ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model would wait for the others.
+        ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model
+        would wait for the others.
         told: the kinds of faults that were said; one set for the whole run.
         catches: whether the calls of a portion that raises are failed calls. Else the exception ends the run.
     """
@@ -127,7 +129,10 @@ class Complete:
             self.tell()
 
     def tell(self) -> None:
-        """Have the first rank say each kind of fault that any rank noted, once in a run. All ranks call this at the same time."""
+        """Have the first rank say each kind of fault that any rank noted, once in a run.
+
+        All ranks call this at the same time.
+        """
         for noted in self._ranks.all(self._faults):
             for about, said in noted.items():
                 if about not in self._told and self._ranks.first:

@@ -1,4 +1,7 @@
-"""Earlier runs on the same docs, from which a quick run predicts answers. A prediction that is wrong costs calls, and moves no number."""
+"""Earlier runs on the same docs, from which a quick run predicts answers.
+
+A prediction that is wrong costs calls, and moves no number.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,12 @@ if TYPE_CHECKING:
 
 
 def earlier_scores(task: WrappedTask) -> Array | None:
-    """Read the scores of earlier runs on the same docs, from the folders of ``LMMS_PATCH_REFERENCES``; None if no run fits.
+    """Read the scores of earlier runs on the same docs, from the folders of ``LMMS_PATCH_REFERENCES``.
 
-    A run fits that asked the same docs, known by their digest, in the same grids, with the same metric, and asked all views. The newest runs count.
+    None if no run fits.
+
+    A run fits that asked the same docs, known by their digest, in the same grids, with the same metric, and asked all
+    views. The newest runs count.
 
     Returns:
         Shape (runs, evaluated docs, views), nan where a run gives no score.
@@ -66,7 +72,10 @@ def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
 
 
 def _scores(one: Result, task: WrappedTask) -> Array | None:
-    """Return an earlier run's scores, shape (evaluated docs, views); None where it left views out, or its log cannot be read."""
+    """Return an earlier run's scores, shape (evaluated docs, views).
+
+    None where it left views out, or its log cannot be read.
+    """
     place = {doc_id: i for i, doc_id in enumerate(task.evaluated)}
     at = {(view.n, view.cell): number for number, view in enumerate(task.table.views)}
     out = np.full((len(place), len(at)), math.nan)

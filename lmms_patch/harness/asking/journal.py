@@ -1,8 +1,8 @@
 """The journal of a run: every answer as it came, in the output folder, until the run is finished.
 
-A run has a folder of its own, named by a digest of the command; each process writes a file of its own there, and reads what earlier processes of
-the same command left. So ranks never wait for each other, and another number of ranks may go on. A journal is a convenience: where it cannot be
-used the run goes on without it, and says so in one line.
+A run has a folder of its own, named by a digest of the command; each process writes a file of its own there, and reads
+what earlier processes of the same command left. So ranks never wait for each other, and another number of ranks may go
+on. A journal is a convenience: where it cannot be used the run goes on without it, and says so in one line.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
 def _is_of(file: Path, user: int) -> bool:
     """Return whether the answers in a journal may be used: only those in a regular file that this user owns.
 
-    Another user's file is refused, since its answers may be made up. A pipe is refused, since reading it would wait for ever.
+    Another user's file is refused, since its answers may be made up. A pipe is refused, since reading it would wait for
+    ever.
 
     Args:
         file: a file of an earlier process.
@@ -149,7 +150,10 @@ class Journal:
         return bool(self._earlier)
 
     def count(self) -> int:
-        """Return how many answers earlier processes left; a file that cannot be read counts for none (``find`` names it)."""
+        """Return how many answers earlier processes left.
+
+        A file that cannot be read counts for none (``find`` names it).
+        """
         total = 0
         for file in self._earlier:
             with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open(file)) as db:
@@ -161,7 +165,8 @@ class Journal:
         """Open a journal file to read it.
 
         Raises:
-            sqlite3.Error: it cannot be read, or what has the names of our tables is computed when it is read (a view may compute for ever).
+            sqlite3.Error: it cannot be read, or what has the names of our tables is computed when it is read (a view
+                may compute for ever).
         """
         db = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
         try:
@@ -173,7 +178,10 @@ class Journal:
         return db
 
     def _is_at_home(self, file: Path) -> bool:
-        """Return whether a journal file was made where it lies now; True where it does not say, or cannot be read (``find`` names it)."""
+        """Return whether a journal file was made where it lies now.
+
+        True where it does not say, or cannot be read (``find`` names it).
+        """
         try:
             with contextlib.closing(self._open(file, 0)) as db:
                 told = db.execute("SELECT folder, inode FROM place").fetchone()
@@ -236,7 +244,10 @@ class Journal:
         return f"its answers are in {self.folder}"
 
     def keep(self) -> None:
-        """Do not remove the journal at the end of the run. Call it when calls failed: the same command then asks only for these."""
+        """Do not remove the journal at the end of the run.
+
+        Call it when calls failed: the same command then asks only for these.
+        """
         if self._remove and self._first:
             log().info(
                 f"some calls failed: the other answers stay in {self.folder}, so that the same command asks for these alone"
@@ -252,7 +263,10 @@ class Journal:
             atexit.register(self._sweep)
 
     def _sweep(self) -> None:
-        """Remove the journal's folder if the run's results are whole. Where they are not, say so, and end with status 2: the host ends with 0."""
+        """Remove the journal's folder if the run's results are whole.
+
+        Where they are not, say so, and end with status 2: the host ends with 0.
+        """
         if has_failed():  # a scorer that raised is mended, and the same command typed again
             return
         with contextlib.suppress(OSError):
@@ -303,7 +317,10 @@ def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
 
 
 def _written(answer: Any) -> str | None:
-    """Return an answer as JSON that ``_read`` turns into the same answer; None for one of a kind that no adapter gives."""
+    """Return an answer as JSON that ``_read`` turns into the same answer.
+
+    None for one of a kind that no adapter gives.
+    """
     if isinstance(answer, str):
         return json.dumps({"text": answer})
     if hasattr(answer, "text") and hasattr(answer, "token_counts"):
@@ -315,7 +332,10 @@ def _written(answer: Any) -> str | None:
 
 
 def _read(text: Any) -> Any:
-    """Return an answer as the adapter gave it; None for a text that is not one of ours, so that the request is asked again."""
+    """Return an answer as the adapter gave it.
+
+    None for a text that is not one of ours, so that the request is asked again.
+    """
     from lmms_eval.api.instance import GenerationResult, TokenCounts
 
     try:

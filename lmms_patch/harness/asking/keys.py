@@ -1,7 +1,9 @@
-"""The keys of saved answers. A key is a digest of everything that an answer depends on: the model, the request, the doc and its images.
+"""The keys of saved answers.
 
-A saved answer is used only where its key equals that of a request. A doc's row and its images count as the dataset stores them: nothing is decoded.
-Of a doc with a clip, the decoded frames count.
+A key is a digest of everything that an answer depends on: the model, the request, the doc and its images.
+
+A saved answer is used only where its key equals that of a request. A doc's row and its images count as the dataset
+stores them: nothing is decoded. Of a doc with a clip, the decoded frames count.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def of_run(cli: Any, tasks: Sequence[str]) -> str:
 def of_model(cli: Any) -> str:
     """Return a digest of the model, its arguments, and what else on the command line changes answers.
 
-    A local checkpoint counts with the size and time of its files: training on makes it another model under the same path.
+    A local checkpoint counts with the size and time of its files: training on makes it another model under the same
+    path.
     """
     told = {name: getattr(cli, name, None) for name in _OF_THE_MODEL.split()}
     arguments = told["model_args"]
@@ -97,7 +100,10 @@ class Digests:
         self._raw = _undecoded(task.table.rows)
 
     def of_view(self, view: int) -> tuple[str, str]:
-        """Return the digest of what is shown in a view, and the view in words. The digest is empty where a doc cannot be read."""
+        """Return the digest of what is shown in a view, and the view in words.
+
+        The digest is empty where a doc cannot be read.
+        """
         doc_id, number = divmod(int(view), self._table.most)
         shown = self._table.views_of(doc_id)[number]
         docs = [self._of(doc_id)]
@@ -140,7 +146,8 @@ def _showing(base: Any) -> list[Callable[..., Any]]:
 def _undecoded(rows: Any) -> Any:
     """Return a dataset whose slices are Arrow tables, images as stored; None where its images are not stored in it.
 
-    A dataset without an image feature holds paths at most, and a file may change behind its path: then the decoded images count.
+    A dataset without an image feature holds paths at most, and a file may change behind its path: then the decoded
+    images count.
     """
     features = getattr(rows, "features", None)
     if features is None or not hasattr(rows, "with_format") or "Image(" not in repr(features):
@@ -149,7 +156,10 @@ def _undecoded(rows: Any) -> Any:
 
 
 def _digest(parts: Any) -> bytes:
-    """Return a digest (16 bytes) of nested lists, mappings and plain values. Files that stand for images count with their content."""
+    """Return a digest (16 bytes) of nested lists, mappings and plain values.
+
+    Files that stand for images count with their content.
+    """
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, parts)
     return digest.digest()

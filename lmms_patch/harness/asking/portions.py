@@ -27,7 +27,8 @@ class Portions:
         batch: the largest batch size that was given.
 
     Args:
-        batch_sizes: the batch sizes that the command line and the adapter give. The largest number counts; text such as ``auto`` is ignored.
+        batch_sizes: the batch sizes that the command line and the adapter give. The largest number counts; text such as
+            ``auto`` is ignored.
     """
 
     def __init__(self, *batch_sizes: Any) -> None:

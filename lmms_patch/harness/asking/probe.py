@@ -28,10 +28,13 @@ SHORT = 32
 def differences(
     ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Mapping[Any, tuple[Instance, Any]], count: int
 ) -> str:
-    """Say how many answers differ when their requests are asked alone, where that is more than chance; "" where it is not.
+    """Say how many answers differ when their requests are asked alone, where that is more than chance.
 
-    An answer, and two answers to the same request alone, are three draws of the same if batches change nothing. Then the first is the odd one of
-    the three as often as each of the others: a third of the requests of which exactly two answers are equal.
+    "" where it is not.
+
+    An answer, and two answers to the same request alone, are three draws of the same if batches change nothing. Then
+    the first is the odd one of the three as often as each of the others: a third of the requests of which exactly two
+    answers are equal.
 
     Args:
         ask: gives the answers to requests.

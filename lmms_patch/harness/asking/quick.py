@@ -1,7 +1,8 @@
 """Asks a wrapped task no more than it needs: ``stats.asking`` decides, this module scores the answers as they come, and ranks ask in step.
 
-The first rank alone decides, so that all ranks ask the same. In each round every rank asks for what is wanted of its own docs, and the scores go to
-all. Answers are the only state: a run that was killed finds them in its journal, and comes to the same decisions.
+The first rank alone decides, so that all ranks ask the same. In each round every rank asks for what is wanted of its
+own docs, and the scores go to all. Answers are the only state: a run that was killed finds them in its journal, and
+comes to the same decisions.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def pilot_of(wanted: int | None, docs: int) -> int:
 
 
 def form_of(task: WrappedTask) -> Form | None:
-    """Return the form of the primary metric's aggregation, found before any model is asked; None where it has no known form.
+    """Return the form of the primary metric's aggregation, found before any model is asked.
+
+    None where it has no known form.
 
     It is tried on uninformed answers: on golds, on others, and on both together.
     """
@@ -212,7 +215,10 @@ class Quick:
         """How many calls of this task are expected in all, those on wrong images among them."""
 
     def rounds(self) -> Generator[list[Instance], Mapping[Place, Any], None]:
-        """Yield the requests of each round; wants to be sent their answers. Afterwards the task knows how it was asked."""
+        """Yield the requests of each round; wants to be sent their answers.
+
+        Afterwards the task knows how it was asked.
+        """
         turns, wanted = None, None
         if self._ranks.first:
             self._asking = self._design()

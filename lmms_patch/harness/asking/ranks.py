@@ -21,7 +21,10 @@ class Ranks:
 
     @classmethod
     def here(cls) -> Ranks:
-        """Return the ranks as the launcher (``accelerate``, ``torchrun``) tells them; the host goes by the same variables."""
+        """Return the ranks as the launcher (``accelerate``, ``torchrun``) tells them.
+
+        The host goes by the same variables.
+        """
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     @property

@@ -1,7 +1,8 @@
 """The seam: what stands between the host's evaluator and any adapter.
 
-The host hands all requests of a run to ``response_cache.execute(model, kind, requests)`` where ``--use_cache`` is given, else to the model. An
-``Asker`` takes the place of that cache. So every adapter is reached, and the model itself is not wrapped: the host sets attributes on it.
+The host hands all requests of a run to ``response_cache.execute(model, kind, requests)`` where ``--use_cache`` is
+given, else to the model. An ``Asker`` takes the place of that cache. So every adapter is reached, and the model itself
+is not wrapped: the host sets attributes on it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ Place = tuple[str, int, int]
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Evaluate as the host does; in a run with wrapped tasks, with an ``Asker`` in place of the response cache.
 
-    The host computes the standard errors of the results in there, and has none for our numbers: ours are put in their places.
+    The host computes the standard errors of the results in there, and has none for our numbers: ours are put in their
+    places.
     """
     results = _evaluate(original, *args, **kwargs)
     if results is not None:  # None on all ranks but the first
@@ -79,7 +81,9 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _check_output(output: str | None) -> None:
-    """Check that results can be written, before anything is asked. The host finds out after the last answer, and ends with status 0.
+    """Check that results can be written, before anything is asked.
+
+    The host finds out after the last answer, and ends with status 0.
 
     Raises:
         SystemExit, OptionError: they cannot; one line.
@@ -127,8 +131,10 @@ class Asker:
 
     Args:
         tasks: the wrapped tasks of the run, by name.
-        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer to the one before.
-        cache: the host's response cache; None where there is none. It is asked portion by portion, and so keeps each of them.
+        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer to the one
+        before.
+        cache: the host's response cache; None where there is none. It is asked portion by portion, and so keeps each of
+        them.
         kept: the journal; None where the run has none.
         cli: the host's command-line arguments.
     """
@@ -164,9 +170,9 @@ class Asker:
     def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
         """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them.
 
-        Tasks without an image are asked by themselves, and first: where an adapter cannot do so, that is known at once, and none of them gets what
-        the adapter left from a request with an image. Tasks that leave views out are asked one after the other. All ranks ask in the same steps,
-        also one that has no doc of such a task.
+        Tasks without an image are asked by themselves, and first: where an adapter cannot do so, that is known at once,
+        and none of them gets what the adapter left from a request with an image. Tasks that leave views out are asked
+        one after the other. All ranks ask in the same steps, also one that has no doc of such a task.
         """
         asked = [name for name in sorted(self._tasks) if self._tasks[name].request_type == kind]
         less = [name for name in asked if self._tasks[name].spec.leaves_out]
@@ -222,10 +228,12 @@ class Asker:
         *,
         catches: bool = False,
     ) -> list[Any]:
-        """Ask for what the journal does not have, portion by portion, and keep each answer; all at once where nothing keeps them.
+        """Ask for what the journal does not have, portion by portion, and keep each answer.
 
-        All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A rank with less to ask
-        repeats its last request, and drops those answers.
+        All at once where nothing keeps them.
+
+        All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A
+        rank with less to ask repeats its last request, and drops those answers.
 
         Args:
             model: the host's.
@@ -294,7 +302,8 @@ class Asker:
     def _tell_cache_the_frames(self) -> None:
         """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
 
-        Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and before a video is decoded.
+        Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
+        before a video is decoded.
         """
         known: dict[str, str] = getattr(self._cache, compat.SETTINGS_OF_TASKS, {})
         for name, task in self._tasks.items():
@@ -328,7 +337,10 @@ class Asker:
                 log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
 
     def _without_images(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask requests without an image. Where an adapter raises on them, these calls failed, and it goes on with the requests that have one."""
+        """Ask requests without an image.
+
+        Where an adapter raises on them, these calls failed, and it goes on with the requests that have one.
+        """
         answers, ranks = self._in_portions(model, kind, requests, catches=True), Ranks.here()
         by_task: dict[str, list[str]] = {}
         for request, answer in zip(requests, answers, strict=True):
@@ -384,7 +396,10 @@ def _place(request: Instance) -> Place:
 
 
 def _bar(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:
-    """Return the progress line. It starts at the number of answers that an earlier run saved, and shows the time left."""
+    """Return the progress line.
+
+    It starts at the number of answers that an earlier run saved, and shows the time left.
+    """
     told = f"asking {task}".rstrip() + ("" if ranks.world == 1 else f", of {ranks.world} ranks the first")
     return tqdm(
         total=planned,

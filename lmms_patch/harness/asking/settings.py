@@ -15,7 +15,9 @@ NAMES = ("precision", "budget", "target", "pilot")
 
 
 def with_environment(options: Options, env: Mapping[str, str] | None = None) -> Options:
-    """Return the options of a task that leaves views out, with those that environment variables set; others as they are.
+    """Return the options of a task that leaves views out, with those that environment variables set.
+
+    Others as they are.
 
     Raises:
         OptionError: a variable has a value that the option does not allow.

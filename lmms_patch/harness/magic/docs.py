@@ -66,8 +66,8 @@ class LeftOut:
 
     Attributes:
         name: the name of the dataset.
-        items: the number of lines that cannot be used (``lmms-patch magic check`` says why).
-        at_start, near_end, uncorrected: wrong runs that Self-Heal leaves out (``selfheal.WrongRuns``); 0 for other variants.
+        items: the number of lines that cannot be used (``lmms-patch magic check`` says why). at_start, near_end,
+        uncorrected: wrong runs that Self-Heal leaves out (``selfheal.WrongRuns``); 0 for other variants.
     """
 
     name: str
@@ -78,7 +78,9 @@ class LeftOut:
 
 
 def settings() -> MagicSettings:
-    """Return the settings of the environment. They are read each time, since each evaluation of a ``--config`` list may have its own.
+    """Return the settings of the environment.
+
+    They are read each time, since each evaluation of a ``--config`` list may have its own.
 
     Raises:
         OptionError: a variable has a value that is not allowed.
@@ -89,10 +91,11 @@ def settings() -> MagicSettings:
 def docs(variant: str, data: str = "") -> datasets.Dataset:
     """Return the docs of a variant: one per item; for ``selfheal`` one per tested wrong run.
 
-    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and ``data`` as given.
-    ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes of the item in their seeded order; ``drawn``
-    holds the number under which each box is drawn, 0 where it is not drawn. ``selfheal`` also has first, last, prefix, and ``corrections``:
-    those of its wrong steps that were written. Texts name boxes by the numbers drawn.
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and
+    ``data`` as given. ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes
+    of the item in their seeded order; ``drawn`` holds the number under which each box is drawn, 0 where it is not
+    drawn. ``selfheal`` also has first, last, prefix, and ``corrections``: those of its wrong steps that were written.
+    Texts name boxes by the numbers drawn.
 
     Args:
         variant: one of ``results.VARIANTS``.
@@ -272,8 +275,8 @@ def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
 def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple[Any, ...]) -> tuple[Shot, ...]:
     """Return the usable items of a dataset as examples: chains with every wrong step replaced by its correction.
 
-    An item without a chain, or with a wrong step that nobody corrected, cannot be an example. Without boxes, only chains that name none can be
-    shown; where there are no such chains, nothing is shown.
+    An item without a chain, or with a wrong step that nobody corrected, cannot be an example. Without boxes, only
+    chains that name none can be shown; where there are no such chains, nothing is shown.
 
     Raises:
         OptionError: no item can be an example.
@@ -328,7 +331,8 @@ def prompt(doc: Mapping[str, Any], prefill: str = "prompt") -> str:
 
     Args:
         doc: a row.
-        prefill: where the injected steps of Self-Heal go: ``prompt``, or ``assistant`` for a turn of the model's own before its answer.
+        prefill: where the injected steps of Self-Heal go: ``prompt``, or ``assistant`` for a turn of the model's own
+            before its answer.
     """
     shots = [shot.text for shot in examples(doc["variant"])]
     heals = doc["variant"] == "selfheal"
@@ -351,7 +355,8 @@ def asked(doc: Mapping[str, Any]) -> dict[str, str]:
     """Return digests (16 hex digits each) of what a doc is and asks. Two runs with equal digests were asked the same.
 
     Returns:
-        ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with the examples.
+        ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with
+            the examples.
     """
     boxes = sorted(
         (list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True)

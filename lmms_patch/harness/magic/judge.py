@@ -1,11 +1,12 @@
 """A judge model, asked through lmms-eval's own ``llm_judge``: with a cache, time-outs that hold, retries, and an end to hopeless tries.
 
-lmms-eval's provider sends single requests; everything around them is done here. Why: in lmms-eval 0.7 the time-out of the settings does not
-reach the OpenAI client (which waits 600 s and retries twice), every error is tried again after 10 s, even a wrong key, and a reply without text
-raises an ``AttributeError``.
+lmms-eval's provider sends single requests; everything around them is done here. Why: in lmms-eval 0.7 the time-out of
+the settings does not reach the OpenAI client (which waits 600 s and retries twice), every error is tried again after 10
+s, even a wrong key, and a reply without text raises an ``AttributeError``.
 
-No failure ends a run. The verdict is then None, with the reason. Two kinds of failure are told apart. A server that refuses one question (too
-long, filtered) refuses that question alone: the next one is asked. A server that cannot be reached, or fails, is given up after some questions.
+No failure ends a run. The verdict is then None, with the reason. Two kinds of failure are told apart. A server that
+refuses one question (too long, filtered) refuses that question alone: the next one is asked. A server that cannot be
+reached, or fails, is given up after some questions.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ class Judge:
 
     Attributes:
         settings: as given.
-        counts: how many ``requests`` were sent, and how many replies were ``malformed``; of the questions, how many were ``asked`` and judged,
-            ``cached``, ``known`` without asking, ``unread`` (no reply could be read), ``refused`` (by the server, this one question), ``failed`` (no
-            reply came) and ``skipped`` (no longer asked).
+        counts: how many ``requests`` were sent, and how many replies were ``malformed``; of the questions, how many
+            were ``asked`` and judged, ``cached``, ``known`` without asking, ``unread`` (no reply could be read),
+            ``refused`` (by the server, this one question), ``failed`` (no reply came) and ``skipped`` (no longer
+            asked).
         stopped: why nothing is asked any more; "" while questions are asked.
     """
 
@@ -156,7 +158,10 @@ class Judge:
         }
 
     def resume(self) -> None:
-        """Ask again, where the judge was given up: the server may be back. The first question that then fails ends it again."""
+        """Ask again, where the judge was given up: the server may be back.
+
+        The first question that then fails ends it again.
+        """
         with self._lock:
             if self.stopped:
                 self.stopped, self._row, self._trying = "", ("", 0), True
@@ -274,8 +279,8 @@ class Judge:
     def _was_refused(self, failure: Failure) -> None:
         """Note that the server refused one question; tell once where it has refused every question so far.
 
-        A refusal neither counts as a failure of the server nor ends a row of such failures: a server may well refuse long texts by their length
-        while the model behind it is dead.
+        A refusal neither counts as a failure of the server nor ends a row of such failures: a server may well refuse
+        long texts by their length while the model behind it is dead.
         """
         with self._lock:
             self._refused += not self._answered
@@ -332,7 +337,10 @@ def _provider(settings: JudgeSettings) -> Any:
 
 
 class _GivenUpError(Exception):
-    """No reply came: the question failed, was refused, or was no longer asked. ``counted`` is the word for it in ``Judge.counts``."""
+    """No reply came: the question failed, was refused, or was no longer asked.
+
+    ``counted`` is the word for it in ``Judge.counts``.
+    """
 
     def __init__(self, line: str, counted: str) -> None:
         super().__init__(line)

@@ -1,6 +1,7 @@
 """Why a request to a judge failed, in one line, and whether it may go better the next time.
 
-Errors are told apart by their attributes, not their classes: openai, requests and botocore use the same ones, and need not all be installed.
+Errors are told apart by their attributes, not their classes: openai, requests and botocore use the same ones, and need
+not all be installed.
 """
 
 from __future__ import annotations
@@ -186,7 +187,10 @@ def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
 
 
 def _status(error: Exception) -> int | None:
-    """Return the status code of an HTTP answer, wherever openai, requests or botocore keep it; None where there is none."""
+    """Return the status code of an HTTP answer, wherever openai, requests or botocore keep it.
+
+    None where there is none.
+    """
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
         status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")

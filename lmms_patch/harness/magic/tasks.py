@@ -1,8 +1,8 @@
 """The MAGIC tasks of tasks/magic: what is scored of each response, and the numbers of a task.
 
-They are plain task files, so any model of the harness runs them and any wrapped name can wrap them. Two things are known only when a task is
-loaded, and added then (``bind``): its data and settings, which go into its config, so that the harness's response cache never gives an answer
-to other data; and its metrics.
+They are plain task files, so any model of the harness runs them and any wrapped name can wrap them. Two things are
+known only when a task is loaded, and added then (``bind``): its data and settings, which go into its config, so that
+the harness's response cache never gives an answer to other data; and its metrics.
 """
 
 from __future__ import annotations
@@ -270,7 +270,10 @@ def unbound(items: list[Any]) -> None:
 
 
 def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:
-    """Return the numbers of a task as the value of its metric ``magic``. Raise nothing, because the run's answers must be written."""
+    """Return the numbers of a task as the value of its metric ``magic``.
+
+    Raise nothing, because the run's answers must be written.
+    """
     try:
         return details(task, about, missing, [one for one in items if one is not None])
     except Exception as error:

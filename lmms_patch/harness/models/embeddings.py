@@ -31,12 +31,14 @@ class Embedder:
     """A text-embedding model; called with texts, it returns their vectors. Each distinct text is computed once.
 
     Args:
-        name: a folder with a transformers model and its tokenizer, or a hub id. The pooling is that of ``1_Pooling/config.json`` where there is
-            such a file, else the mean over the tokens. Layers after the pooling are left out.
+        name: a folder with a transformers model and its tokenizer, or a hub id. The pooling is that of
+            ``1_Pooling/config.json`` where there is such a file, else the mean over the tokens. Layers after the
+            pooling are left out.
         batch: texts in one pass of the model.
 
     Attributes:
-        described: the last part of its name, its pooling, and the first 16 hexadecimal digits of a digest of its weights.
+        described: the last part of its name, its pooling, and the first 16 hexadecimal digits of a digest of its
+            weights.
 
     Raises:
         OptionError: there is no such folder, it cannot be loaded, or it pools in another way.
@@ -63,7 +65,9 @@ class Embedder:
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, shape (texts, dimensions), each of length 1; of length 0 for a text without tokens.
+        """Return the vectors of texts, shape (texts, dimensions), each of length 1.
+
+        Of length 0 for a text without tokens.
 
         Raises:
             OptionError: a vector that is not finite, or too little memory.
@@ -75,7 +79,10 @@ class Embedder:
             return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), self._dimensions)
 
     def _computed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of distinct texts. Texts of about the same length share a batch, so that little is padded."""
+        """Return the vectors of distinct texts.
+
+        Texts of about the same length share a batch, so that little is padded.
+        """
         tokens = self._tokenizer(list(texts), truncation=True, max_length=self._most, padding=False)["input_ids"]
         order = sorted((i for i in range(len(texts)) if tokens[i]), key=lambda i: len(tokens[i]))
         out = np.zeros((len(texts), self._dimensions), np.float32)
@@ -121,7 +128,8 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     """Return the tokenizer, and the model in evaluation mode on this process's device.
 
     Raises:
-        OptionError: what transformers lets pass: no vocabulary, nothing to fill up a batch with, or missing weights, which it draws at random.
+        OptionError: what transformers lets pass: no vocabulary, nothing to fill up a batch with, or missing weights,
+            which it draws at random.
     """
     from transformers import AutoModel, AutoTokenizer
 

@@ -1,8 +1,11 @@
-"""``mosaic_reader``: answers the questions of ``mosaic_video`` by reading the digits in the frames that it is handed. It needs no GPU.
+"""``mosaic_reader``: answers the questions of ``mosaic_video`` by reading the digits in the frames that it is handed.
 
-The reader finds dark shapes in each frame, names them by their nearest neighbour among scans that no clip shows, and answers from the places and
-frames where it saw a digit. It knows the question, the pixels and nothing else. Where the frames lack the evidence it says ``unknown``, except:
-it counts what it saw, and it says ``no`` when it did not see both digits that a question of order names.
+It needs no GPU.
+
+The reader finds dark shapes in each frame, names them by their nearest neighbour among scans that no clip shows, and
+answers from the places and frames where it saw a digit. It knows the question, the pixels and nothing else. Where the
+frames lack the evidence it says ``unknown``, except: it counts what it saw, and it says ``no`` when it did not see both
+digits that a question of order names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`mosaic_vlm`: the tiny model that ships with the mosaic benchmark, run by one of lmms-eval's own adapters.
 
-The adapter is used as it is, but three of its limits would spoil the demo, so they are lifted from outside: it drops samples without an image,
-it takes the task of a batch's first sample for the whole batch, and its defaults ask for a GPU.
+The adapter is used as it is, but three of its limits would spoil the demo, so they are lifted from outside: it drops
+samples without an image, it takes the task of a batch's first sample for the whole batch, and its defaults ask for a
+GPU.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class MosaicVLM(LFM2_5_VL):
 
 
 class ImageOptional:
-    """A processor for samples with and without an image in one batch. It can also continue a turn that the model has begun."""
+    """A processor for samples with and without an image in one batch.
+
+    It can also continue a turn that the model has begun.
+    """
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
@@ -64,7 +68,10 @@ class ImageOptional:
         return self._processor(images=real or None, text=text, **kwargs)
 
     def apply_chat_template(self, messages: list[Any], add_generation_prompt: bool = False, **kwargs: Any) -> Any:
-        """Return the text of a conversation. Where the last turn is the model's own, it is left open (MAGIC's Self-Heal)."""
+        """Return the text of a conversation.
+
+        Where the last turn is the model's own, it is left open (MAGIC's Self-Heal).
+        """
         begun = bool(messages) and messages[-1]["role"] == "assistant"
         more = {"continue_final_message": True} if begun else {"add_generation_prompt": add_generation_prompt}
         return self._processor.apply_chat_template(messages, **more, **kwargs)

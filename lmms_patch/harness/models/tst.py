@@ -108,10 +108,10 @@ def _tell(name: str, found: Found) -> None:
 class TstRf(_TextOnlyModel):
     """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
 
-    Model arguments: ``model`` (boosting, forest or linear), ``trees``, ``depth``, ``groupings`` (all, or headline for the one
-    number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks),
-    ``shuffles`` (cross-validations on shuffled golds, where categories are many), ``embeddings`` (a text-embedding model that is
-    read beside the words: a folder or a hub id).
+    Model arguments: ``model`` (boosting, forest or linear), ``trees``, ``depth``, ``groupings`` (all, or headline for
+    the one number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that
+    nothing leaks), ``shuffles`` (cross-validations on shuffled golds, where categories are many), ``embeddings`` (a
+    text-embedding model that is read beside the words: a folder or a hub id).
     """
 
     def __init__(
@@ -162,9 +162,10 @@ class TstRf(_TextOnlyModel):
 class TstLora(_TextOnlyModel):
     """``--model tst_lora``: LoRA on a causal language model.
 
-    Model arguments: ``preset`` and every field of ``tst.lora.settings.LoraSettings``; ``groupings`` (headline, or all for
-    the side-by-side numbers, at three times the cost). Finished folds are kept in ``cache`` (default: ``lmms-patch/tst_lora`` in
-    the user's cache folder; ``none``: nowhere), so that a run that died goes on where it was.
+    Model arguments: ``preset`` and every field of ``tst.lora.settings.LoraSettings``; ``groupings`` (headline, or all
+    for the side-by-side numbers, at three times the cost). Finished folds are kept in ``cache`` (default:
+    ``lmms-patch/tst_lora`` in the user's cache folder; ``none``: nowhere), so that a run that died goes on where it
+    was.
     """
 
     def __init__(self, groupings: str = "headline", **settings: Any) -> None:

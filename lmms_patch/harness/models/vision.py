@@ -1,7 +1,8 @@
 """A faster vision encoder for the embedded model: the windows of a batch are attended at once, and an image that comes again is not encoded again.
 
-transformers calls its attention once per window on a CPU, which takes most of the encoder's time in a model as small as ours. Its public doors
-suffice to do better: a registered attention function, and a hook that tells this function where the windows end.
+transformers calls its attention once per window on a CPU, which takes most of the encoder's time in a model as small as
+ours. Its public doors suffice to do better: a registered attention function, and a hook that tells this function where
+the windows end.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ REMEMBERED = 4096
 def hasten(encoder: Any) -> bool:
     """Make the vision encoder of a Qwen2.5-VL model faster without changing its features.
 
-    A sample is encoded before and after. Where the features differ, or where this version of transformers lacks what is replaced, the change is
-    undone, with one line in the log.
+    A sample is encoded before and after. Where the features differ, or where this version of transformers lacks what is
+    replaced, the change is undone, with one line in the log.
 
     Returns:
         Whether the encoder is faster now.

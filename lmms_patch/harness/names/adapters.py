@@ -1,8 +1,11 @@
-"""How an adapter of lmms-eval fetches the docs that it shows, read from its source. Nothing is imported or run, and no weights are loaded.
+"""How an adapter of lmms-eval fetches the docs that it shows, read from its source.
 
-A view of a doc travels in the number by which the adapter fetches the doc (``wrap/docs.ViewId``). So each view reaches the model where the adapter
-looks docs up by that number and has ``doc_to_visual`` or ``doc_to_messages`` show what it finds. An adapter that computes another number, or reads
-the image out of the doc itself, shows something else, and its numbers would look right all the same.
+Nothing is imported or run, and no weights are loaded.
+
+A view of a doc travels in the number by which the adapter fetches the doc (``wrap/docs.ViewId``). So each view reaches
+the model where the adapter looks docs up by that number and has ``doc_to_visual`` or ``doc_to_messages`` show what it
+finds. An adapter that computes another number, or reads the image out of the doc itself, shows something else, and its
+numbers would look right all the same.
 """
 
 from __future__ import annotations
@@ -50,8 +53,9 @@ class Adapter:
 
     Attributes:
         path: the class, with its module.
-        way: how docs are fetched: ``by number`` is safe; ``otherwise``: the number is computed, or the whole table is taken; ``past the view``: the
-            image is read from the doc itself; ``unknown``: no line that fetches a doc was found.
+        way: how docs are fetched: ``by number`` is safe; ``otherwise``: the number is computed, or the whole table is
+            taken; ``past the view``: the image is read from the doc itself; ``unknown``: no line that fetches a doc was
+            found.
         where: file and line of what ``way`` rests on; empty where it is ``unknown``, and for our own models.
         missing: packages that its modules import and that are not installed.
     """
@@ -82,8 +86,9 @@ def read(path: str) -> Adapter:
 def decodes_sound(path: str) -> str:
     """Return where the module of an adapter decodes the sound of a file by itself and does not ask for a sample format; "" where it does not.
 
-    Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by channel. In the clips that we
-    write (FLAC, without loss) they are whole numbers up to 32,768, and the channels alternate.
+    Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by
+    channel. In the clips that we write (FLAC, without loss) they are whole numbers up to 32,768, and the channels
+    alternate.
 
     Args:
         path: as for ``read``.
@@ -103,7 +108,8 @@ def limit_of_rate(path: str) -> str | None:
     """Return the attribute that limits how many frames an adapter takes at a rate.
 
     "" where nothing limits them; None where the adapter does not choose between a rate and a number, in code such as
-    ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give ``max_frames`` beside these.
+    ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give
+    ``max_frames`` beside these.
 
     Args:
         path: as for ``read``.
@@ -195,7 +201,10 @@ def _origin(node: ast.ImportFrom, module: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def file_of(module: str) -> Path | None:
-    """Return the file of a module, without importing it; None where it has none. Packages above it are not imported either."""
+    """Return the file of a module, without importing it; None where it has none.
+
+    Packages above it are not imported either.
+    """
     top, *rest = module.split(".")
     try:
         spec = importlib.util.find_spec(top)
@@ -254,7 +263,10 @@ def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _depth(node: ast.expr) -> int:
-    """Return how many subscripts an expression applies to the tables of docs: 3 for a doc, 2 for a table; 0 for any other expression."""
+    """Return how many subscripts an expression applies to the tables of docs: 3 for a doc, 2 for a table.
+
+    0 for any other expression.
+    """
     depth = 0
     while isinstance(node, ast.Subscript):
         node, depth = node.value, depth + 1
@@ -284,7 +296,10 @@ def _field(node: ast.AST, docs: set[str]) -> str:
 
 
 def _missing(module: str, seen: set[str]) -> set[str]:
-    """Return the packages that a module of the host cannot be imported without, and that are not installed; its own imports are followed."""
+    """Return the packages that a module of the host cannot be imported without, and that are not installed.
+
+    Its own imports are followed.
+    """
     if module in seen or (file := file_of(module)) is None:
         return set()
     seen.add(module)

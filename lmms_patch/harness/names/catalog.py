@@ -32,13 +32,15 @@ class Entry:
     Attributes:
         name: task, group or tag.
         type: what the name is: ``task``, ``python_task``, ``group`` or ``tag``.
-        verdict: ``wraps``; ``judge`` (wraps with ``allow_judge``); ``data`` (its code does not tell, so the first doc decides); ``no``.
+        verdict: ``wraps``; ``judge`` (wraps with ``allow_judge``); ``data`` (its code does not tell, so the first doc
+        decides); ``no``.
         reason: why it does not wrap, or what it needs; "" where it simply wraps.
         docs: the number of docs; None where it is not known.
         family: the folder that holds its task file.
         in_time: verdict and reason of ``_trci4``, which cuts clips in time.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
-        expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong images; None of other ways.
+        expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong
+            images; None of other ways.
     """
 
     name: str
@@ -254,7 +256,10 @@ _TITLES = {
 
 
 def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own; ``watch`` shows progress."""
+    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own.
+
+    ``watch`` shows progress.
+    """
     spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
     rows = {
         name: row

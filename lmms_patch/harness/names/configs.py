@@ -220,8 +220,8 @@ def doubt(facts: Facts, spec: WrapSpec) -> str:
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
     """Merge the options of a spec with those of its base.
 
-    The spec's options override the base's inline profile (``metadata: {lmms_patch: {...}}``), which overrides the shipped profile of the base.
-    ``given`` names the options of the first two: those that somebody wrote for this task.
+    The spec's options override the base's inline profile (``metadata: {lmms_patch: {...}}``), which overrides the
+    shipped profile of the base. ``given`` names the options of the first two: those that somebody wrote for this task.
 
     Raises:
         OptionError: a profile has an unknown option or a wrong value.
@@ -267,7 +267,9 @@ _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_downlo
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """Return the changes to a task's config that keep its videos from being downloaded; empty for a group or a task without videos.
+    """Return the changes to a task's config that keep its videos from being downloaded.
+
+    Empty for a group or a task without videos.
 
     A view without any image needs only the rows, and the videos of a benchmark can be hundreds of gigabytes.
     """
@@ -325,7 +327,10 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
 
 
 def marker_of(config: Mapping[str, Any]) -> str:
-    """Return the dotted name of a config's class; "" where it has none. The config may be read in simple or full mode."""
+    """Return the dotted name of a config's class; "" where it has none.
+
+    The config may be read in simple or full mode.
+    """
     marker = config.get("class")
     return (
         str(marker.value)

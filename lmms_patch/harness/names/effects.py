@@ -1,9 +1,11 @@
 """What a task's functions do, read from their source: whether a scorer calls a judge or the network, whether an aggregation writes files.
 
-Nothing is run. ``code_of`` also gives the code itself, so that the journal can tell whether a task shows its docs in another way than before.
+Nothing is run. ``code_of`` also gives the code itself, so that the journal can tell whether a task shows its docs in
+another way than before.
 
-A wrapped task scores V answers per doc, so a scorer that pays per call would pay V times. We walk the code that a scorer can reach, in its
-own module and in the task modules that it imports, and look for names that come from a client library.
+A wrapped task scores V answers per doc, so a scorer that pays per call would pay V times. We walk the code that a
+scorer can reach, in its own module and in the task modules that it imports, and look for names that come from a client
+library.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def effects(function: Callable[..., Any]) -> str | None:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return the code that a function can reach in its own module and in the task modules that it imports; "" where it has no source.
+    """Return the code that a function can reach in its own module and in the task modules that it imports.
+
+    "" where it has no source.
 
     Comments and line breaks do not count.
     """
@@ -86,7 +90,10 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def _code_in(path: str, name: str) -> str:
-    """Return the code that a top-level name of a module can reach. The module keeps it, because the tasks of a suite share most of theirs."""
+    """Return the code that a top-level name of a module can reach.
+
+    The module keeps it, because the tasks of a suite share most of theirs.
+    """
     known = Module.of(path).code
     if name not in known:
         known[name] = "\n".join(ast.unparse(node) for _, node in _reached(path, name))
@@ -164,7 +171,8 @@ def judge_in(path: str, name: str) -> str | None:
 def returns_nothing(path: str, name: str) -> bool:
     """Return whether a function visibly returns only None or an empty list, as ``return []`` does.
 
-    The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at the top of the file.
+    The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at
+    the top of the file.
 
     Args:
         path: the module's file.
@@ -233,7 +241,10 @@ def _through_import(
 
 
 def parse(path: str) -> ast.Module:
-    """Return the syntax tree of a source file; an empty module where it cannot be parsed. Warnings of the parser are hidden."""
+    """Return the syntax tree of a source file; an empty module where it cannot be parsed.
+
+    Warnings of the parser are hidden.
+    """
     try:
         return _parsed(path, os.stat(path).st_mtime_ns)
     except OSError:
@@ -291,7 +302,10 @@ class Module:
         return Module(path)
 
     def has(self, name: str) -> bool:
-        """Return whether a name is defined or may be imported; a file that defines nothing may not have been read at all."""
+        """Return whether a name is defined or may be imported.
+
+        A file that defines nothing may not have been read at all.
+        """
         return (
             name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
         )

@@ -19,7 +19,9 @@ def at_odds() -> list[str]:
 
 
 def _parameters(owner: str, name: str, module: str) -> tuple[str, ...] | None:
-    """Return the parameters of a function of a class, or of a module where the owner is the module itself; None where it is not found.
+    """Return the parameters of a function of a class, or of a module where the owner is the module itself.
+
+    None where it is not found.
 
     A function that the module only imports is looked for where it comes from, as ``from ... import`` says.
     """

@@ -24,7 +24,8 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
     A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
 
     Raises:
-        PatchError: the name is ours, and its base is unknown or its grid is not possible; or it looks like a misspelled wrapped name.
+        PatchError: the name is ours, and its base is unknown or its grid is not possible; or it looks like a misspelled
+            wrapped name.
     """
     if name in manager.all_tasks:
         if manager.task_index[name]["type"] != "python_task":
@@ -42,8 +43,8 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
 def refuse_misspelled(manager: Any, name: str) -> None:
     """Refuse a name that nearly ends as wrapped names do, such as ``gqa_rcii3`` or ``gqa-rci3``.
 
-    Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what looks more like a native
-    name, is left to the harness.
+    Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what
+    looks more like a native name, is left to the harness.
 
     Raises:
         UnknownNameError: the name looks like a wrapped one; the message gives the nearest names.
@@ -84,8 +85,8 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 def _suffixes_like(tail: str) -> list[str]:
     """Return the suffixes that the end of a name may mean, one of each kind.
 
-    A suffix keeps the number of the name where its kind takes one. ``crci`` and the kinds of time, such as ``trci``, are meant only where their first
-    letter is there.
+    A suffix keeps the number of the name where its kind takes one. ``crci`` and the kinds of time, such as ``trci``,
+    are meant only where their first letter is there.
 
     >>> _suffixes_like("rcii3"), _suffixes_like("pcr"), _suffixes_like("shufle"), _suffixes_like("lite")
     (['rci3'], ['pcri'], ['shuffle3'], [])
@@ -148,8 +149,8 @@ def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
 def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
     """Return the wrapped tasks that a list of names and wildcards asks for, in order, each once.
 
-    A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Native names, and wildcards that match some, are left to the
-    harness.
+    A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Native names, and wildcards that match
+    some, are left to the harness.
 
     Raises:
         PatchError: a wrapped name is wrong, or a wildcard matches no base.

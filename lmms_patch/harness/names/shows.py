@@ -1,8 +1,8 @@
 """What a task's ``doc_to_visual`` hands to a model, read from its source: videos, still images, sound. Nothing is run.
 
-We follow each returned value back through assignments, loops and calls into the task's own modules. Branches are not told apart: a variable may be
-whatever is assigned to it anywhere in its function. A path is what its ending or the words around it say, so it is a good guess. What PIL makes is
-certainly an image.
+We follow each returned value back through assignments, loops and calls into the task's own modules. Branches are not
+told apart: a variable may be whatever is assigned to it anywhere in its function. A path is what its ending or the
+words around it say, so it is a good guess. What PIL makes is certainly an image.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Shown:
     """What a function may show, over all docs.
 
     Attributes:
-        media: any of ``clip``, ``image``, ``sound``, ``stretch`` (a video with a time span), ``frames`` (arrays or a video reader), ``missing``
-            (there is no such function) and ``unknown``.
+        media: any of ``clip``, ``image``, ``sound``, ``stretch`` (a video with a time span), ``frames`` (arrays or a
+            video reader), ``missing`` (there is no such function) and ``unknown``.
         certain: whether the code leaves no doubt, as where PIL makes every image.
     """
 
@@ -186,7 +186,10 @@ _HARMLESS = {
 
 
 def _medium_named(words: Iterable[str]) -> str:
-    """Return the medium that the words of a path or field name, "unknown" where they name several or none; an ending goes before a name."""
+    """Return the medium that the words of a path or field name, "unknown" where they name several or none.
+
+    An ending goes before a name.
+    """
     words = sorted(words)
     for signs in (_ENDINGS, _NAMES):
         named = {medium for medium, sign in signs.items() if any(sign.search(word) for word in words)}
@@ -236,7 +239,10 @@ def shown_by(path: str, name: str) -> Shown:
 
 
 def _named_by(function: str, value: _Value) -> Shown:
-    """Return what a returned value stands for. Where it does not tell itself, the function's name may: ``doc_to_audio``."""
+    """Return what a returned value stands for.
+
+    Where it does not tell itself, the function's name may: ``doc_to_audio``.
+    """
     shown = value.shown()
     if "unknown" in shown.media and _medium_named([function]) == "sound":
         return Shown(shown.media - {"unknown"} | {"sound"})
@@ -247,7 +253,10 @@ def _named_by(function: str, value: _Value) -> Shown:
 
 
 def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.FunctionDef, bool] | None:
-    """Return the function of that name, the module that holds it, and whether nothing else has its name; imports are followed."""
+    """Return the function of that name, the module that holds it, and whether nothing else has its name.
+
+    Imports are followed.
+    """
     module = Module.of(path)
     nodes = module.defined.get(name, [])
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
@@ -461,7 +470,10 @@ class _Scope:
         return _Value(value.media, words, value.text, value.field, certain=value.certain and single)
 
     def _local_import(self, name: str) -> tuple[str, str] | None:
-        """Return the file and the name that an import inside this function gives to a name; None where there is none."""
+        """Return the file and the name that an import inside this function gives to a name.
+
+        None where there is none.
+        """
         for node in own_nodes(self._function):
             if isinstance(node, ast.ImportFrom):
                 alias = next((one for one in node.names if (one.asname or one.name) == name), None)

@@ -16,7 +16,8 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
         config: a task config, with ``data_files`` made absolute as the host's loader does.
 
     Returns:
-        The number of docs; None where it is not known, as of a dataset that was never downloaded. A filter in ``process_docs`` may leave fewer.
+        The number of docs; None where it is not known, as of a dataset that was never downloaded. A filter in
+        ``process_docs`` may leave fewer.
     """
     split = config.get("test_split") or config.get("validation_split")
     path, kwargs = config.get("dataset_path"), config.get("dataset_kwargs") or {}

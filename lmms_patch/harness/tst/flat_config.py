@@ -1,8 +1,9 @@
 """The config of a task in one piece, and the files that must go with it, for use from another folder.
 
-- A function of lmms-eval's own tasks: ``utils.f`` becomes ``lmms_eval.tasks.<folder>.utils.f``, which works wherever that lmms-eval is installed.
-- A function of another file (the plugin's tasks, a user's ``--include_path``): its module is copied, with the modules that it imports and the
-  files that its texts name, as far as they lie beside it.
+- A function of lmms-eval's own tasks: ``utils.f`` becomes ``lmms_eval.tasks.<folder>.utils.f``, which works wherever
+  that lmms-eval is installed.
+- A function of another file (the plugin's tasks, a user's ``--include_path``): its module is copied, with the modules
+  that it imports and the files that its texts name, as far as they lie beside it.
 - Local ``data_files``: copied up to ``MAX_BYTES``; a larger file is named by a path relative to the task folder.
 - Everything else (names on the hub, folders in ``dataset_path``) stays as it is.
 """
@@ -155,7 +156,9 @@ def _reference(function: _Found, copies: Copies) -> str:
 
 @dataclass
 class Copies:
-    """The files of a base that are copied. Each folder they come from gets a folder of its own: ``base``, ``base2``, ...
+    """The files of a base that are copied.
+
+    Each folder they come from gets a folder of its own: ``base``, ``base2``, ...
 
     Attributes:
         folder: the task folder.

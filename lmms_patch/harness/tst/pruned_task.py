@@ -58,8 +58,8 @@ def write(
         The YAML file. ``--include_path <folder> --tasks <name>`` runs it.
 
     Raises:
-        PatchError: the base is unknown, is not a single task of a YAML file, or is pruned itself; an id belongs to none of its docs; the name is
-            taken; or a file that its code reads is too large to copy.
+        PatchError: the base is unknown, is not a single task of a YAML file, or is pruned itself; an id belongs to none
+            of its docs; the name is taken; or a file that its code reads is too large to copy.
     """
     name = name or f"{base}_pruned"
     manager = catalog.task_manager(include_path)
@@ -120,7 +120,10 @@ def _about(
     key: str | None,
     own: Function | None,
 ) -> dict[str, Any]:
-    """Return the content of ``pruned_task.json``; ``own`` is the base's ``process_docs``, as the new YAML would write it."""
+    """Return the content of ``pruned_task.json``.
+
+    ``own`` is the base's ``process_docs``, as the new YAML would write it.
+    """
     return {
         "schema": pruned_filter.SCHEMA,
         "task": name,
@@ -218,9 +221,11 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
     """Load the base once, and note what its ``process_docs`` is called with.
 
     Raises:
-        CannotWrapError: the dataset could not be loaded, the filter could not tell the evaluated split from others, or the docs come as a stream.
+        CannotWrapError: the dataset could not be loaded, the filter could not tell the evaluated split from others, or
+            the docs come as a stream.
     """
-    # Note which rows became which docs: the filter is called with the rows of every split, and must tell the evaluated split by its name.
+    # Note which rows became which docs: the filter is called with the rows of every split, and must tell the evaluated
+    # split by its name.
     own = manager._get_config(base).get("process_docs")
     calls: list[tuple[Any, Any]] = []
 

@@ -70,7 +70,8 @@ def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None 
     """Check that ``write`` could write, before any work: the docs are loaded for it.
 
     Raises:
-        PatchError: the base is no single task of a YAML file, others could not load a filter over its dataset, or a copy would lack the images.
+        PatchError: the base is no single task of a YAML file, others could not load a filter over its dataset, or a
+            copy would lack the images.
     """
     manager = catalog.task_manager(include_path)
     source = pruned_task.source_of(manager, base)
@@ -78,7 +79,10 @@ def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None 
 
 
 def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str, Any], copy: bool) -> None:
-    """Refuse a filter over files of this machine, and a copy that would lack something; say what is possible instead, if anything is."""
+    """Refuse a filter over files of this machine, and a copy that would lack something.
+
+    Say what is possible instead, if anything is.
+    """
     local, lacks = _is_local(config), _why_no_copy(evaluated)
     if local and lacks:
         raise CannotWrapError(

@@ -59,9 +59,10 @@ def limit(env: Mapping[str, str] | None = None) -> int:
 class Cache:
     """The written clips of a process, in a temporary folder that is removed when the process ends.
 
-    Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until room is needed, and the one that
-    was asked for least recently goes first. A clip that nobody has read yet never goes, nor do the last ones that were asked for: an adapter may
-    open a file twice, for the pictures and for the sound.
+    Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until
+    room is needed, and the one that was asked for least recently goes first. A clip that nobody has read yet never
+    goes, nor do the last ones that were asked for: an adapter may open a file twice, for the pictures and for the
+    sound.
 
     Attributes:
         held: how many of the last clips never go; the batch size of the adapter, or more.
@@ -96,7 +97,9 @@ class Cache:
         return self._used
 
     def path_of(self, doc: Hashable, view: Hashable, make: Callable[[], bytes]) -> Path:
-        """Return the file of a clip; ``make`` is called where there is none yet. Paths are never used a second time for other bytes.
+        """Return the file of a clip; ``make`` is called where there is none yet.
+
+        Paths are never used a second time for other bytes.
 
         Where several threads ask for a clip at once, one makes it and the others wait.
 
@@ -189,7 +192,9 @@ def written(
     batch: int = 1,
     lost: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, int]:
-    """Return the path of a file that holds a view of a clip, and how many different frames are in it; it is written where it is not there.
+    """Return the path of a file that holds a view of a clip, and how many different frames are in it.
+
+    It is written where it is not there.
 
     Args:
         owner: what the file is written for; ``forget`` removes all files of an owner.

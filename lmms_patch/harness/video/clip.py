@@ -27,8 +27,10 @@ class Sampling:
 
     Attributes:
         count: the most frames; None for no limit.
-        fps: frames per second of the video; None where ``count`` alone decides. Where both are None, every frame is taken.
-        reader: ``qwen_vl_utils`` where the adapter has that package choose the frames: an even number of them, at least four by a rate. "" otherwise.
+        fps: frames per second of the video; None where ``count`` alone decides. Where both are None, every frame is
+        taken.
+        reader: ``qwen_vl_utils`` where the adapter has that package choose the frames: an even number of them, at least
+            four by a rate. "" otherwise.
     """
 
     count: int | None = 32
@@ -55,7 +57,8 @@ class Sampling:
     def places(self, total: int, count: int) -> NDArray[np.int_]:
         """Return the indices of ``count`` frames of a video: rounded down as in lmms-eval's ``load_video_stream``, or to the nearest frame.
 
-        Why torch: ``qwen_vl_utils`` goes by ``torch.linspace``, whose single precision decides to which side a half is rounded.
+        Why torch: ``qwen_vl_utils`` goes by ``torch.linspace``, whose single precision decides to which side a half is
+        rounded.
         """
         if not self.reader:
             return np.linspace(0, total - 1, count, dtype=int)
@@ -71,8 +74,8 @@ class Clip:
     Attributes:
         frames: uint8 RGB of shape (F, height, width, 3), as displayed: turned where the file says so.
         times: seconds from the first frame of the video to each frame, shape (F,).
-        spans: the stretch of the video that each frame stands for, from and to in seconds, shape (F, 2). The spans of the full clip cover the video
-            without overlap. A span that is shown backwards ends before it starts.
+        spans: the stretch of the video that each frame stands for, from and to in seconds, shape (F, 2). The spans of
+            the full clip cover the video without overlap. A span that is shown backwards ends before it starts.
         rate: frames per second at which the clip is shown.
         total: frames of the video.
         sound: of the whole video; None where the clip has none. The spans say which of it is heard.
@@ -123,12 +126,13 @@ def count_of(clip: Clip, view: View) -> int:
 def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     """Return the clip that a view shows.
 
-    Views in time: ``segment`` (number ``view.col`` of ``view.n``), ``frame`` (the middle frame), ``frames`` (``view.n`` uniform frames over the
-    same duration; a single one is the middle frame), ``tshuffle`` (``view.n`` segments, none left in its place) and ``treverse``. All but ``frames``
-    keep the rate. Any other view is cut from each frame as ``ask.views.cut`` does, with the same seed.
+    Views in time: ``segment`` (number ``view.col`` of ``view.n``), ``frame`` (the middle frame), ``frames`` (``view.n``
+    uniform frames over the same duration; a single one is the middle frame), ``tshuffle`` (``view.n`` segments, none
+    left in its place) and ``treverse``. All but ``frames`` keep the rate. Any other view is cut from each frame as
+    ``ask.views.cut`` does, with the same seed.
 
-    The sound follows the frames: a segment has its own sound, ``tshuffle`` permutes it, ``treverse`` plays it backwards, views in space keep it.
-    ``frame`` and ``frames`` are stills without sound.
+    The sound follows the frames: a segment has its own sound, ``tshuffle`` permutes it, ``treverse`` plays it
+    backwards, views in space keep it. ``frame`` and ``frames`` are stills without sound.
 
     Args:
         clip: the full clip.

@@ -1,7 +1,7 @@
 """Reads the uniform frames of a video, exactly: what counts is the frames that a decoder gives, never what the file's header claims.
 
-Frames are turned as the file says. OpenCV and decord show them so (measured); PyAV leaves that to its caller. Their colours are PyAV's ``rgb24``, as
-in lmms-eval's own reader.
+Frames are turned as the file says. OpenCV and decord show them so (measured); PyAV leaves that to its caller. Their
+colours are PyAV's ``rgb24``, as in lmms-eval's own reader.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     """Return the uniform frames of a video.
 
     Args:
-        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images. These count as one frame per
-            second.
+        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images. These
+            count as one frame per second.
         sampling: which frames to take; by default 32 uniform ones.
 
     Raises:
-        UnreadableError: the file is missing, damaged at any place that is decoded, cut short, or without a picture; a frame is not an image.
-        CannotWrapError: the medium is a web address, or nothing that holds a video; the frames of a list differ in size.
+        UnreadableError: the file is missing, damaged at any place that is decoded, cut short, or without a picture; a
+        frame is not an image.
+        CannotWrapError: the medium is a web address, or nothing that holds a video; the frames of a list differ in
+            size.
     """
     sampling = sampling or Sampling()
     if isinstance(medium, (list, tuple)):
@@ -128,8 +130,9 @@ def _picture(container: InputContainer) -> VideoStream:
 def _read(source: str | bytes, sampling: Sampling) -> Clip:
     """Return the clip of a file.
 
-    The packets are counted first. As a rule they are as many as the frames: then one pass over the video finds all that is wanted, however long the
-    video is, and only the wanted frames are held. Where decoding shows another number, a second pass follows.
+    The packets are counted first. As a rule they are as many as the frames: then one pass over the video finds all that
+    is wanted, however long the video is, and only the wanted frames are held. Where decoding shows another number, a
+    second pass follows.
     """
     with opened(source) as container:
         stream = _picture(container)
@@ -188,8 +191,8 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
 def _clock(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> tuple[Seconds, Fraction]:
     """Return when each frame is shown, in seconds from the first, and the duration of all.
 
-    The last frame is shown as long as the frames before it are on average: what the file says of it may be anything. Where the times do not rise
-    from frame to frame, the rate that the file claims decides.
+    The last frame is shown as long as the frames before it are on average: what the file says of it may be anything.
+    Where the times do not rise from frame to frame, the rate that the file claims decides.
     """
     total = len(pts)
     ticks = [tick for tick in pts if tick is not None]
@@ -226,7 +229,8 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
     """Return the frames number ``wanted``, decoding only what leads to them.
 
     Returns:
-        None where that would save less than half of the decoding, or where a decoder might number the frames in another way.
+        None where that would save less than half of the decoding, or where a decoder might number the frames in another
+        way.
     """
     if not packets.one_each or not wanted:
         return None

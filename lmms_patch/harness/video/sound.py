@@ -40,7 +40,8 @@ class Sound:
 
         Args:
             source: path or bytes of the video.
-            start: time of the video's first frame on the clock of its file, in seconds. The sound runs on the same clock.
+            start: time of the video's first frame on the clock of its file, in seconds. The sound runs on the same
+            clock.
             rate: samples per second.
             channels: of the track; more than 2 are mixed.
         """

@@ -1,13 +1,15 @@
 """Notes which frames an adapter reads from the videos that it is handed, and compares them with what the views hold.
 
-Why: the full view hands over the video's own file, and the other views are made of the frames that the adapter's attributes promise
-(``adapter.sampling_of``). An adapter that reads others from the file would see other frames in the full clip than in its segments, unnoticed.
+Why: the full view hands over the video's own file, and the other views are made of the frames that the adapter's
+attributes promise (``adapter.sampling_of``). An adapter that reads others from the file would see other frames in the
+full clip than in its segments, unnoticed.
 
-The functions that adapters read videos with are replaced while a run asks (``compat.VIDEO_READERS``), also where other modules imported them. What
-an adapter reads by other means, or in another process, is not seen; it then counts as unchecked.
+The functions that adapters read videos with are replaced while a run asks (``compat.VIDEO_READERS``), also where other
+modules imported them. What an adapter reads by other means, or in another process, is not seen; it then counts as
+unchecked.
 
-One thing is changed and not only noted: a reader that is asked for more frames than a written view has gives all that there are, where it would
-refuse (``compat.FRAME_COUNTERS``, ``compat.FRAME_CHOOSER``).
+One thing is changed and not only noted: a reader that is asked for more frames than a written view has gives all that
+there are, where it would refuse (``compat.FRAME_COUNTERS``, ``compat.FRAME_CHOOSER``).
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class Expected:
     Attributes:
         indices: the numbers of the frames that the views of the clip hold; of a written view, all frames of its file.
         times: seconds from the first of them to each; () where frames are known by their numbers alone.
-        full: whether the file is the video's own, of which more could be read. A written view should be read whole, and repetitions do no harm.
+        full: whether the file is the video's own, of which more could be read. A written view should be read whole, and
+            repetitions do no harm.
     """
 
     indices: tuple[int, ...]
@@ -83,11 +86,13 @@ class Watch:
     Attributes:
         handed: whether a full clip was handed over as its own file.
         checked: whether it was noticed of any of them what was read.
-        full: how many frames the views of a full clip hold, and how many other or more frames were read from it, where these differ most.
+        full: how many frames the views of a full clip hold, and how many other or more frames were read from it, where
+        these differ most.
         part: the same of a written view that was not read whole.
         lost: why written views have no sound although their video has; "" where none lost its sound.
         heard: whether a written view has a sound.
-        adapter: the class of the model, with its module; its code tells whether it decodes sound by itself (``names.adapters.decodes_sound``).
+        adapter: the class of the model, with its module; its code tells whether it decodes sound by itself
+            (``names.adapters.decodes_sound``).
     """
 
     handed: bool = False
@@ -106,7 +111,10 @@ class Watch:
             self._expected[path] = expected
 
     def lose(self, why: str) -> None:
-        """Note that a written view has no sound although its video has. Of several reasons the same one stays, whichever thread comes first."""
+        """Note that a written view has no sound although its video has.
+
+        Of several reasons the same one stays, whichever thread comes first.
+        """
         with self._lock:
             self.lost = min(self.lost or why, why)
 
@@ -129,7 +137,9 @@ class Watch:
                 self.part = max(self.part or found, found, key=_gap)
 
     def record(self) -> dict[str, Any] | None:
-        """Return what the results file says of the frames that were read (``runs.details.FramesRead``); None where no clip was handed over.
+        """Return what the results file says of the frames that were read (``runs.details.FramesRead``).
+
+        None where no clip was handed over.
 
         It says nothing of how many clips there were, so that a run that goes on after a kill says the same.
         """
@@ -213,7 +223,10 @@ def watching() -> Iterator[Callable[[], None]]:
 
 
 def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
-    """Put one object in the place of another in every module that names it; lazy modules are not made to load anything."""
+    """Put one object in the place of another in every module that names it.
+
+    Lazy modules are not made to load anything.
+    """
     for module in list(sys.modules.values()) if pairs else ():
         names: Any = getattr(module, "__dict__", None)
         found = (
@@ -228,7 +241,10 @@ def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that reads as the original does, and notes what it read. A failure to understand what was read is no failure to read."""
+    """Return a function that reads as the original does, and notes what it read.
+
+    A failure to understand what was read is no failure to read.
+    """
 
     @functools.wraps(original)
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -260,8 +276,8 @@ def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
 def _bounded(original: Callable[..., int]) -> Callable[..., int]:
     """Return a function that counts the frames to take as the original does, but of a written view no more than it has.
 
-    Why: an adapter asks for as many frames of a segment as of the full clip, and Qwen's reader refuses a video with fewer. Of other videos it goes on
-    to refuse, as it does in the base task.
+    Why: an adapter asks for as many frames of a segment as of the full clip, and Qwen's reader refuses a video with
+    fewer. Of other videos it goes on to refuse, as it does in the base task.
     """
 
     @functools.wraps(original)

@@ -1,4 +1,7 @@
-"""Checks that a video file is whole, by the lengths that its container states. Many demuxers end a file that was cut short without an error."""
+"""Checks that a video file is whole, by the lengths that its container states.
+
+Many demuxers end a file that was cut short without an error.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _MATROSKA = {name.to_bytes((name.bit_length() + 7) // 8, "big") for name in _IN_
 
 
 def check(source: str | bytes) -> None:
-    """Refuse a file that is shorter than its container says, or whose container breaks off. Streams do not say how long they are.
+    """Refuse a file that is shorter than its container says, or whose container breaks off.
+
+    Streams do not say how long they are.
 
     Args:
         source: path or bytes of an AVI, GIF, Matroska, WebM or MP4 file; any other passes.

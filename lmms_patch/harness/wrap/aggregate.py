@@ -1,10 +1,11 @@
 """The aggregations of a wrapped task: the native ones, and those made of them.
 
-The host calls the ``patch`` aggregation first. It keeps the records of all docs, and the other aggregations of ours look their numbers up, in
-whatever order the host calls them. None of ours raises, because an exception in an aggregation would lose the run.
+The host calls the ``patch`` aggregation first. It keeps the records of all docs, and the other aggregations of ours
+look their numbers up, in whatever order the host calls them. None of ours raises, because an exception in an
+aggregation would lose the run.
 
-A native aggregation is handed to the host itself if the host looks up its standard error by the function's identity. Any other is called once,
-for both the host and us.
+A native aggregation is handed to the host itself if the host looks up its standard error by the function's identity.
+Any other is called once, for both the host and us.
 """
 
 from __future__ import annotations
@@ -144,7 +145,10 @@ class Aggregations:
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
-        """Return all aggregations by the name of their metric. The host asks for them several times for each metric and filter."""
+        """Return all aggregations by the name of their metric.
+
+        The host asks for them several times for each metric and filter.
+        """
         if not self._run.functions:
             self._run.functions = self._made()
         return self._run.functions
@@ -175,7 +179,10 @@ class Aggregations:
         return tuple(name for name in self.functions() if name not in self.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
-        """Return, for the arrows of the host's table, which metrics are better when higher; None for those without a direction."""
+        """Return, for the arrows of the host's table, which metrics are better when higher.
+
+        None for those without a direction.
+        """
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
         for m in self.native:
             out[m] = self.higher.get(m)
@@ -280,7 +287,10 @@ class Aggregations:
                 )
 
     def _report_native(self) -> None:
-        """Say how many failed calls the native metric counts as answers. The statistics say how many there are in all."""
+        """Say how many failed calls the native metric counts as answers.
+
+        The statistics say how many there are in all.
+        """
         failed = sum(map(failures.unanswered, self._run.records))
         if failed and not self._sampled:
             why = (
@@ -301,7 +311,9 @@ class Aggregations:
         )
 
     def _estimated(self, metric: str, n: Key | None = None) -> tuple[float | None, float | None]:
-        """Return estimates of the metric over full images and over the best cells of a set (None: of no set); None where there is none.
+        """Return estimates of the metric over full images and over the best cells of a set (None: of no set).
+
+        None where there is none.
 
         The best cells are known for the primary metric alone, because its scores decided which cells were asked.
         """
@@ -327,7 +339,10 @@ class Aggregations:
         return with_signature_of(function, lambda items: self._for_host(metric, items))
 
     def _unscored(self) -> bool:
-        """Return whether the first view of some doc has no native item, or no doc has an answer. The native metric would then say nothing."""
+        """Return whether the first view of some doc has no native item, or no doc has an answer.
+
+        The native metric would then say nothing.
+        """
         if self._run.unscored is None:
             self._run.unscored = any(
                 item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full)
@@ -350,7 +365,10 @@ class Aggregations:
         return self._native_value(metric) if own else self._natively(metric, items)
 
     def _native_value(self, metric: str) -> Any:
-        """Return the native metric over all docs. Called once per filter, with the files and calls that the base task would make."""
+        """Return the native metric over all docs.
+
+        Called once per filter, with the files and calls that the base task would make.
+        """
         run = self._run
         if self._sampled:
             return self._estimated(metric)[0]
@@ -401,7 +419,8 @@ class Aggregations:
     def _whole(self, metric: str) -> float | None:
         """Return FIP: the native metric over the docs whose first view has a score.
 
-        Where every doc has one, this is the number that the harness prints. Else the aggregation is called once more, without the other docs.
+        Where every doc has one, this is the number that the harness prints. Else the aggregation is called once more,
+        without the other docs.
         """
         lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self._run.records)
         if not (self._kind.every_order or any(lost)):
@@ -466,7 +485,10 @@ class Aggregations:
         return run.over_cells[metric, n]
 
     def _used(self, metric: str, name: str) -> list[PatchItem]:
-        """Return the docs that have a chosen cell; where the metric works on whole clusters, of clusters in which all docs have one."""
+        """Return the docs that have a chosen cell.
+
+        Where the metric works on whole clusters, of clusters in which all docs have one.
+        """
         items = self._answered(metric)
         used, out = ([item for item in items if (name in item.chosen) is chosen] for chosen in (True, False))
         return self._whole_clusters(metric, used, out)

@@ -22,7 +22,8 @@ _MANY = 5_000
 class BoxTable:
     """The boxes of the docs of one task, by doc id.
 
-    The boxes of all docs of the split are read, whatever ``--limit`` says, so that a ``ViewId`` means the same view in every run.
+    The boxes of all docs of the split are read, whatever ``--limit`` says, so that a ``ViewId`` means the same view in
+    every run.
 
     Args:
         spec: what was asked.
@@ -92,7 +93,10 @@ class BoxTable:
 
     @cached_property
     def digest(self) -> str:
-        """A digest (16 hex digits) of all boxes in their order. Where it differs, runs show different views under the same ids."""
+        """A digest (16 hex digits) of all boxes in their order.
+
+        Where it differs, runs show different views under the same ids.
+        """
         return digest([[*one.area, one.relevant] for one in doc.boxes] for doc in self._of_docs)
 
     def check(self, doc_ids: list[int]) -> None:

@@ -45,7 +45,9 @@ _UNCHANGEABLE = {float, int, bool, str, type(None)}
 
 
 def copied(items: list[Any]) -> list[Any]:
-    """Return a copy of the items for one call, since some aggregations change them; the items themselves where they cannot be copied.
+    """Return a copy of the items for one call, since some aggregations change them.
+
+    The items themselves where they cannot be copied.
 
     An interval calls an aggregation thousands of times, mostly with numbers: a list of numbers is copied as such.
     """
@@ -139,8 +141,8 @@ class Again:
 def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
     """Run a native aggregation again without overwriting what its first call wrote.
 
-    Submission files go to ``args.output_path`` or to the working directory. For an aggregation that uses files, both are a temporary folder
-    here. What it prints or logs is dropped.
+    Submission files go to ``args.output_path`` or to the working directory. For an aggregation that uses files, both
+    are a temporary folder here. What it prints or logs is dropped.
 
     Yields:
         The arguments to hand to the aggregation.

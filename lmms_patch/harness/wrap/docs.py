@@ -1,8 +1,8 @@
 """Docs times views, behind the harness's own indexing: an id fetches a doc that knows its view.
 
-Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only the doc id belongs to each request. So our
-id (``ViewId``) says which doc *and* which view, and knows its own table. The doc that it fetches (``TaggedDoc``) carries the view to whichever
-``doc_to_visual`` the adapter calls.
+Most adapters of lmms-eval take the first request's function, task and split for a whole batch; only the doc id belongs
+to each request. So our id (``ViewId``) says which doc *and* which view, and knows its own table. The doc that it
+fetches (``TaggedDoc``) carries the view to whichever ``doc_to_visual`` the adapter calls.
 """
 
 from __future__ import annotations
@@ -57,10 +57,12 @@ class Base(Protocol):
 
 
 class ViewId(int):
-    """An int, ``doc · V + view``, that knows its table in this process. V is the largest number of views that a doc has.
+    """An int, ``doc · V + view``, that knows its table in this process.
 
-    Pickled or deep-copied it becomes a plain int, since it would drag the whole dataset along. The table of the same task still reads that
-    int rightly.
+    V is the largest number of views that a doc has.
+
+    Pickled or deep-copied it becomes a plain int, since it would drag the whole dataset along. The table of the same
+    task still reads that int rightly.
     """
 
     table: VariantDocs
@@ -95,7 +97,10 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
     @property
     def text_only(self) -> Any:
-        """What a text-only diagnostic may know of the doc (``tst.items.Item``); None where the task is not a ``_tst`` task."""
+        """What a text-only diagnostic may know of the doc (``tst.items.Item``).
+
+        None where the task is not a ``_tst`` task.
+        """
         return (
             self.table.text_only.item_of(self.doc_id)
             if self.table is not None and self.table.text_only is not None
@@ -119,7 +124,9 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
 
 class TaggedDocs(Sequence[Any]):
-    """The base task's docs, each with its number; as long and as lazy as the base's own. Their images are decoded when they are looked at.
+    """The base task's docs, each with its number; as long and as lazy as the base's own.
+
+    Their images are decoded when they are looked at.
 
     Args:
         rows: the docs.
@@ -211,7 +218,8 @@ class VariantDocs:
 
     Where docs have boxes of their own, most have fewer than V views, and the indices between mean nothing.
 
-    A row is fetched, and its images decoded, once for all views of a doc; both are kept for the last ``CACHED_DOCS`` docs. Safe for threads.
+    A row is fetched, and its images decoded, once for all views of a doc; both are kept for the last ``CACHED_DOCS``
+    docs. Safe for threads.
     """
 
     def __init__(
@@ -231,7 +239,8 @@ class VariantDocs:
             base: the base task.
             views: the views that each doc has, in request order.
             cutting: the options that change pixels.
-            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than that.
+            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than
+            that.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
         """
@@ -276,8 +285,8 @@ class VariantDocs:
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc, without those on a wrong image.
 
-        A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To know that, its image is
-        decoded.
+        A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To
+        know that, its image is decoded.
         """
         if self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
@@ -294,7 +303,10 @@ class VariantDocs:
         return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
-        """Return the doc whose images replace a doc's own in its swapped views; None where the doc has no such views."""
+        """Return the doc whose images replace a doc's own in its swapped views.
+
+        None where the doc has no such views.
+        """
         if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
@@ -373,7 +385,8 @@ class VariantDocs:
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """Return what a chat adapter sends for this doc and view.
 
-        Where the base only puts its visuals before its prompt, a blind view is that prompt, and the doc's video need not be there.
+        Where the base only puts its visuals before its prompt, a blind view is that prompt, and the doc's video need
+        not be there.
         """
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
@@ -440,7 +453,10 @@ class VariantDocs:
         return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
 
     def _expect_full(self, doc_id: int, medium: Any, clip: Clip) -> None:
-        """Note which frames the adapter should read from a video's own file. Of a video that is no file, nothing can be noticed."""
+        """Note which frames the adapter should read from a video's own file.
+
+        Of a video that is no file, nothing can be noticed.
+        """
         with contextlib.suppress(PatchError):
             source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
             indices = self.sampling.places(clip.total, len(clip)).tolist()
@@ -474,7 +490,10 @@ class VariantDocs:
             refuse(self._no_room)
 
     def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
-        """Return what the base shows of a doc, without its media. Where the base fails without an image, return its prompt alone."""
+        """Return what the base shows of a doc, without its media.
+
+        Where the base fails without an image, return its prompt alone.
+        """
         row = self.row(doc_id)
         try:
             return media.without_media(show(dict(row)))
@@ -524,7 +543,10 @@ class VariantDocs:
         return Look(sizes, self._prints[doc_id], usable, len(self.clips(doc_id)))
 
     def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
-        """Return what the base shows of a doc, and the decoded images; both are kept while the doc is among the last ones used."""
+        """Return what the base shows of a doc, and the decoded images.
+
+        Both are kept while the doc is among the last ones used.
+        """
         entry = self._entry(doc_id)
         with entry.lock:
             if show not in entry.shown:
@@ -555,7 +577,10 @@ class VariantDocs:
         return stands_in, []
 
     def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Shown]:
-        """Decode the images and videos of a doc and note their sizes. Where one cannot be cut, note the problem and return none."""
+        """Decode the images and videos of a doc and note their sizes.
+
+        Where one cannot be cut, note the problem and return none.
+        """
         shown: list[Shown] = []
         try:
             shown = [self._decoded(medium) for medium in media.images_in(payload, walk)]
@@ -602,8 +627,8 @@ class VariantDocs:
     def sizes(self, doc_id: int) -> tuple[Size, ...]:
         """Return width and height in pixels of each image that a doc shows; () where it shows none that can be cut.
 
-        They are usually known from the requests. A doc whose answers all came from a response cache is decoded here. One that cannot be fetched
-        any more is noted as a problem, so that its scores are not lost.
+        They are usually known from the requests. A doc whose answers all came from a response cache is decoded here.
+        One that cannot be fetched any more is noted as a problem, so that its scores are not lost.
         """
         if doc_id not in self._sizes:
             show, walk = self._way_to_show()
@@ -614,7 +639,10 @@ class VariantDocs:
         return self._sizes[doc_id]
 
     def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
-        """Return how many frames each clip of a doc has, and how many seconds it takes; () for a doc with still images."""
+        """Return how many frames each clip of a doc has, and how many seconds it takes.
+
+        () for a doc with still images.
+        """
         return self._clips.get(doc_id, ()) if self.sizes(doc_id) else ()
 
     def problem(self, doc_id: int) -> str | None:

@@ -32,8 +32,8 @@ def apply_filters(
 ) -> None:
     """Fill ``filtered_resps`` of every instance.
 
-    Where the filter or the call failed, ``Unanswered`` says why. The texts that stand for failed calls are filtered too, because the native
-    metric counts them as the harness does.
+    Where the filter or the call failed, ``Unanswered`` says why. The texts that stand for failed calls are filtered
+    too, because the native metric counts them as the harness does.
 
     Args:
         instances: the requests of a wrapped task; their ``metadata`` holds view and choice.
@@ -114,7 +114,8 @@ def as_the_host_will(
 def is_unfinished(inst: Instance) -> bool:
     """Return whether an answer was cut by the token limit: it opens a thinking tag and closes none, or has as many tokens as were allowed.
 
-    Adapters of servers, and some others, say how many tokens an answer has; of an answer without tags by another adapter nothing is known.
+    Adapters of servers, and some others, say how many tokens an answer has; of an answer without tags by another
+    adapter nothing is known.
     """
     text = inst.resps[0] if inst.resps else ""
     if not isinstance(text, str):
@@ -144,7 +145,10 @@ def _can_be_filtered(inst: Instance) -> bool:
 
 
 def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
-    """Apply one filter pipeline to a group of requests. An answer that it does not give becomes ``Unanswered``, with the cause."""
+    """Apply one filter pipeline to a group of requests.
+
+    An answer that it does not give becomes ``Unanswered``, with the cause.
+    """
     why = f"filter {ensemble.name!r} gave no answer"
     try:
         ensemble.apply(group, docs)

@@ -1,6 +1,7 @@
 """Images of a dataset that are decoded when somebody looks at them.
 
-The harness and many scorers walk over the fields of a doc and touch no image; to decode them all is a large part of what scoring costs.
+The harness and many scorers walk over the fields of a doc and touch no image; to decode them all is a large part of
+what scoring costs.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from PIL import Image
 
 
 class LateImage(Image.Image):
-    """An image that is decoded when anything of it is asked for. From then on it is the decoded image, of that image's class.
+    """An image that is decoded when anything of it is asked for.
 
-    To ask whether it is an image decodes nothing. Unlike the decoded image, it is not yet of the class of its format (``PngImageFile``).
+    From then on it is the decoded image, of that image's class.
+
+    To ask whether it is an image decodes nothing. Unlike the decoded image, it is not yet of the class of its format
+    (``PngImageFile``).
 
     Args:
         decode: returns the decoded image.
@@ -58,7 +62,10 @@ _late: weakref.WeakKeyDictionary[datasets.Dataset, datasets.Dataset] = weakref.W
 
 
 def late(rows: Any) -> Any:
-    """Return the rows of a dataset with images that are decoded when they are looked at; rows of any other kind as they are."""
+    """Return the rows of a dataset with images that are decoded when they are looked at.
+
+    Rows of any other kind as they are.
+    """
     if not isinstance(rows, datasets.Dataset):
         return rows
     if rows not in _late:

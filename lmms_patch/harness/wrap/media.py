@@ -1,8 +1,8 @@
 """Finds the images and videos in what a base task hands to a model, and replaces them by views.
 
-Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of ``doc_to_messages`` (chat adapters). An image is a PIL
-image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image file. A video is a path, a data URL, or a dict that
-says so. Other media are refused.
+Two shapes occur: the list of ``doc_to_visual`` (simple adapters) and the messages of ``doc_to_messages`` (chat
+adapters). An image is a PIL image, a dict with ``bytes`` or ``path``, a data URL, base64 text, or the path of an image
+file. A video is a path, a data URL, or a dict that says so. Other media are refused.
 """
 
 from __future__ import annotations
@@ -160,7 +160,10 @@ def blind_prompt(text: str, line: str) -> str:
 
 
 def with_line(messages: list[Any], line: str) -> list[Any]:
-    """Return chat messages with a line after the user's last words; visuals, and messages of no user, stay as they are."""
+    """Return chat messages with a line after the user's last words.
+
+    Visuals, and messages of no user, stay as they are.
+    """
     last = max(
         (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
         default=None,

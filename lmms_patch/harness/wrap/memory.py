@@ -1,8 +1,8 @@
 """What an aggregation remembers from one call to the next, and how to call it as if for the first time.
 
-Some aggregations add to a dict of their module (``ocrbench_aggregate_accuracy``), so every further call counts the earlier docs again. The
-harness calls each aggregation once, but we call it again for best cells, golds and floors. So each of our calls gets copies of everything that
-the function can write to, as it was when the task was loaded.
+Some aggregations add to a dict of their module (``ocrbench_aggregate_accuracy``), so every further call counts the
+earlier docs again. The harness calls each aggregation once, but we call it again for best cells, golds and floors. So
+each of our calls gets copies of everything that the function can write to, as it was when the task was loaded.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LIBRARIES = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib"
 class Memory:
     """The places where an aggregation, and the functions that it calls in its own modules, can keep something between two calls.
 
-    These are globals, closure cells, default arguments and attributes of functions and classes that hold something mutable, and globals that
-    a function rebinds. We assume that code of libraries keeps nothing.
+    These are globals, closure cells, default arguments and attributes of functions and classes that hold something
+    mutable, and globals that a function rebinds. We assume that code of libraries keeps nothing.
 
     Args:
         function: the aggregation, as the harness loaded it, before its first call.
@@ -139,7 +139,10 @@ class Memory:
             self._places.setdefault((id(owner), name), (owner, name))
 
     def _visit_module(self, module: ModuleType) -> None:
-        """Note all globals of a module that belongs to tasks. Which of them a function reads through the module is not known."""
+        """Note all globals of a module that belongs to tasks.
+
+        Which of them a function reads through the module is not known.
+        """
         if id(module) in self._seen or _of_library(module) or getattr(module, "__file__", None) is None:
             return
         self._seen.add(id(module))
@@ -189,7 +192,8 @@ def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
 def _of_library(module: ModuleType | None) -> bool:
     """Return whether a module belongs to a library.
 
-    Modules that the harness loads for a task file are not in ``sys.modules``: None stands for them, and they do not belong to one.
+    Modules that the harness loads for a task file are not in ``sys.modules``: None stands for them, and they do not
+    belong to one.
     """
     return module is not None and _in_library(getattr(module, "__file__", None) or "")
 

@@ -27,7 +27,9 @@ _IMAGE = "\0"
 
 
 class OrderTable:
-    """The orders of the docs of one ``_rotate`` task, by doc id; each is found when it is first asked for, and is the same on every rank.
+    """The orders of the docs of one ``_rotate`` task, by doc id.
+
+    Each is found when it is first asked for, and is the same on every rank.
 
     Args:
         spec: what was asked.
@@ -36,7 +38,8 @@ class OrderTable:
         with_media: gives the docs with media.
         references: what is known of docs' golds and options.
         judged: whether the scorer calls a judge or the network; it is then not called to see whether it follows.
-        messages: whether the model is told a doc by messages that the base makes itself, so that these are what it must be compared by.
+        messages: whether the model is told a doc by messages that the base makes itself, so that these are what it must
+            be compared by.
     """
 
     def __init__(
@@ -106,7 +109,10 @@ class OrderTable:
         return "\n".join(_words(message.get("content")) for message in payload)
 
     def views_of(self, doc_id: int, views: Sequence[View]) -> tuple[View, ...]:
-        """Return some views of a doc in each order of its options; where these cannot be moved, the first view alone, since cells would not count."""
+        """Return some views of a doc in each order of its options.
+
+        Where these cannot be moved, the first view alone, since cells would not count.
+        """
         found = self.of(doc_id).orders
         if not found:
             return tuple(views[:1])

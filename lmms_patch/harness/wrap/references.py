@@ -1,8 +1,8 @@
 """Scores what no model said: uninformed answers, the gold, and each doc's answers under the golds of other docs.
 
-The plan is made from the docs alone, so it is the same on every rank. An answer is scored under another doc's gold on the rank that has the
-answer, and the score goes into the record of the doc that gave it. So ranks exchange nothing, and the log of a finished run holds all that the
-statistics need.
+The plan is made from the docs alone, so it is the same on every rank. An answer is scored under another doc's gold on
+the rank that has the answer, and the score goes into the record of the doc that gave it. So ranks exchange nothing, and
+the log of a finished run holds all that the statistics need.
 """
 
 from __future__ import annotations
@@ -187,7 +187,10 @@ class References:
         return self.plainly(row, self._as_results(text, options)).get(self._primary)
 
     def marks(self, doc_id: int) -> Scalar:
-        """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds); None where that is not known."""
+        """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
+
+        None where that is not known.
+        """
         made = self.plan
         if self._silent or made is None or doc_id not in made.baselines:
             return None
@@ -219,7 +222,9 @@ class References:
         return self._on(doc_id, self._as_results(text, len(self._plan.answers[doc_id].options)))[0]
 
     def golds_from(self) -> tuple[str, str]:
-        """Return, in words, where golds come from; and where golds earn nothing, the field that the scorer seems to compare with.
+        """Return, in words, where golds come from.
+
+        And where golds earn nothing, the field that the scorer seems to compare with.
 
         That field is found by trial: it is the first whose text earns more than 0 on each of the first docs.
         """
@@ -250,8 +255,8 @@ class References:
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
         """Return the scored views of a doc, each with the place of its answer among the doc's options.
 
-        The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one without does not. Options
-        that are shown in another order are not read.
+        The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one
+        without does not. Options that are shown in another order are not read.
 
         Args:
             doc_id: the doc.
@@ -348,7 +353,8 @@ class References:
     def _as_results(self, text: str, options: int) -> list[Any]:
         """Return an answer in the form that the scorer takes.
 
-        That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the answer.
+        That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the
+        answer.
         """
         if not self.by_index:
             return [text]
@@ -363,7 +369,9 @@ class References:
         used: Sequence[Key],
         of: str = "",
     ) -> tuple[Scalar, dict[Key, Scalar]]:
-        """Score a doc's answers under the gold of another doc; return the scalar of the first view, and of the best of each set.
+        """Score a doc's answers under the gold of another doc.
+
+        Return the scalar of the first view, and of the best of each set.
 
         Views with the same answer are scored once.
 
@@ -465,7 +473,9 @@ def _tokens(text: str) -> str:
 
 
 def field(row: Any, names: str | list[str] | None) -> Any:
-    """Return the value of a doc's field, or the values of several fields as one key; None where the doc lacks one, or none is named.
+    """Return the value of a doc's field, or the values of several fields as one key.
+
+    None where the doc lacks one, or none is named.
 
     A value that is not a plain number or text stands as its JSON.
     """
@@ -503,7 +513,8 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
     """Check that a doc has the fields that the options name.
 
     Raises:
-        OptionError: a task file names a field that is missing. Of a field that a profile names, a warning says that it is not used.
+        OptionError: a task file names a field that is missing. Of a field that a profile names, a warning says that it
+            is not used.
     """
     for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
         named = getattr(spec.options, option)
@@ -521,7 +532,10 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
-    """Return the values of the fields that the options name, by option; of ``merged`` the name of what the doc's category counts in, if any."""
+    """Return the values of the fields that the options name, by option.
+
+    Of ``merged`` the name of what the doc's category counts in, if any.
+    """
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
     into = next(

@@ -126,10 +126,12 @@ class Scorer:
             return self._score_one(doc, view, got, kwargs)
 
     def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
-        """Score as if no scorer drew random numbers; where this one does, score again with a random stream for each view.
+        """Score as if no scorer drew random numbers.
 
-        Why: few scorers draw, and making a stream for each of 100,000 views takes longer than scoring them. From the first draw on, each view gets
-        its stream at once; so it does for a judge, which must not be asked twice.
+        Where this one does, score again with a random stream for each view.
+
+        Why: few scorers draw, and making a stream for each of 100,000 views takes longer than scoring them. From the
+        first draw on, each view gets its stream at once; so it does for a judge, which must not be asked twice.
         """
         if self.keeps_apart:
             return seeded()
@@ -220,7 +222,10 @@ class Scorer:
         return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
 
     def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
-        """Return the index of the best cell or box for a metric; for ``occlude``, of the cell that hurts most when hidden."""
+        """Return the index of the best cell or box for a metric.
+
+        For ``occlude``, of the cell that hurts most when hidden.
+        """
         if metric is None:
             return None
         higher = self._aggregations.higher.get(metric, True)
@@ -277,7 +282,8 @@ class Unanswered:
         raw: the model's answer before filters.
         why: what went wrong, in one line.
         failed: whether the call failed, and not the filter.
-        native: for a failed call, what the harness would hand to the scorer: the filtered text that stands for the answer; None for nothing.
+        native: for a failed call, what the harness would hand to the scorer: the filtered text that stands for the
+            answer; None for nothing.
     """
 
     raw: Any
@@ -321,7 +327,8 @@ _one_doc = threading.Lock()
 def own_stream(seed: str) -> Iterator[None]:
     """Give a scorer that draws a random stream of its own. Some scorers guess where they cannot parse an answer.
 
-    Afterwards the process's generators are as before, so that the first view of each doc draws what the base task would have drawn.
+    Afterwards the process's generators are as before, so that the first view of each doc draws what the base task would
+    have drawn.
     """
     with drawing_from(draws()):
         random.seed(seed)

@@ -149,9 +149,9 @@ def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
 def sight(shown: Sequence[Image.Image | Clip]) -> str:
     """Return a digest of what a doc shows; "" where it shows no image and no clip.
 
-    It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time for any size: every doc
-    of every run gets one, so that two runs can be compared. Of a clip it covers the frames at no more than 16 x 16 points each. ``prints`` tells any
-    two images apart.
+    It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time
+    for any size: every doc of every run gets one, so that two runs can be compared. Of a clip it covers the frames at
+    no more than 16 x 16 points each. ``prints`` tells any two images apart.
     """
     seen = hashlib.blake2b(digest_size=8)
     for one in shown:

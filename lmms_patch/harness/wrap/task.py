@@ -130,8 +130,8 @@ class WrappedTask(Delegate):
     def _wire(self) -> None:
         """Build the parts that depend on the primary metric, and connect them.
 
-        Called when the task is made, so that an option which names no metric is refused at once; and again where ``--predict_only`` replaces
-        the metrics.
+        Called when the task is made, so that an option which names no metric is refused at once; and again where
+        ``--predict_only`` replaces the metrics.
 
         Raises:
             CannotWrapError: the base reports no metric, or a ``_tst`` task one whose lower values are better.
@@ -139,7 +139,8 @@ class WrappedTask(Delegate):
         """
         native, higher = dict(self._base.aggregation()), dict(self._base.higher_is_better())
         primary = self._choose_primary(list(native))
-        # Functions stand for what is known later: the host sets ``args`` before it scores; plan, golds and diagnosis need the docs.
+        # Functions stand for what is known later: the host sets ``args`` before it scores; plan, golds and diagnosis
+        # need the docs.
         self.aggregations = Aggregations(
             self.spec,
             native,
@@ -191,7 +192,10 @@ class WrappedTask(Delegate):
         return doc if self._table.orders is None else self._table.orders.as_shown(doc, doc.doc_id, view.turn)
 
     def _in_other_orders(self, doc_id: int) -> list[Any]:
-        """Return a doc's row, as scorers take it, with its options in each order but its own; none where they cannot be moved."""
+        """Return a doc's row, as scorers take it, with its options in each order but its own.
+
+        None where they cannot be moved.
+        """
         assert self._table.orders is not None
         row = self._scored_rows()[doc_id]
         return [
@@ -222,7 +226,10 @@ class WrappedTask(Delegate):
             raise CannotWrapError(judge_refusal(self.spec, judge))
 
     def _rename(self) -> None:
-        """Give the config, which base and wrapper share, the wrapped name. A config that belongs to the base's class is copied first."""
+        """Give the config, which base and wrapper share, the wrapped name.
+
+        A config that belongs to the base's class is copied first.
+        """
         config = self._base.config
         if getattr(type(self._base), "CONFIG", None) is config:
             config = copy.copy(config)
@@ -249,7 +256,8 @@ class WrappedTask(Delegate):
     def dump_config(self) -> dict[str, Any]:
         """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
 
-        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier run.
+        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier
+        run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
         for name in UNWRITTEN:
@@ -365,7 +373,9 @@ class WrappedTask(Delegate):
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _check_asking(self, everyone: Sequence[int]) -> None:
-        """Log what it costs to leave views out. Where that is not possible, refuse it if it was asked for; else ask all views, and say why.
+        """Log what it costs to leave views out.
+
+        Where that is not possible, refuse it if it was asked for; else ask all views, and say why.
 
         Raises:
             CannotWrapError, OptionError: it was asked for, and is not possible.
@@ -464,8 +474,9 @@ class WrappedTask(Delegate):
     def _numbers_of(self, doc_id: int) -> Sequence[int]:
         """Return the numbers of the views of a doc that are asked, or were asked.
 
-        Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the index, so what a segment earns
-        would count for nothing. A run that leaves views out by a plan of its own asks them.
+        Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the
+        index, so what a segment earns would count for nothing. A run that leaves views out by a plan of its own asks
+        them.
         """
         if doc_id in self._numbers:
             return self._numbers[doc_id]
@@ -636,7 +647,10 @@ class WrappedTask(Delegate):
     # --- scoring ------------------------------------------------------------------------------
 
     def apply_filters(self) -> None:
-        """Apply the base's filters once per view and choice. Where one fails, report the cause and keep the raw answers."""
+        """Apply the base's filters once per view and choice.
+
+        Where one fails, report the cause and keep the raw answers.
+        """
         adapter = compat.adapter_of(getattr(self._base, "model_name", None))
         rows, with_media = self.eval_docs_no_media, self._base.eval_docs
         self._unfinished = {(one.doc_id, one.metadata["view"]) for one in self._instances or [] if is_unfinished(one)}
@@ -651,10 +665,11 @@ class WrappedTask(Delegate):
             kwargs: handed on to the native scorer.
 
         Returns:
-            Three groups of metrics, in this order. ``patch``: the record. Our derived metrics, from every doc: the native item of its best cell,
-            or None. The native metrics: the items of the full view. Where that view could not be scored they are None, so that the metric is
-            null and not that of the other docs; where its call failed they are what the base's scorer makes of the text that stands for the
-            answer. Native metrics come last, because the host takes the number of docs from the metric that it aggregates last.
+            Three groups of metrics, in this order. ``patch``: the record. Our derived metrics, from every doc: the
+            native item of its best cell, or None. The native metrics: the items of the full view. Where that view could
+            not be scored they are None, so that the metric is null and not that of the other docs; where its call
+            failed they are what the base's scorer makes of the text that stands for the answer. Native metrics come
+            last, because the host takes the number of docs from the metric that it aggregates last.
         """
         if not isinstance(doc, TaggedDoc):
             raise CannotWrapError(f"{self.spec.name}: a doc without a number cannot be scored; take it from eval_docs")
@@ -769,7 +784,9 @@ class WrappedTask(Delegate):
         return out
 
     def leave_out(self, asked: Mapping[int, Asked], numbers: Mapping[int, Sequence[int]]) -> None:
-        """Take note of how docs were asked, and drop the requests that were not; a doc without any keeps those of its first view.
+        """Take note of how docs were asked, and drop the requests that were not.
+
+        A doc without any keeps those of its first view.
 
         Args:
             asked: by doc id, how each evaluated doc was asked.
@@ -869,7 +886,8 @@ class WrappedTask(Delegate):
         ):  # the host would take a sample for the whole, in its own standard errors
             return {"patch": patch, **ours, **dict.fromkeys(self.aggregations.native)}
         if KINDS[self.spec.kind].keeps_best:
-            # The host's --baseline compares the first number in a log line whose key holds "score". That number must be the full image's.
+            # The host's --baseline compares the first number in a log line whose key holds "score". That number must be
+            # the full image's.
             ours |= {
                 name: item
                 for name, item in chosen.items()

@@ -229,7 +229,8 @@ class TextOnly:
             described: its settings, for the results file.
             runner: trains and predicts the folds.
             everything: whether to do the other groupings too, and not the headline alone.
-            shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they decide (``tst.null``).
+            shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they
+            decide (``tst.null``).
             check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
@@ -352,7 +353,10 @@ class TextOnly:
         )
 
     def _zero_shot(self, prepared: Prepared, runner: Runner) -> tuple[Any, Any, Any]:
-        """Return the untrained model's predictions with their bias scores and native scores; all None where it has none."""
+        """Return the untrained model's predictions with their bias scores and native scores.
+
+        All None where it has none.
+        """
         if not hasattr(prepared, "zero_shot"):
             return None, None, None
         everyone = np.arange(len(self.items))
@@ -393,7 +397,10 @@ class TextOnly:
         }
 
     def about(self) -> dict[str, Any]:
-        """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
+        """Return what was found out about the task as a whole, for the results file.
+
+        Empty where there is no diagnosis.
+        """
         if self.found is None:
             return {}
         found = self.found

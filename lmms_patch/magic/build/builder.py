@@ -1,11 +1,13 @@
 """The builder of a MAGIC dataset from questions and scene graphs in GQA's form (Algorithm 1): it writes a folder that ``dataset.read`` takes.
 
-The folder holds ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``, the settings and everything
-that was dropped, with the reason; and ``previews/`` where asked. While a build runs, ``build.journal.jsonl`` keeps what is finished.
+The folder holds ``items.jsonl``; ``images/``, undrawn; ``contact.png``, a sample of items to look at; ``build.json``,
+the settings and everything that was dropped, with the reason; and ``previews/`` where asked. While a build runs,
+``build.journal.jsonl`` keeps what is finished.
 
-The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran through, was killed and
-resumed, or started from what a run with another limit left. A finished item is not made again unless its image or saliency maps have changed; dropped
-questions are tried again. An ``items.jsonl`` that was edited by hand is not overwritten.
+The same inputs, settings and seed give the same bytes, whatever the order of the files' keys, and whether the build ran
+through, was killed and resumed, or started from what a run with another limit left. A finished item is not made again
+unless its image or saliency maps have changed; dropped questions are tried again. An ``items.jsonl`` that was edited by
+hand is not overwritten.
 
 Source: MAGIC paper, 3.1, 3.4, appendix E.
 """
@@ -50,12 +52,15 @@ class BuildSettings:
     Attributes:
         seed: of the choice of adversarial boxes, of the sample under ``limit``, and of the contact sheet.
         saliency: folder with maps ``<qid>_<t>.png``, t = 0, 1, 2; None: only for a ``weak`` build.
-        weak: whether to build the weakly supervised split (paper, 3.4): its relevant boxes are only the objects of the question's annotations.
-        adversarial: number of adversarial boxes that an item should have; None: 3, and none in a weak build (paper, 3.1, 3.4).
-        apart_from: another dataset, none of whose images is used (paper, 3.4: the weak split shares none with the test set); None: all are.
+        weak: whether to build the weakly supervised split (paper, 3.4): its relevant boxes are only the objects of the
+        question's annotations.
+        adversarial: number of adversarial boxes that an item should have; None: 3, and none in a weak build (paper,
+        3.1, 3.4).
+        apart_from: another dataset, none of whose images is used (paper, 3.4: the weak split shares none with the test
+        set); None: all are.
         limit: the most items, a seeded sample of those that can be built; None: all.
-        placing: how images get into the folder: ``copy``, or ``link`` for hard links, which need no space (a symbolic link would lead out of the
-            folder, and no image is read there).
+        placing: how images get into the folder: ``copy``, or ``link`` for hard links, which need no space (a symbolic
+            link would lead out of the folder, and no image is read there).
         previews: whether to also write each item with its boxes drawn.
         contact: number of items on the contact sheet; 0: no sheet.
         regions: thresholds.
@@ -322,7 +327,8 @@ def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, 
 def _files(folder: Path) -> dict[str, Path]:
     """Return image id -> file.
 
-    Of several suffixes the first in the order of ``_SUFFIXES`` counts. Entries that are no files (pipes, folders) are ignored.
+    Of several suffixes the first in the order of ``_SUFFIXES`` counts. Entries that are no files (pipes, folders) are
+    ignored.
     """
     files_by_id: dict[str, Path] = {}
     for path in sorted(folder.iterdir(), key=lambda path: path.name):

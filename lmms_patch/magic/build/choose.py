@@ -108,7 +108,8 @@ def choose(
         settings: seed, quota, thresholds.
 
     Returns:
-        The boxes; the source of each (``object:<id>``, ``saliency:<t>`` or ``synthetic``); and notes for ``build.json``.
+        The boxes; the source of each (``object:<id>``, ``saliency:<t>`` or ``synthetic``); and notes for
+        ``build.json``.
 
     Raises:
         DropError: the question gives no item; holds the reason.

@@ -1,4 +1,7 @@
-"""Contact sheets: items as thumbnails with their boxes drawn and a caption, so that a person can judge them. Pillow only."""
+"""Contact sheets: items as thumbnails with their boxes drawn and a caption, so that a person can judge them.
+
+Pillow only.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,9 @@ class Entry:
 def sheet(entries: Sequence[Entry], columns: int = 4, width: int = 380) -> Image.Image:
     """Return the contact sheet: a grid, row by row.
 
-    Under each thumbnail stand the id, the question, the gold answer, and the numbers of relevant (green) and adversarial (orange) boxes as drawn,
-    with their labels. Characters that Pillow's built-in font lacks are shown as boxes.
+    Under each thumbnail stand the id, the question, the gold answer, and the numbers of relevant (green) and
+    adversarial (orange) boxes as drawn, with their labels. Characters that Pillow's built-in font lacks are shown as
+    boxes.
 
     Args:
         entries: at least one.
@@ -111,7 +115,10 @@ def save_png(image: Image.Image, path: Path) -> None:
 
 
 def preview_of(name: str) -> str:
-    """Return the file name of an item's preview; different ids get different names, and no name is too long for file systems."""
+    """Return the file name of an item's preview.
+
+    Different ids get different names, and no name is too long for file systems.
+    """
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
     if plain == name and name.strip(".") and len(name.encode()) <= _NAME:
         return f"{name}.png"
@@ -177,7 +184,10 @@ def _font() -> Any:
 
 
 def _wrapped(text: str, width: int, most: int) -> list[str]:
-    """Break a text into at most ``most`` lines of at most ``width`` pixels; text that does not fit is cut and ends with an ellipsis."""
+    """Break a text into at most ``most`` lines of at most ``width`` pixels.
+
+    Text that does not fit is cut and ends with an ellipsis.
+    """
     font = _font()
     lines: list[str] = []
     words = text.split()

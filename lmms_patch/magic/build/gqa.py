@@ -1,8 +1,9 @@
 """Questions and scene graphs in GQA's form, for the builder of MAGIC datasets. Pure, except ``load_json``.
 
-Questions: ``{qid: {imageId, question, answer, fullAnswer, types: {structural}, annotations: {question: {span: object id}, answer, fullAnswer}}}``.
-Scenes: ``{imageId: {width, height, objects: {id: {name, x, y, w, h}}}}``. Real files are damaged in places: unusable entries are returned with a
-reason instead of raising, so that a build can count them.
+Questions: ``{qid: {imageId, question, answer, fullAnswer, types: {structural}, annotations: {question: {span: object
+id}, answer, fullAnswer}}}``.
+Scenes: ``{imageId: {width, height, objects: {id: {name, x, y, w, h}}}}``. Real files are damaged in places: unusable
+entries are returned with a reason instead of raising, so that a build can count them.
 
 Source: GQA (Hudson & Manning, 2019, https://arxiv.org/abs/1902.09506); MAGIC paper, 3.1.
 """
@@ -85,7 +86,8 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
     """Read a JSON file that holds one object.
 
     Raises:
-        BuildError: the file is missing, truncated, holds something else, or repeats a key in one object (its value would be ambiguous).
+        BuildError: the file is missing, truncated, holds something else, or repeats a key in one object (its value
+            would be ambiguous).
     """
     twice: list[str] = []
     try:
@@ -109,7 +111,9 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def object_ids(annotations: Any) -> tuple[str, ...]:
-    """Return the object ids that a question's annotations name, sorted, without repeats; none for annotations of unknown form.
+    """Return the object ids that a question's annotations name, sorted, without repeats.
+
+    None for annotations of unknown form.
 
     >>> object_ids({"question": {"2": "12", "4:6": "7"}, "answer": {}, "fullAnswer": {"1": "12,13"}})
     ('12', '13', '7')
@@ -193,7 +197,8 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
         size: width and height of the image (pixels), upright.
 
     Raises:
-        DropError: ("scene damaged") no objects, no size; ("scene of another image") its aspect ratio differs from the image's.
+        DropError: ("scene damaged") no objects, no size; ("scene of another image") its aspect ratio differs from the
+            image's.
     """
     objects = data.get("objects") if isinstance(data, Mapping) else None
     if not isinstance(objects, Mapping):

@@ -36,7 +36,10 @@ class Done:
     notes: Mapping[str, Any]
 
     def entry(self) -> dict[str, Any]:
-        """Return the item as a line of the journal; its notes include a digest of the rest, which shows later changes."""
+        """Return the item as a line of the journal.
+
+        Its notes include a digest of the rest, which shows later changes.
+        """
         row = to_row(self.item)
         return {"row": row, "notes": {**self.notes, "digest": _digest(row, self.notes)}}
 
@@ -49,7 +52,8 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         print_: a digest of what decides the items: a build with another digest is not resumed.
 
     Raises:
-        BuildError: the folder holds something else, or items that were edited by hand (annotators' steps, say), which must not be overwritten.
+        BuildError: the folder holds something else, or items that were edited by hand (annotators' steps, say), which
+            must not be overwritten.
     """
     record, journal = out / "build.json", out / JOURNAL
     finished: dict[str, Done] = {}
@@ -91,7 +95,9 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
 
 
 def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Path | None = None) -> None:
-    """Remove files that an earlier run of a build wrote into one of its folders and this run did not make; leave everything else.
+    """Remove files that an earlier run of a build wrote into one of its folders and this run did not make.
+
+    Leave everything else.
 
     Args:
         folder: the folder; it may be missing.

@@ -1,7 +1,7 @@
 """Algorithm 1 of the MAGIC paper (appendix E): from saliency maps and scene-graph objects to relevant and adversarial boxes.
 
-Rectangles are in pixels, half-open ``(left, top, right, bottom)``. OpenCV cleans and labels the maps, NumPy does the rest. The paper names the
-operations but no thresholds: the defaults here are ours.
+Rectangles are in pixels, half-open ``(left, top, right, bottom)``. OpenCV cleans and labels the maps, NumPy does the
+rest. The paper names the operations but no thresholds: the defaults here are ours.
 
 Source: MAGIC paper, 3.1, 3.4, appendix E (``FindBboxes``, ``RemoveOverlap``, ``AdvBoxes``).
 """
@@ -35,9 +35,12 @@ class RegionSettings:
 
     Attributes:
         threshold: of a saliency map in [0, 1]; a hotspot is above it.
-        scale: the meaning of 1: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the range of its pixel format.
-        clean: side of the morphological element as a fraction of the image's shorter side; smaller specks are removed, smaller holes are closed.
-        min_area: the smallest hotspot, as a fraction of the image (counting its pixels above the threshold, not its box).
+        scale: the meaning of 1: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the
+        range of its pixel format.
+        clean: side of the morphological element as a fraction of the image's shorter side; smaller specks are removed,
+        smaller holes are closed.
+        min_area: the smallest hotspot, as a fraction of the image (counting its pixels above the threshold, not its
+        box).
         keep: which of two boxes that overlap too much is kept: the ``larger`` (then the earlier), or the ``earlier``.
         min_size: the shortest sides of an adversarial box, as a fraction of the image's width and height.
         max_size: the longest sides of an adversarial box, likewise.
@@ -138,7 +141,8 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
 def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
     """Return the boxes of a map's hotspots (``FindBboxes``), from top to bottom, then from left to right.
 
-    The map is thresholded, then opened and closed with a round element. Hotspots are the 8-connected regions of at least ``min_area``.
+    The map is thresholded, then opened and closed with a round element. Hotspots are the 8-connected regions of at
+    least ``min_area``.
 
     Args:
         saliency: shape (height, width), in [0, 1].
@@ -167,9 +171,10 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
 def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float, keep: str = "larger") -> list[int]:
     """Return which boxes are kept (``RemoveOverlap``): places in the list, ascending.
 
-    Boxes are visited by rank. A box is kept unless it overlaps a kept box: their IoU exceeds ``most_iou``, or the covered fraction of the smaller
-    exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier of two equal boxes first, so that the kept boxes cover most.
-    Rank ``earlier`` (the temporal rule): by place in the list. Empty boxes are never kept.
+    Boxes are visited by rank. A box is kept unless it overlaps a kept box: their IoU exceeds ``most_iou``, or the
+    covered fraction of the smaller exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier
+    of two equal boxes first, so that the kept boxes cover most. Rank ``earlier`` (the temporal rule): by place in the
+    list. Empty boxes are never kept.
 
     Args:
         rects: n boxes.
@@ -190,7 +195,10 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Return the hotspots that are no object already: those whose IoU with every object is below ``threshold``. Places, ascending."""
+    """Return the hotspots that are no object already: those whose IoU with every object is below ``threshold``.
+
+    Places, ascending.
+    """
     return [at for at, spot in enumerate(spots) if all(iou(spot, one) < threshold for one in objects)]
 
 
@@ -216,8 +224,9 @@ def candidates(
 ) -> list[int]:
     """Return which objects can be adversarial: places in the list, ascending.
 
-    Such objects have the right size, share no pixel with a relevant box, and do not overlap each other too much. The paper filters by size
-    last; here it is first. Otherwise a wall-sized object would remove every object before it, and then be removed itself.
+    Such objects have the right size, share no pixel with a relevant box, and do not overlap each other too much. The
+    paper filters by size last; here it is first. Otherwise a wall-sized object would remove every object before it, and
+    then be removed itself.
     """
     fit = [
         at
@@ -241,10 +250,13 @@ def synthesise(
     settings: RegionSettings,
     random: int | np.random.Generator,
 ) -> Rect | None:
-    """Return a random box that shares no pixel with the taken ones; None where there is no room for the smallest allowed box.
+    """Return a random box that shares no pixel with the taken ones.
 
-    Its sides are those of a random box of ``like``, each varied by up to 30 %, so that its size does not betray that it shows nothing in particular.
-    Where there is no room it shrinks in steps of a fifth, down to the smallest sides. Its place is uniform over all places with room.
+    None where there is no room for the smallest allowed box.
+
+    Its sides are those of a random box of ``like``, each varied by up to 30 %, so that its size does not betray that it
+    shows nothing in particular. Where there is no room it shrinks in steps of a fifth, down to the smallest sides. Its
+    place is uniform over all places with room.
 
     Args:
         taken: boxes that it must not meet.

@@ -93,9 +93,10 @@ _REFERENCES = pattern(
 def written_out(text: str) -> str:
     r"""Return the text with a region word before every number that stands for a box by its container alone.
 
-    These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as "The boxes show: 1 - a fork;
-    2 - a knife" or "Used: 1, 4", ids in brackets behind words, and the id of a JSON object that has a box or says whether it is relevant. What
-    says that they are boxes is not in the same sentence, so a step would not tell.
+    These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as
+    "The boxes show: 1 - a fork; 2 - a knife" or "Used: 1, 4", ids in brackets behind words, and the id of a JSON object
+    that has a box or says whether it is relevant. What says that they are boxes is not in the same sentence, so a step
+    would not tell.
 
     >>> written_out("Relevant regions:\n- 2")
     'Relevant regions:\n- region 2'

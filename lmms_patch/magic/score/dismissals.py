@@ -1,4 +1,7 @@
-"""Which mentions of a text only rule a box out: "R3 is irrelevant", "not R1 but R2", "box 4, no, box 5". Pure text work."""
+"""Which mentions of a text only rule a box out: "R3 is irrelevant", "not R1 but R2", "box 4, no, box 5".
+
+Pure text work.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,10 @@ def _taken_back(clause: str, between: str, group: Group, following: Group | None
 
 
 def _skipped(between: str) -> bool:
-    """Return whether the text between a group and the next one dismisses the group by a pronoun: "R3 is a lamp; I'll skip it"."""
+    """Return whether the text between a group and the next one dismisses the group by a pronoun: "R3 is a lamp.
+
+    I'll skip it".
+    """
     skip = _SKIP_IT.search(between) or _THEY.search(between)
     return bool(skip and not _NOT_AT_ALL.search(between[: skip.start()]))
 

@@ -1,8 +1,8 @@
 """The region extractor φ: which boxes a text refers to; and the renumbering of boxes in texts. Pure text work.
 
-φ maps a step to the numbers of the boxes it names (MAGIC paper, 4.1); a chain's boxes are the union over its steps. A number outside 1..count is
-*invented*: counted, never used. A box that is named only to be dismissed ("R3 is not relevant") counts as used, as φ defines it, and is also listed
-separately. ``mentions`` defines what is read as a name.
+φ maps a step to the numbers of the boxes it names (MAGIC paper, 4.1); a chain's boxes are the union over its steps. A
+number outside 1..count is *invented*: counted, never used. A box that is named only to be dismissed ("R3 is not
+relevant") counts as used, as φ defines it, and is also listed separately. ``mentions`` defines what is read as a name.
 """
 
 from __future__ import annotations
@@ -59,16 +59,20 @@ def regions(text: str, count: int) -> Mentions:
 
 
 def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
-    """Return φ of a chain (paper, 4.1, R̂): the union over its steps. A box is negated where the last statement about the box dismisses it."""
+    """Return φ of a chain (paper, 4.1, R̂): the union over its steps.
+
+    A box is negated where the last statement about the box dismisses it.
+    """
     return regions("\n".join(steps), count)
 
 
 def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
     """Return the steps without those that repeat a sentence of the prompt.
 
-    "On the image, 4 regions are outlined in red and numbered `R1` to `R4`" says nothing about what the model looked at, and would use every box. A
-    step repeats a sentence of the prompt where it adds no word to it but those of telling ("the image has", "the user says that"), keeps most of its
-    pairs of neighbouring words, and names the same boxes. A question is repeated by a question only: the same words in another order are its answer.
+    "On the image, 4 regions are outlined in red and numbered `R1` to `R4`" says nothing about what the model looked at,
+    and would use every box. A step repeats a sentence of the prompt where it adds no word to it but those of telling
+    ("the image has", "the user says that"), keeps most of its pairs of neighbouring words, and names the same boxes. A
+    question is repeated by a question only: the same words in another order are its answer.
 
     Args:
         steps: of a response (``response.parse``).
@@ -152,8 +156,8 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     Args:
         text: a step or a correction, boxes by their place in the item's list.
         numbers: old number -> new number, for the boxes that are shown (``items.ShownBoxes.numbers``).
-        count: number of boxes in the item's list; default: the largest old number. Give it where some boxes are not shown: it decides whether a loose
-            form ("area 5", "the fifth box") names a box.
+        count: number of boxes in the item's list; default: the largest old number. Give it where some boxes are not
+            shown: it decides whether a loose form ("area 5", "the fifth box") names a box.
 
     >>> renumber("Regions 1-3 show dogs, R2 a big one.", {1: 2, 2: 1})
     'Regions R2, R1 and another region show dogs, R1 a big one.'

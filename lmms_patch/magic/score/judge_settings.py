@@ -1,6 +1,7 @@
 """Settings that come from environment variables, and those of the judge: its model, cache, time-outs and retries. Pure.
 
-The judge's address and key are lmms-eval's own variables (``OPENAI_API_URL``, ``OPENAI_API_KEY``, ``API_TYPE``; docs/magic-judge.md).
+The judge's address and key are lmms-eval's own variables (``OPENAI_API_URL``, ``OPENAI_API_KEY``, ``API_TYPE``;
+docs/magic-judge.md).
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class JudgeSettings(FromEnvironment):
         """Return the settings that environment variables give; without ``MAGIC_JUDGE`` nothing else is looked at.
 
         Args:
-            env: ``os.environ``, or any mapping like it. Without ``MAGIC_JUDGE_CACHE``, the cache lies in the user's folder for caches.
+            env: ``os.environ``, or any mapping like it. Without ``MAGIC_JUDGE_CACHE``, the cache lies in the user's
+                folder for caches.
 
         Raises:
             OptionError: values that are not allowed.

@@ -1,8 +1,9 @@
 """Files of step labels: read with all their mistakes told, and written to be filled in. Pure.
 
-A CSV (with a header line) or JSONL file, one step a line. Needed: ``item``, ``step`` (from 1), ``annotator``, ``correct`` (1 or 0; empty: not
-labelled yet). Known too: ``source`` (``human``, which it is where nothing is said, or ``judge``), ``group`` (the item's image), ``text`` (the step),
-and what a reader needs to judge it, ``question`` and ``answer``. Other columns are ignored.
+A CSV (with a header line) or JSONL file, one step a line. Needed: ``item``, ``step`` (from 1), ``annotator``,
+``correct`` (1 or 0; empty: not labelled yet). Known too: ``source`` (``human``, which it is where nothing is said, or
+``judge``), ``group`` (the item's image), ``text`` (the step), and what a reader needs to judge it, ``question`` and
+``answer``. Other columns are ignored.
 """
 
 from __future__ import annotations
@@ -149,9 +150,9 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
         paths: ``.csv`` or ``.jsonl`` files: of one annotator each, or of several.
 
     Raises:
-        LabelError: the faults of the first file with some, each with its line: the file cannot be read, a key is missing, a step is no whole
-            number from 1, a verdict is none of 0 and 1, an annotator labelled a step twice, a step or an item is another one elsewhere; or
-            there is not one label.
+        LabelError: the faults of the first file with some, each with its line: the file cannot be read, a key is
+            missing, a step is no whole number from 1, a verdict is none of 0 and 1, an annotator labelled a step twice,
+            a step or an item is another one elsewhere; or there is not one label.
     """
     labels: list[StepLabel] = []
     unlabelled: Counter[str] = Counter()
@@ -228,7 +229,10 @@ def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], st
 def _nothing(paths: Sequence[str], unlabelled: int) -> str:
     names = ", ".join(paths)
     if unlabelled:
-        return f"{names}: none of the {unlabelled} steps is labelled yet; write 1 (correct) or 0 in the column 'correct', and who you are in 'annotator'"
+        return (
+            f"{names}: none of the {unlabelled} steps is labelled yet; write 1 (correct) or 0 in the column 'correct', "
+            "and who you are in 'annotator'"
+        )
     return f"{names}: no labels; write one a line, with {', '.join(KEYS)}"
 
 
@@ -297,7 +301,8 @@ def _object(line: str, where: str) -> dict[str, Any]:
 def _letters(value: Any) -> str:
     """Return the letters (with their marks) and digits of a text: what programs that open and save a file leave as it is.
 
-    Upper and lower case and compatible forms (full width, ligatures) count as one. A text without letters and digits keeps all but white space.
+    Upper and lower case and compatible forms (full width, ligatures) count as one. A text without letters and digits
+    keeps all but white space.
 
     >>> _letters("R\u2081: \u201cA  Dog\u201d, \u732b!")
     'r1adog\u732b'

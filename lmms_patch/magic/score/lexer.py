@@ -1,8 +1,8 @@
 """The words of a text as ``mentions`` reads them: region words, numbers, ordinals, joints and brackets. Pure text work.
 
-Texts have any length and any author, so the time to read one must grow at most in proportion to the text. Here each place is looked at once, and a
-repeated part of a pattern is followed by ``(?!...)`` of the same characters where the next part could match them too
-(``tests/magic/score/test_cost.py``).
+Texts have any length and any author, so the time to read one must grow at most in proportion to the text. Here each
+place is looked at once, and a repeated part of a pattern is followed by ``(?!...)`` of the same characters where the
+next part could match them too (``tests/magic/score/test_cost.py``).
 """
 
 from __future__ import annotations
@@ -122,7 +122,10 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def digits(token: Token) -> tuple[int, int]:
-    """Return where the digits of a token stand: of an R-form or an ordinal with a number; the whole token where it has none."""
+    """Return where the digits of a token stand: of an R-form or an ordinal with a number.
+
+    The whole token where it has none.
+    """
     whole = token.kind == "#" or _LAST.fullmatch(token.text)
     found = None if whole else re.search(rf"\d+|[{HAN[1:]}]", token.text)
     return (token.start + found.start(), token.start + found.end()) if found else (token.start, token.end)

@@ -54,7 +54,8 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
 
     Args:
         path: the log.
-        filter_place: only the lines of this filter pipeline. The host writes a line per doc and filter, in the order of the filters.
+        filter_place: only the lines of this filter pipeline. The host writes a line per doc and filter, in the order of
+            the filters.
 
     Raises:
         RecordError: a line is cut, is not of a MAGIC task, or holds impossible values; or a doc occurs twice.

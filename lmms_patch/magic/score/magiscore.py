@@ -1,19 +1,22 @@
 """MagiScore: did the model use the boxes that the answer needs, and only those? NumPy only.
 
-For an item, ŷ says which boxes the reasoning used and y* which are relevant: TP boxes are both, FP used only, FN relevant only, TN neither. P = TP /
-(TP + FP), R = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN). *Micro* sums the counts over items first; *macro* averages the items' P, R and F1 (MAGIC
-paper, 4.1; worked example in appendix D).
+For an item, ŷ says which boxes the reasoning used and y* which are relevant: TP boxes are both, FP used only, FN
+relevant only, TN neither. P = TP / (TP + FP), R = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN). *Micro* sums the counts
+over items first; *macro* averages the items' P, R and F1 (MAGIC paper, 4.1; worked example in appendix D).
 
 Where a number is not defined, one convention holds everywhere:
 
-* An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision, as its F1 is 0 by its own
-formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and it agrees with the paper's Table 2:
-LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items that count 0 can cause. ``regions_unused`` is
-the share of such items.
-* An item without a relevant box has no recall, and nothing that a precision could find. Such items are always **left out** of macro recall and F1,
-and of macro precision where no box was used (where one was used, precision is 0 / FP = 0, and counts). ``results.counts`` counts them. A 0 would
-punish a model for using no box where none is needed; a 1 would reward silence.
-* Micro numbers are ratios of sums, so such items simply add their counts. A denominator of 0 is not defined: None, with the reason.
+* An item with a relevant box on which the model used none has no precision (0 / 0). It counts **0** in macro precision,
+as its F1 is 0 by its own
+formula: the model looked at nothing that it had to. This is scikit-learn's ``zero_division=0``, and it agrees with the
+paper's Table 2: LLaVA-OneVision's macro precision (48.3) lies far below its micro precision (77.8), which only items
+that count 0 can cause. ``regions_unused`` is the share of such items.
+* An item without a relevant box has no recall, and nothing that a precision could find. Such items are always **left
+out** of macro recall and F1, and of macro precision where no box was used (where one was used, precision is 0 / FP = 0,
+and counts). ``results.counts`` counts them. A 0 would punish a model for using no box where none is needed; a 1 would
+reward silence.
+* Micro numbers are ratios of sums, so such items simply add their counts. A denominator of 0 is not defined: None, with
+  the reason.
 * Boxes that do not exist are no part of P, R or F1 (φ maps into 1..count): they are reported separately.
 
 Intervals: over clusters of items (``stats.intervals``); macro means over the items on which they are defined.
@@ -44,7 +47,8 @@ class ItemScore:
         fp: number of boxes used only.
         tn: number of boxes neither relevant nor used.
         fn: number of boxes relevant only.
-        precision: in 0..1; None where nothing is relevant and nothing used; 0 where something is relevant and nothing used.
+        precision: in 0..1; None where nothing is relevant and nothing used; 0 where something is relevant and nothing
+        used.
         recall: in 0..1; None where nothing is relevant.
         f1: in 0..1; None where nothing is relevant.
         exhaustive: whether all boxes were used; None where there is no box.

@@ -1,8 +1,9 @@
 """Matching of answers with golds by their words alone, without a judge.
 
-Neither function is the paper's judged accuracy (4.2), and their numbers must not carry its name. ``exact`` misses every paraphrase. ``synonym`` knows
-a small table (synonyms.yaml) and looks for the gold answer inside a longer one. So it misses what the table lacks, and is fooled where an answer
-names the gold for another reason. Both are deterministic, free, and need no network.
+Neither function is the paper's judged accuracy (4.2), and their numbers must not carry its name. ``exact`` misses every
+paraphrase. ``synonym`` knows a small table (synonyms.yaml) and looks for the gold answer inside a longer one. So it
+misses what the table lacks, and is fooled where an answer names the gold for another reason. Both are deterministic,
+free, and need no network.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class _Category:
 
 
 def normalise(text: str) -> str:
-    """Return a text in lower case, without articles, punctuation and markdown; number words as digits; "isn't" as "is not".
+    """Return a text in lower case, without articles, punctuation and markdown; number words as digits.
+
+    "isn't" as "is not".
 
     >>> normalise("**The** two dogs!")
     '2 dogs'
@@ -71,7 +74,9 @@ def normalise(text: str) -> str:
 
 
 def exact(answer: str, gold: str) -> bool:
-    """Return whether an answer is the gold answer, up to case, articles, punctuation and number words; of yes and no, the leading word counts.
+    """Return whether an answer is the gold answer, up to case, articles, punctuation and number words.
+
+    Of yes and no, the leading word counts.
 
     Args:
         answer: a model's final answer.
@@ -89,10 +94,11 @@ def exact(answer: str, gold: str) -> bool:
 def synonym(answer: str, gold: str) -> bool:
     """Return whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
 
-    Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no"). A negation reaches three
-    words within its clause ("not really red"). Where the table says that words of a category exclude each other (colours, materials, sides; also
-    numbers), naming another one gives False ("red and blue"). Elsewhere the first named one counts ("the woman next to the man" is the woman), and "a
-    dog or a cat" is neither. Named boxes ("in R2") do not count as numbers.
+    Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no").
+    A negation reaches three words within its clause ("not really red"). Where the table says that words of a category
+    exclude each other (colours, materials, sides; also numbers), naming another one gives False ("red and blue").
+    Elsewhere the first named one counts ("the woman next to the man" is the woman), and "a dog or a cat" is neither.
+    Named boxes ("in R2") do not count as numbers.
 
     Args:
         answer: a model's final answer.
@@ -121,7 +127,10 @@ def synonym(answer: str, gold: str) -> bool:
 
 
 def _yes_no(answer: str) -> str:
-    """Return the yes or no of an answer: its first word, else the only one at the end of a clause; "" where there is none."""
+    """Return the yes or no of an answer: its first word, else the only one at the end of a clause.
+
+    "" where there is none.
+    """
     first = normalise(answer).split(" ", 1)[0]
     if first in _YES_NO:
         return first
@@ -187,7 +196,10 @@ def _excludes(gold: str) -> bool:
 
 
 def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of all members of the gold answer's categories (of all numbers, where it is a number); longest first."""
+    """Return the pattern of all members of the gold answer's categories (of all numbers, where it is a number).
+
+    Longest first.
+    """
     known = forms.union(*(category.members for category in _categories(gold)))
     numbers = [r"\d+"] if gold.isdigit() else []
     return re.compile(r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b")

@@ -1,24 +1,28 @@
 """The grammar of named boxes, under ``extract``: where a text names numbered boxes. Pure text work.
 
-A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second box``. It is a *head* and a
-*list of ids*. A head is an R with a number, a region word before a number (``box no. 2``) or behind an ordinal (``the last box``), or a sign
-(``#2``); the words are those of fourteen languages (``regions.yaml``). A list goes on through commas, "and", dashes, and glosses in brackets
-("boxes 1 (plate), 3 (cup)"). ``containers`` writes a region word before ids that a table, list or JSON object numbers.
+A *group* is one stretch of text that names boxes together: ``R2``, ``regions 1, 3 and 4``, ``R1–R3``, ``the second
+box``. It is a *head* and a *list of ids*. A head is an R with a number, a region word before a number (``box no. 2``)
+or behind an ordinal (``the last box``), or a sign (``#2``); the words are those of fourteen languages
+(``regions.yaml``). A list goes on through commas, "and", dashes, and glosses in brackets ("boxes 1 (plate), 3 (cup)").
+``containers`` writes a region word before ids that a table, list or JSON object numbers.
 
 Rules:
 
-* Region words are strong (box, region), weak (area), or often another thing (frame). A number beyond the count is kept (the caller calls it
-  invented) only behind a strong word or ``R``, and only with one or two digits: "room R101", "Area 51" and "box 360" name no box. ``R 2``,
-  ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case ``r2``, circled digits, tags, ``R[1-3]`` and a number behind a clause are weak.
+* Region words are strong (box, region), weak (area), or often another thing (frame). A number beyond the count is kept
+  (the caller calls it invented) only behind a strong word or ``R``, and only with one or two digits: "room R101", "Area
+  51" and "box 360" name no box. ``R 2``, ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case ``r2``, circled
+  digits, tags, ``R[1-3]`` and a number behind a clause are weak.
 * ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
-* A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)" counts cups.
+* A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)"
+  counts cups.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
-* A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze or path that moves, and "compare R1 to R3". Without a word of
-  moving, "from R2 to R4" is a range.
-* Ordinals are not read where they stand for an order of looking or a thing on a shelf ("the first region I look at", "the second box of cereal",
-  "a second box").
+* A descending pair (``R3-R1``) is two boxes, no range; so is "from R1 to R3" of a gaze or path that moves, and "compare
+  R1 to R3". Without a word of moving, "from R2 to R4" is a range.
+* Ordinals are not read where they stand for an order of looking or a thing on a shelf ("the first region I look at",
+  "the second box of cereal", "a second box").
 * Of a list of ordinals ("first, second and third box") the last 41 are read.
-* "All boxes" and "every box" are read where the clause says that they are used or needed: "all boxes are red" names none.
+* "All boxes" and "every box" are read where the clause says that they are used or needed: "all boxes are red" names
+  none.
 * An ordinal without a noun goes on from a box with an ordinal: "the second box shows a cook, the fifth a pan".
 * Not read: roman numerals ("Region II"); coordinates, fractions, years, option letters, "(R) 4",
   "Pentium(R)4", "(L)1 and (R)2".
@@ -258,7 +262,10 @@ class Group:
 
 
 def same_length(text: str) -> str:
-    """Return the text with plain dashes, quotes, spaces, subscripts and full-width forms; every place stays the same."""
+    """Return the text with plain dashes, quotes, spaces, subscripts and full-width forms.
+
+    Every place stays the same.
+    """
     return text.translate(SAME)
 
 
@@ -531,7 +538,8 @@ class _Reader:
         Args:
             start: where the group begins.
             at: the place of its first number.
-            again: what a bare number behind a comma needs: "name" after ``R1``; "one" after a region word in the singular; "many": nothing more.
+            again: what a bare number behind a comma needs: "name" after ``R1``; "one" after a region word in the
+            singular; "many": nothing more.
             strong: whether numbers beyond the count are kept.
         """
         items = [self._item(at)]

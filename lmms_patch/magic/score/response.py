@@ -1,7 +1,7 @@
 """Parsing of a model's response into reasoning steps and a final answer. Pure text work.
 
-Steps are sentences (MAGIC paper, §3.2). The answer is what the response marks as such. Where it marks nothing, the last sentence is taken and
-``found`` is False, so that missing answers are counted, not guessed in silence.
+Steps are sentences (MAGIC paper, §3.2). The answer is what the response marks as such. Where it marks nothing, the last
+sentence is taken and ``found`` is False, so that missing answers are counted, not guessed in silence.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Response:
     """A parsed response.
 
     Attributes:
-        steps: the sentences of the reasoning, in order, without list marks: everything before and after a marked answer. Where no answer is marked,
-            the last sentence is among them.
+        steps: the sentences of the reasoning, in order, without list marks: everything before and after a marked
+            answer. Where no answer is marked, the last sentence is among them.
         answer: the final answer; the last sentence where none is marked; "" where the response is empty.
         found: whether an answer is marked.
         marker: how it is marked: one of ``MARKERS``; "" where it is not.
@@ -91,12 +91,13 @@ class Response:
 def parse(response: str, question: str = "") -> Response:
     r"""Split a response into reasoning steps and final answer.
 
-    The text after ``</think>`` is searched for the answer first, then the whole. The last marked answer counts ("Final answer" after "Answer"): the
-    rest of its line, or the paragraph that follows. A further example that the model makes up ("## Image 2 ..." with a question of its own) is cut
-    off.
+    The text after ``</think>`` is searched for the answer first, then the whole. The last marked answer counts ("Final
+    answer" after "Answer"): the rest of its line, or the paragraph that follows. A further example that the model makes
+    up ("## Image 2 ..." with a question of its own) is cut off.
 
-    Boxes count in steps, and the marked answer is no step: the first sentence after "Answer:" ("Answer: the cup in R4"), the content of ``<answer>``
-    or \boxed{}. A sentence such as "So the answer is in R4" is a step, and so are further sentences on the answer's line.
+    Boxes count in steps, and the marked answer is no step: the first sentence after "Answer:" ("Answer: the cup in
+    R4"), the content of ``<answer>`` or \boxed{}. A sentence such as "So the answer is in R4" is a step, and so are
+    further sentences on the answer's line.
 
     Args:
         response: the text as generated.
@@ -164,8 +165,9 @@ def _bare(answer: str) -> str:
 def sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, without list marks and headings.
 
-    Each line is a sentence of its own unless the next line continues in lower case. Abbreviations ("e.g. a cup") and decimals do not end a sentence,
-    and a box that only labels what follows ("R1. The man stands.") is not a sentence by itself.
+    Each line is a sentence of its own unless the next line continues in lower case. Abbreviations ("e.g. a cup") and
+    decimals do not end a sentence, and a box that only labels what follows ("R1. The man stands.") is not a sentence by
+    itself.
 
     >>> sentences("1. R1. The cup is 2.5 cm, e.g. small. 2. It is red.")
     ('R1. The cup is 2.5 cm, e.g. small.', 'It is red.')

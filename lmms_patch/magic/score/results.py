@@ -16,9 +16,9 @@ All numbers come from the records of docs alone, so a finished run gives them ag
 
 All are fractions in 0..1.
 
-A number by the judge is of the docs with a verdict: with s of k right, s / k. It has **bounds** (``bounds``): where u more docs should have a verdict
-and have none, it would be s / (k + u) were all of these wrong, and (s + u) / (k + u) were all right. A doc without the gold answer that the number
-needs is no part of either.
+A number by the judge is of the docs with a verdict: with s of k right, s / k. It has **bounds** (``bounds``): where u
+more docs should have a verdict and have none, it would be s / (k + u) were all of these wrong, and (s + u) / (k + u)
+were all right. A doc without the gold answer that the number needs is no part of either.
 """
 
 from __future__ import annotations
@@ -183,7 +183,10 @@ def clusters(records: Sequence[Record]) -> list[str]:
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
-    """Return the mean of a metric over the docs that count in it, with its interval; docs of an image are kept together."""
+    """Return the mean of a metric over the docs that count in it, with its interval.
+
+    Docs of an image are kept together.
+    """
     kept = [(record, value) for record in records if (value := score(record, metric)) is not None]
     labels = cluster_numbers(clusters([record for record, _ in kept])) if kept else None
     estimate = intervals.mean([value for _, value in kept], labels, draws=draws, level=level, seed=seed)
@@ -255,7 +258,10 @@ def numbers(
 def by_type(
     records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
 ) -> dict[str, Any]:
-    """Compute every metric by question type (paper, 3), in the order of ``TYPES``; docs without a type are under ``""``. Plain JSON types."""
+    """Compute every metric by question type (paper, 3), in the order of ``TYPES``.
+
+    Docs without a type are under ``""``. Plain JSON types.
+    """
     types = Counter(record.type for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
     if len(wanted) < 2:

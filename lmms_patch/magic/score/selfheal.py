@@ -1,11 +1,13 @@
-"""Self-Heal: does a model recover from wrong steps that are presented as its own? Pure; the model and the judge are elsewhere.
+"""Self-Heal: does a model recover from wrong steps that are presented as its own? Pure.
 
-Of an annotated chain s_1..s_n, the wrong subsequences are the maximal runs [s_i..s_j] of steps marked wrong, with 2 ≤ i ≤ j ≤ n − 2 (MAGIC paper,
-4.3). The model is given s_1..s_j and continues. A judge says whether any following step says what a correction of s_i..s_j says. The score is the
-fraction of subsequences that are healed.
+The model and the judge are elsewhere.
 
-Left out, and counted: runs that begin with the first step (no context), runs that reach into the last two steps (nothing left to reason), and runs
-without any correction (nothing to compare with). A run is never cut to fit.
+Of an annotated chain s_1..s_n, the wrong subsequences are the maximal runs [s_i..s_j] of steps marked wrong, with 2 ≤ i
+≤ j ≤ n − 2 (MAGIC paper, 4.3). The model is given s_1..s_j and continues. A judge says whether any following step says
+what a correction of s_i..s_j says. The score is the fraction of subsequences that are healed.
+
+Left out, and counted: runs that begin with the first step (no context), runs that reach into the last two steps
+(nothing left to reason), and runs without any correction (nothing to compare with). A run is never cut to fit.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
         prefix: s_1 .. s_j.
 
     Returns:
-        The response, without the longest run of the last prefix steps that it begins with (all of them, or s_i .. s_j for some i), word by word.
+        The response, without the longest run of the last prefix steps that it begins with (all of them, or s_i .. s_j
+        for some i), word by word.
 
     >>> continuation("I see a cat. No, a dog.", ["It is a room.", "I see a cat."])
     'No, a dog.'
@@ -113,10 +116,12 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
 
 
 def _repeated(words: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
-    """Return how many words at the start of a text repeat the end of some steps, beginning where a step begins; the largest such number.
+    """Return how many words at the start of a text repeat the end of some steps, beginning where a step begins.
 
-    Uses the failure function of Knuth, Morris and Pratt, so the time is proportional to the length: ``back[n]`` is the length of the longest proper
-    start of the text with which its first n words also end.
+    The largest such number.
+
+    Uses the failure function of Knuth, Morris and Pratt, so the time is proportional to the length: ``back[n]`` is the
+    length of the longest proper start of the text with which its first n words also end.
     """
     given = [word for step in steps for word in step]
     starts, left = set(), len(given)

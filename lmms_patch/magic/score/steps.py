@@ -37,7 +37,8 @@ class Chain:
 def chain_of(line: Line) -> Chain:
     """Return the chain of a line of a MAGIC task's log: its response, split as the run split it.
 
-    Some adapters give the prompt back before the response. The run scored the response alone, so the prompt's sentences are no steps.
+    Some adapters give the prompt back before the response. The run scored the response alone, so the prompt's sentences
+    are no steps.
 
     Raises:
         RecordError: the line has no response.
@@ -54,7 +55,8 @@ def chain_of(line: Line) -> Chain:
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:
     """Draw a random sample of the chains with a step, by item.
 
-    It depends only on the seed and the items' ids, not on the order of the log. A larger sample of the same seed contains the smaller one.
+    It depends only on the seed and the items' ids, not on the order of the log. A larger sample of the same seed
+    contains the smaller one.
 
     Args:
         chains: all of a run.

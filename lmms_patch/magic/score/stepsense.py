@@ -1,12 +1,12 @@
 """StepSense: the share of reasoning steps that annotators mark correct, and how far annotators agree. NumPy only.
 
-Labels come from files (``labels``). Labels by a judge model are a separate source and are never mixed with human ones in a score; ``across`` reports
-how far a judge agrees with people.
+Labels come from files (``labels``). Labels by a judge model are a separate source and are never mixed with human ones
+in a score; ``across`` reports how far a judge agrees with people.
 
-Where several annotators labelled a step, each label counts a share of that step, so that every step counts once. *Micro* is the mean over steps,
-*macro* the mean over items of each item's mean over steps (MAGIC paper, 3.3, 5.2, Table 3). Cohen's kappa is over the steps that both annotators of a
-pair labelled: κ = (p_o − p_e) / (1 − p_e). With several pairs it is also computed over the label pairs of all pairs, p_e being each pair's own,
-weighted by its steps.
+Where several annotators labelled a step, each label counts a share of that step, so that every step counts once.
+*Micro* is the mean over steps, *macro* the mean over items of each item's mean over steps (MAGIC paper, 3.3, 5.2, Table
+3). Cohen's kappa is over the steps that both annotators of a pair labelled: κ = (p_o − p_e) / (1 − p_e). With several
+pairs it is also computed over the label pairs of all pairs, p_e being each pair's own, weighted by its steps.
 
 Source: Cohen (1960), A coefficient of agreement for nominal scales.
 """
@@ -36,8 +36,8 @@ class Agreement:
 
     Attributes:
         annotators: the two names; empty for all pairs together.
-        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both gave one and the same label
-            throughout (nothing could have differed), or no step is shared.
+        kappa: Cohen's kappa in −1..1, bootstrap over clusters of items; its n is the number of items. None where both
+            gave one and the same label throughout (nothing could have differed), or no step is shared.
         agreed: share of shared steps with equal labels.
         steps: number of shared steps (over pairs: of label pairs).
     """
@@ -81,7 +81,8 @@ class StepSense:
         disputed: number of steps with both verdicts.
         pairs: agreement of each pair that shares a step.
         agreement: over all pairs; None where no two annotators share a step.
-        bounds: of a judge that gave no verdict on some steps; else None. People's empty lines are not labelled yet, and have no bounds.
+        bounds: of a judge that gave no verdict on some steps; else None. People's empty lines are not labelled yet, and
+            have no bounds.
     """
 
     source: str
@@ -282,8 +283,8 @@ def kappa(tables: Array) -> Array:
     """Return Cohen's kappa of 2×2 tables.
 
     Args:
-        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed and expected agreement are
-            means weighted by each pair's steps; a pair without steps has no weight.
+        tables: shape (..., 4·pairs): counts of (0,0), (0,1), (1,0), (1,1) for each pair. Over several pairs, observed
+            and expected agreement are means weighted by each pair's steps; a pair without steps has no weight.
 
     Returns:
         Shape (...); nan where expected agreement is 1 (one label throughout), or there is no step.

@@ -1,9 +1,11 @@
 """The verdict cache: no question is put to a judge twice.
 
-One SQLite file in write-ahead mode, so that several processes and threads may use it at once; each process has its own connection. A killed run loses
+One SQLite file in write-ahead mode, so that several processes and threads may use it at once; each process has its own
+connection. A killed run loses
 nothing: each verdict is committed by itself. Failures are never stored.
 
-The cache is a convenience: where it cannot be used, the run continues without it, and says so in one line. A damaged file is renamed and kept.
+The cache is a convenience: where it cannot be used, the run continues without it, and says so in one line. A damaged
+file is renamed and kept.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def key_of(asked: Mapping[str, Any]) -> str:
     """Return the key of a question: a digest of everything on which its answer depends.
 
     Args:
-        asked: judge model, server address, sampling settings, version of the prompts, kind and the whole prompt; plain JSON values.
+        asked: judge model, server address, sampling settings, version of the prompts, kind and the whole prompt; plain
+            JSON values.
 
     Returns:
         64 hex digits.

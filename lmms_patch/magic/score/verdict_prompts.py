@@ -1,6 +1,9 @@
-"""The texts that are sent to a judge: in our own words, to the conditions of the MAGIC paper's figures 15 to 17. No code.
+"""The texts that are sent to a judge: in our own words, to the conditions of the MAGIC paper's figures 15 to 17.
 
-Whoever changes a text must raise ``VERSION``: it is reported beside every judged number, and old verdicts are then not reused.
+No code.
+
+Whoever changes a text must raise ``VERSION``: it is reported beside every judged number, and old verdicts are then not
+reused.
 """
 
 VERSION = 1

@@ -1,11 +1,12 @@
 """The questions to a judge, and the reading of its replies. Pure text work; ``harness.magic.judge`` sends and receives.
 
-Four questions: is a short answer right, is a whole response right, is an injected mistake corrected, is each step of a reasoning chain right. Prompts
-are in our own words, to the conditions of the MAGIC paper's figures 16, 15 and 17; the last question is ours, since the paper's step labels come from
-people (5.2). Each prompt gives a few worked examples and the form of the reply.
+Four questions: is a short answer right, is a whole response right, is an injected mistake corrected, is each step of a
+reasoning chain right. Prompts are in our own words, to the conditions of the MAGIC paper's figures 16, 15 and 17; the
+last question is ours, since the paper's step labels come from people (5.2). Each prompt gives a few worked examples and
+the form of the reply.
 
-Reading is strict: a reply without the requested line, with two verdicts, or with other words in their place gives no verdict (None and the fault in
-words), never a guess.
+Reading is strict: a reply without the requested line, with two verdicts, or with other words in their place gives no
+verdict (None and the fault in words), never a guess.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Inquiry:
         """Return the text to send after a reply that could not be read: the same text, with a note on the form.
 
         Args:
-            time: number of unreadable replies so far, from 1. The note differs each time: with greedy decoding the same text brings the same reply.
+            time: number of unreadable replies so far, from 1. The note differs each time: with greedy decoding the same
+                text brings the same reply.
         """
         notes = NOTES["steps" if self.kind == "steps" else "heal" if self.kind == "heal" else "answer"]
         return f"{self.prompt}\n\nNote: {notes[min(time, len(notes)) - 1].format(n=self.count)}" + (
@@ -123,7 +125,8 @@ def heal_inquiry(prefix: Sequence[str] | str, corrections: Sequence[str], contin
 
     Args:
         prefix: the injected steps, up to the last wrong one (or their text).
-        corrections: what annotators wrote for the wrong steps; saying one of them is enough. Without any text in them: no verdict.
+        corrections: what annotators wrote for the wrong steps; saying one of them is enough. Without any text in them:
+        no verdict.
         continuation: what the model wrote after the prefix; empty: not healed, without asking.
     """
     written = [one.strip() for one in corrections if one.strip()]
@@ -211,7 +214,9 @@ _MARK = re.compile(_MARKS)
 
 
 def _begins(text: str, place: int, least: int, after: str) -> int | None:
-    """Return where a line or sentence begins whose first word is at ``place``, including the marks before the word; None where the word is not first.
+    """Return where a line or sentence begins whose first word is at ``place``, including the marks before the word.
+
+    None where the word is not first.
 
     Args:
         text: a reply.
@@ -311,7 +316,10 @@ def _read_steps(text: str, count: int) -> Reading:
 
 
 def _json(text: str) -> Any:
-    """Return the JSON of which a reply consists, in a code fence or not; None where it is not JSON, or repeats a key."""
+    """Return the JSON of which a reply consists, in a code fence or not.
+
+    None where it is not JSON, or repeats a key.
+    """
     fence = re.search(r"```(?:json)?\s*\n", text)
     close = re.compile(r"\n[^\S\n]*```").search(text, fence.end()) if fence else None
     try:

@@ -1,4 +1,7 @@
-"""Entries, comparable groups of them, and who stands where in each. Pure: from the store alone, nothing is computed anew."""
+"""Entries, comparable groups of them, and who stands where in each.
+
+Pure: from the store alone, nothing is computed anew.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ class Entry:
         """Return one of its numbers; ``index``, ``adj``, ``mpp``, ``gap`` stand for those of its grid.
 
         Returns:
-            An estimate without value, with the reason, where there is none; an index with the words that stand beside it.
+            An estimate without value, with the reason, where there is none; an index with the words that stand beside
+            it.
         """
         index, n = self.result.index, self.grid
         names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "mpp": f"mpp{n}", "gap": f"gap{n}"}
@@ -107,8 +111,9 @@ class Group:
     Attributes:
         kind: one of ``INDICES``, or a kind without an index (``tst``, ``blind``, ...).
         base, grid: which benchmark; which grid, 0 for none.
-        number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number of docs, then of
-            models, then the task's primary filter pipeline, then the newest run, then the filter's name.
+        number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number
+            of docs, then of models, then the task's primary filter pipeline, then the newest run, then the filter's
+            name.
         ranked: entries with their places, best first.
         unranked: entries without a place, with the reason.
         fingerprint: what they share; ignored keys left out.
@@ -258,7 +263,10 @@ def kind_of(result: BoardResult) -> str:
 def _latest(
     stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: set[str]
 ) -> dict[tuple[str, str, int, str], list[Entry]]:
-    """Return the newest result of each model, by kind, benchmark, grid and settings; a whole run before one that left docs out."""
+    """Return the newest result of each model, by kind, benchmark, grid and settings.
+
+    A whole run before one that left docs out.
+    """
     stored = _with_images(stored)
     newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
@@ -293,7 +301,8 @@ _OF_IMAGES = ("image sizes", "images")
 def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
     """Return the runs, with the image digests of sampled ones filled in where a whole run agrees with them in all other settings.
 
-    Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same benchmark.
+    Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same
+    benchmark.
     """
 
     def others(result: BoardResult) -> str:
@@ -316,7 +325,10 @@ def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
 def _groups(
     place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]
 ) -> list[Group]:
-    """Return the groups of one kind, benchmark and grid, the first being what the board is known by; entries in a group share all settings."""
+    """Return the groups of one kind, benchmark and grid, the first being what the board is known by.
+
+    Entries in a group share all settings.
+    """
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
@@ -354,7 +366,8 @@ def _groups(
 def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
     """Return what a group of indices is ranked by, and why, in words.
 
-    Asked for the index, it is the corrected one where every entry that could have a place has a measured null: then no rank is luck.
+    Asked for the index, it is the corrected one where every entry that could have a place has a measured null: then no
+    rank is luck.
     """
     placed = [entry for entry in entries if not why_not(entry, by)]
     if by.key != "pcri" or not placed:
@@ -381,7 +394,8 @@ def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
     """Return what decides first which group is the first: a later try with a limit must never become what a board is known by.
 
-    Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them have, and the median.
+    Where the limit or the number of docs is ignored, runs of a group differ in it: then what more than half of them
+    have, and the median.
     """
     whole = 2 * sum(entry.limit == "all" for entry in entries) > len(entries)
     return (

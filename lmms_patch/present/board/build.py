@@ -64,7 +64,8 @@ def leaderboard(
         tell: told of progress, a line at a time.
 
     Raises:
-        PatchError: an input is damaged, an option is not possible, or the folder cannot be written. The board is as it was.
+        PatchError: an input is damaged, an option is not possible, or the folder cannot be written. The board is as it
+            was.
     """
     output = Path(output)
     if output.exists() and not output.is_dir():

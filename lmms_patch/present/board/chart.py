@@ -24,8 +24,8 @@ class Bar:
 
     Attributes:
         name: the model's name.
-        number: the model's number, with its interval.
-        at, low, high: the places on the axis of the number and of both ends of its interval, in percent of the axis; without an interval
+        number: the model's number, with its interval. at, low, high: the places on the axis of the number and of both
+        ends of its interval, in percent of the axis; without an interval
             all three are one place.
     """
 

@@ -210,7 +210,8 @@ class Leaderboard(Struct, kw_only=True):
     """Written by lmms-patch leaderboard --output FOLDER. Numbers are on the metric's own scale; null is not defined.
 
     Attributes:
-        written: Files in the folders model-index and models that were made for models -> digest of what they were made of.
+        written: Files in the folders model-index and models that were made for models -> digest of what they were made
+            of.
     """
 
     schema: Literal[1]
@@ -249,8 +250,8 @@ _ABOVE = 1.1
 def _nonsense(result: BoardResult) -> str:
     """Return the first way in which a result contradicts itself, in words; empty where it does not.
 
-    It looks at the stored numbers alone, since the files of a run may have gone: counts, intervals, and FIP, MPP, index and gap
-    against each other and against the range of the metric, which ends at what the gold answers score.
+    It looks at the stored numbers alone, since the files of a run may have gone: counts, intervals, and FIP, MPP, index
+    and gap against each other and against the range of the metric, which ends at what the gold answers score.
     """
     if said := next(filter(None, (_wrong_number(name, number) for name, number in result.numbers.items())), ""):
         return said
@@ -274,7 +275,10 @@ def _wrong_number(name: str, number: Estimate) -> str:
 
 
 def _wrong_grid(result: BoardResult, n: int) -> str:
-    """Return what is wrong with the numbers of a grid; only where it has an index: a metric whose scale goes below 0 has none."""
+    """Return what is wrong with the numbers of a grid.
+
+    Only where it has an index: a metric whose scale goes below 0 has none.
+    """
     note, full, top = result.notes.get(n, NO_NOTES), result.value("fip"), result.value("ceiling")
     if note.excluded > result.docs:
         return f"{note.excluded} of {result.docs} docs are excluded at grid {n}"

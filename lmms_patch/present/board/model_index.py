@@ -1,4 +1,7 @@
-"""Results as the Hub reads them: metadata of a model's card, ``model-index``. One file for each model, to paste from."""
+"""Results as the Hub reads them: metadata of a model's card, ``model-index``.
+
+One file for each model, to paste from.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +66,8 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the ``model-index`` of one model; empty where it has no number.
 
-    A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval, level and
-    the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
+    A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval,
+    level and the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
     Numbers that are not defined (near chance, ...) are left out: the Hub has no place for a reason.
     """
     from huggingface_hub.repocard_data import EvalResult, eval_results_to_model_index
@@ -165,9 +168,12 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:
-    """Return plain JSON types as YAML, a line each; ten times as fast as PyYAML, which a board of many models waits for.
+    """Return plain JSON types as YAML, a line each.
 
-    Texts are quoted as in JSON: that is YAML too where they hold no control characters or lone surrogates (``text.clean``).
+    Ten times as fast as PyYAML, which a board of many models waits for.
+
+    Texts are quoted as in JSON: that is YAML too where they hold no control characters or lone surrogates
+    (``text.clean``).
     """
     if isinstance(value, Mapping):
         return (
@@ -191,7 +197,10 @@ def _entries(pairs: Any, indent: str) -> list[str]:
 
 
 def _scalar(value: Any) -> str:
-    """Return a number, text, truth value or null as YAML; a text without quotes only where no reader takes it for something else."""
+    """Return a number, text, truth value or null as YAML.
+
+    A text without quotes only where no reader takes it for something else.
+    """
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} has no place in a card")

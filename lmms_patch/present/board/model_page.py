@@ -93,8 +93,8 @@ def of_models(board: Board) -> dict[Identity, list[tuple[Group, Entry]]]:
 def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[Ran], more: int) -> str:
     """Return a digest of all that a model's page shows; the page is written again where the digest changes.
 
-    A run's hash stands for its numbers. What the board makes of them is digested itself, as other models' runs change it: in what a group
-    differs from the first one, for example.
+    A run's hash stands for its numbers. What the board makes of them is digested itself, as other models' runs change
+    it: in what a group differs from the first one, for example.
 
     Args:
         title: the title of the board.
@@ -121,8 +121,8 @@ def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: S
 def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
     """Return the entries of one model that findings are about: of each kind, benchmark and grid the one in the foremost group.
 
-    So a benchmark that was run under several settings is in one sentence, with the numbers that the board ranks first. Entries that
-    contradict themselves are left out.
+    So a benchmark that was run under several settings is in one sentence, with the numbers that the board ranks first.
+    Entries that contradict themselves are left out.
     """
     foremost: dict[tuple[str, str, int], tuple[Group, Entry]] = {}
     for group, entry in entries:
@@ -167,7 +167,8 @@ def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
     """Return the newest ``RUNS`` runs of one model that have results, the newest first, and how many older ones there are.
 
     Args:
-        stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are left out.
+        stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are
+        left out.
         folder: the board's folder.
     """
     newest = sorted((run for run in stored if run.results), key=lambda run: run.order, reverse=True)
@@ -207,7 +208,10 @@ def case(model: str, result: BoardResult, key: str) -> Case:
 
 
 def _analysis(result: BoardResult) -> Analysis:
-    """Return what a board keeps of a result with an index, in the place that it has in an analysis; nothing is known of the rest."""
+    """Return what a board keeps of a result with an index, in the place that it has in an analysis.
+
+    Nothing is known of the rest.
+    """
     docs = result.docs
     fip, chance = (result.numbers.get(name, without_interval(None, docs)) for name in ("fip", "chance"))
     looks = (Looks("wrong images", True, None, None, without_interval(None, docs), docs),) if result.looks else ()

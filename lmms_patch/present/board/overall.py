@@ -25,9 +25,11 @@ class Line:
         cells: its index by benchmark, where it has one in comparable runs.
         missing: of each other benchmark, why it has none there.
         scores: its FIP by benchmark, where it has a result in comparable runs.
-        mean_abs: mean of the index's distance from 0 over the shared benchmarks, with an interval; None where it lacks some of them.
+        mean_abs: mean of the index's distance from 0 over the shared benchmarks, with an interval; None where it lacks
+        some of them.
         mean: mean of the index itself, with its sign.
-        score: mean of FIP over the shared benchmarks; None where it lacks some of them, or where not all of these scores are fractions.
+        score: mean of FIP over the shared benchmarks; None where it lacks some of them, or where not all of these
+        scores are fractions.
         place: its range of places by ``mean_abs``.
         lacks: shared benchmarks that it has no index for, each with the reason.
     """
@@ -114,7 +116,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both. ``index`` as of ``Overall``."""
+    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both.
+
+    ``index`` as of ``Overall``.
+    """
 
     coarse: int
     fine: int
@@ -154,7 +159,9 @@ def check_over(over: Collection[str], board: Board) -> None:
 
 
 def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
-    """Return the table of each grid: all benchmarks, then those of each task type where there are several types; then those of segments.
+    """Return the table of each grid: all benchmarks, then those of each task type where there are several types.
+
+    Then those of segments.
 
     Args:
         board: the board.
@@ -274,7 +281,10 @@ def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
 
 
 def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Changes | None:
-    """Return how the index changes from one grid to a finer one, over the results that both have; None where no benchmark has both."""
+    """Return how the index changes from one grid to a finer one, over the results that both have.
+
+    None where no benchmark has both.
+    """
     firsts = {group.base: group for group in board.of("index") if group.grid == coarse and group.number == 1}
     finer = {(group.base, group.id): group for group in board.of("index") if group.grid == fine}
     pairs: dict[Identity, dict[str, tuple[Estimate, Estimate]]] = {}

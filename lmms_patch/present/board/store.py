@@ -1,7 +1,8 @@
 """What a board remembers of the runs that it has read: ``leaderboard.json``, schema 1 (``lmms-patch schema leaderboard``).
 
-A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading its log again. The file has a
-digest of each run's numbers, and ``update`` compares the numbers with the run's files where they are at hand: anybody may have edited a board.
+A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading its log
+again. The file has a digest of each run's numbers, and ``update`` compares the numbers with the run's files where they
+are at hand: anybody may have edited a board.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Store:
     Attributes:
         runs: all of its runs.
         written: the files in its folder that were made for models, each with a digest of what the file was made of.
-        edited: hashes of the runs whose model, date or results are not those that their digest is of: somebody edited the board.
+        edited: hashes of the runs whose model, date or results are not those that their digest is of: somebody edited
+        the board.
         remembered: hashes of the runs whose results were not compared with their files.
     """
 
@@ -141,7 +143,10 @@ def _result(result: runs.Result) -> BoardResult:
 
 
 def _fingerprint(result: runs.Result) -> dict[str, Any]:
-    """Return the fingerprint in plain JSON types. A version that the run does not say is None, as the other settings."""
+    """Return the fingerprint in plain JSON types.
+
+    A version that the run does not say is None, as the other settings.
+    """
     plain: dict[str, Any] = json.loads(json.dumps(result.fingerprint, allow_nan=False))
     return {key: None if key == "benchmark version" and value == "None" else value for key, value in plain.items()}
 
@@ -210,7 +215,9 @@ def find(paths: Iterable[Path]) -> list[Path]:
 def update(
     store: Store, files: Sequence[Path], folder: Path, tell: Callable[[str], None] = lambda line: None
 ) -> Update:
-    """Return the store with what these results files say; files that are as they were are not read, runs whose file has gone stay.
+    """Return the store with what these results files say.
+
+    Files that are as they were are not read, runs whose file has gone stay.
 
     Args:
         store: what is known.
@@ -343,7 +350,10 @@ def _with_files(
 
 
 def _place(path: Path, base: str) -> str:
-    """Return a path as the store writes it: relative to the board's folder, with forward slashes; absolute where it is on another drive."""
+    """Return a path as the store writes it: relative to the board's folder, with forward slashes.
+
+    Absolute where it is on another drive.
+    """
     whole = os.path.realpath(path)
     try:
         return Path(os.path.relpath(whole, base)).as_posix()

@@ -77,7 +77,10 @@ def title(group: Group, several: bool) -> str:
 
 
 def settings(group: Group) -> str:
-    """Return what the runs of a group share, in words: the settings that people know. ``Group.id`` stands for those with long digests."""
+    """Return what the runs of a group share, in words: the settings that people know.
+
+    ``Group.id`` stands for those with long digests.
+    """
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
     data = {clean(name) for entry in group.entries if (name := entry.result.details.dataset)}

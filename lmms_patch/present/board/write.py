@@ -20,7 +20,8 @@ PATIENCE = 600.0
 class _Lock(FileLock):
     """A lock that two callers of one process take turns by, too.
 
-    Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object for all callers.
+    Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object
+    for all callers.
     """
 
 
@@ -63,7 +64,9 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ()) -> list[str]:
-    """Bring a folder to hold these files, all of them or none. Others that are in it stay; files that are as they should be are not touched.
+    """Bring a folder to hold these files, all of them or none.
+
+    Others that are in it stay; files that are as they should be are not touched.
 
     Args:
         folder: the board's; see ``locked``.

@@ -1,4 +1,7 @@
-"""The docs of one task of one run as columns: what each doc needs, asks and was answered. NumPy and pyarrow; ``runs.samples`` reads the files."""
+"""The docs of one task of one run as columns: what each doc needs, asks and was answered.
+
+NumPy and pyarrow; ``runs.samples`` reads the files.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +84,10 @@ class Docs:
     """The docs of one task of one run, in the order of its log.
 
     Args:
-        table: the columns ``COLUMNS``, one row per doc and view; the rows of a doc stand together, its full image first.
-        swap: whether the task itself shows another doc's image. Its views are the doc's own here, though each is marked as swapped.
+        table: the columns ``COLUMNS``, one row per doc and view; the rows of a doc stand together, its full image
+        first.
+        swap: whether the task itself shows another doc's image. Its views are the doc's own here, though each is marked
+        as swapped.
         classes: whether its docs have classes (``runs.need.has_classes``).
 
     Attributes:
@@ -162,7 +167,10 @@ class Docs:
 
     @cached_property
     def _firsts(self) -> Ints:
-        """The row of each doc's first view; where it was asked in every order of the options, that of the order that counts."""
+        """The row of each doc's first view.
+
+        Where it was asked in every order of the options, that of the order that counts.
+        """
         return (
             np.flatnonzero(self._counts & self._is_full & ~self._swapped)
             if self._in_orders
@@ -204,7 +212,8 @@ class Docs:
     def by_image(self) -> NDArray[np.int8]:
         """The class of each doc by the answers to its own image alone (``runs.need.by_image``).
 
-        ``UNKNOWN`` where the call on the full image failed, where the finest grid leaves the doc out, and where cells are hidden in place of shown.
+        ``UNKNOWN`` where the call on the full image failed, where the finest grid leaves the doc out, and where cells
+        are hidden in place of shown.
         """
         if not self._classes or not self.grids:
             return np.full(len(self), UNKNOWN, np.int8)
@@ -228,7 +237,9 @@ class Docs:
         return np.asarray(self._right[self._firsts])
 
     def found(self, blind: NDArray[np.float64] | None = None) -> Found:
-        """Return what the answers say of each doc, for a run that asked all docs. Docs whose call on the full image failed have no class.
+        """Return what the answers say of each doc, for a run that asked all docs.
+
+        Docs whose call on the full image failed have no class.
 
         Args:
             blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
@@ -302,7 +313,10 @@ class Docs:
         }
 
     def seen(self, place: int) -> Seen | None:
-        """Return which image the views of a doc show: its own, or in a ``_swap`` task that of another doc; None where no other doc's image fits."""
+        """Return which image the views of a doc show: its own, or in a ``_swap`` task that of another doc.
+
+        None where no other doc's image fits.
+        """
         about = self._doc(place)
         if self._swap:
             if about.wrong_from is None:
@@ -316,11 +330,12 @@ class Docs:
         """Return what was answered on each view of a doc.
 
         Returns:
-            ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None; ``wrong``: those that were asked on
-            another doc's image beside them; ``wrong_from``: that doc's id; ``excluded``: why the doc is left out. Of a view: ``name``, ``state``
-            (``STATES``), ``unfinished`` (whether the token limit cut the answer), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``,
-            ``row``, ``col`` and ``box`` (left, top, width, height in percent of the image). Where views are asked in every order of the
-            options, ``counts``: whether it is the order that counts.
+            ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None;
+            ``wrong``: those that were asked on another doc's image beside them; ``wrong_from``: that doc's id;
+            ``excluded``: why the doc is left out. Of a view: ``name``, ``state`` (``STATES``), ``unfinished`` (whether
+            the token limit cut the answer), ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``,
+            ``row``, ``col`` and ``box`` (left, top, width, height in percent of the image). Where views are asked in
+            every order of the options, ``counts``: whether it is the order that counts.
         """
         start, stop = self.starts[place], self.starts[place + 1]
         about, seen = self._doc(place), self.seen(place)
@@ -403,7 +418,10 @@ def _place(view: View) -> str:
 
 
 def _name(view: View) -> str:
-    """Return the name of a view on the page, such as ``3×3, row 2, column 1``. Views of one doc have different names."""
+    """Return the name of a view on the page, such as ``3×3, row 2, column 1``.
+
+    Views of one doc have different names.
+    """
     moved = "" if view.turn is None else f", options moved by {view.turn}"
     boxes = "relevant" if view.relevant else "adversarial"
     if view.n is not None and view.cell is not None:

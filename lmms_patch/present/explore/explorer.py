@@ -1,4 +1,7 @@
-"""What the explorer's page is told: tasks with their necessity maps, columns of all docs, and single docs. In plain JSON types; writes nothing."""
+"""What the explorer's page is told: tasks with their necessity maps, columns of all docs, and single docs.
+
+In plain JSON types; writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,8 @@ class Side:
     def necessity(self, category: str | None = None) -> dict[str, Any] | None:
         """Return the necessity map at the finest grid; None where there is none, or not yet.
 
-        The map of all docs is the one that the run stored, where there is one and no blind run beside it. A run that left docs out has no other map:
-        the run alone knows which docs the shares are of.
+        The map of all docs is the one that the run stored, where there is one and no blind run beside it. A run that
+        left docs out has no other map: the run alone knows which docs the shares are of.
 
         Args:
             category: the name of a category; None: all docs.
@@ -141,7 +144,10 @@ class Task:
         return all(side.whole for side in self.known)
 
     def load(self) -> None:
-        """Read the docs of all sides. Where that fails, ``fault`` says why, whatever went wrong: the other tasks can be shown all the same."""
+        """Read the docs of all sides.
+
+        Where that fails, ``fault`` says why, whatever went wrong: the other tasks can be shown all the same.
+        """
         try:
             for side in self.known:
                 self._load_blind(side)
@@ -197,7 +203,10 @@ class Explorer:
     # --- reading ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read the docs of all tasks, one task after the other. A task can be shown as soon as its first docs are read (``Task.load``)."""
+        """Read the docs of all tasks, one task after the other.
+
+        A task can be shown as soon as its first docs are read (``Task.load``).
+        """
         for task in self.tasks:
             task.load()
 
@@ -239,9 +248,10 @@ class Explorer:
             number: of the task; its docs are ready.
 
         Returns:
-            ``ids``, ``categories`` (names) and ``category`` (of each doc the number of its name, -1: none); and lists with an entry per model, null
-            where it has no such task: ``first`` and ``need`` and ``image`` (texts with a character per doc: ``STATES``; the class; the class by
-            the image alone), ``cells`` (right cells), ``failed``, ``excluded``, and ``unfinished`` of the first view (texts of 0 and 1).
+            ``ids``, ``categories`` (names) and ``category`` (of each doc the number of its name, -1: none); and lists
+            with an entry per model, null where it has no such task: ``first`` and ``need`` and ``image`` (texts with a
+            character per doc: ``STATES``; the class; the class by the image alone), ``cells`` (right cells),
+            ``failed``, ``excluded``, and ``unfinished`` of the first view (texts of 0 and 1).
         """
         task = self.tasks[number]
         main = _docs(task.main)
@@ -256,7 +266,8 @@ class Explorer:
 
         Args:
             number: of the task.
-            category: the number of its name among the categories of ``columns``. The other model may number its categories otherwise.
+            category: the number of its name among the categories of ``columns``. The other model may number its
+                categories otherwise.
 
         Raises:
             RecordError: there is no such category.
@@ -313,7 +324,10 @@ class Explorer:
         }
 
     def seen(self, number: int, place: int) -> tuple[str, Seen | None]:
-        """Return the base task of a doc, and which image its views show; None where they show none that is known (``Docs.seen``)."""
+        """Return the base task of a doc, and which image its views show.
+
+        None where they show none that is known (``Docs.seen``).
+        """
         return self.tasks[number].main.result.base, _docs(self.tasks[number].main).seen(place)
 
 
@@ -357,13 +371,19 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
 
 
 def _blind_of(result: Result) -> Result | None:
-    """Return the blind task that asks a task's docs in the same run, with its sample log; None where there is none, or the task has no index."""
+    """Return the blind task that asks a task's docs in the same run, with its sample log.
+
+    None where there is none, or the task has no index.
+    """
     blind = _blind_beside(result)
     return blind if blind is not None and blind.log is not None else None
 
 
 def _blind_beside(result: Result) -> Result | None:
-    """Return the blind task that asks a task's docs in the same run, with or without its sample log; None where there is none."""
+    """Return the blind task that asks a task's docs in the same run, with or without its sample log.
+
+    None where there is none.
+    """
     base = result.base
     beside = (one for one in result.run.results if one.kind.name == "blind" and not one.place and one.base == base)
     return next(beside, None) if result.kind.index else None
@@ -372,8 +392,8 @@ def _blind_beside(result: Result) -> Result | None:
 def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | None]]:
     """Return the tasks of two runs side by side; a task without a partner stands alone.
 
-    Partners are of one base, kind, filter, grids and folds. Among several of these, as of a quick run and a full one, partners have the same name. Of
-    the others a task has a partner only where each run has one of them left.
+    Partners are of one base, kind, filter, grids and folds. Among several of these, as of a quick run and a full one,
+    partners have the same name. Of the others a task has a partner only where each run has one of them left.
     """
     partner: dict[int, Side] = {}
     for alike in (lambda side: (*_settings(side), side.result.task), _settings):
@@ -496,7 +516,8 @@ def _answers(side: Side | None, doc_id: int) -> dict[str, Any] | None:
 def command(result: Result, doc_id: int) -> str:
     """Return the command line that asks a doc again.
 
-    lmms-eval has no option for one doc; ``--limit 1 --offset N`` asks the doc in row N of the split, which is the doc's id.
+    lmms-eval has no option for one doc; ``--limit 1 --offset N`` asks the doc in row N of the split, which is the doc's
+    id.
     """
     run = result.run
     words = [

@@ -1,4 +1,8 @@
-"""The images of docs. A thread of its own takes them one after the other, so that no page waits for lmms-eval; they are kept while there is room."""
+"""The images of docs.
+
+A thread of its own takes them one after the other, so that no page waits for lmms-eval; they are kept while there is
+room.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +101,10 @@ class Pictures:
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
-        """Take the images that wait, the newest request first; runs in a thread of its own, to the end of the process."""
+        """Take the images that wait, the newest request first.
+
+        Runs in a thread of its own, to the end of the process.
+        """
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))

@@ -1,9 +1,12 @@
-"""The explorer's server: on loopback alone, for who has its token, from the explorer's memory alone. No path of a request reaches the file system.
+"""The explorer's server: on loopback alone, for who has its token, from the explorer's memory alone.
 
-Browsers send a cookie of 127.0.0.1 to every port there, so any other local server would get it. There is no cookie, therefore: the page takes the
-token from its address, keeps it in ``localStorage``, which belongs to this port alone, and sends it as a header with every request, for images too.
-A page of another origin cannot send that header: the browser would ask for leave first (OPTIONS), and gets none. The files of the page
-(``page.FILES``) say nothing of a run, and are the only answers without the token.
+No path of a request reaches the file system.
+
+Browsers send a cookie of 127.0.0.1 to every port there, so any other local server would get it. There is no cookie,
+therefore: the page takes the token from its address, keeps it in ``localStorage``, which belongs to this port alone,
+and sends it as a header with every request, for images too. A page of another origin cannot send that header: the
+browser would ask for leave first (OPTIONS), and gets none. The files of the page (``page.FILES``) say nothing of a run,
+and are the only answers without the token.
 """
 
 from __future__ import annotations
@@ -67,7 +70,10 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Answer a request of our own page, and refuse any other. What fails unexpectedly is told as JSON, which the page can show."""
+        """Answer a request of our own page, and refuse any other.
+
+        What fails unexpectedly is told as JSON, which the page can show.
+        """
         path = request.url.path
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
         ours = request.headers.get("host") in hosts and (

@@ -1,4 +1,7 @@
-"""The explorer as a folder: one page with all docs in it, and their images beside it. It opens from disk, without a server and without a network."""
+"""The explorer as a folder: one page with all docs in it, and their images beside it.
+
+It opens from disk, without a server and without a network.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """All tables of a report, by its sections. Pure.
 
-The sections are ``runs`` (each result), ``benchmarks`` (RCI's reading), ``models`` (PCRI's reading) and ``tst`` (text alone). RCI in time has
-sections of its own, ``benchmarks_time`` and ``models_time``.
+The sections are ``runs`` (each result), ``benchmarks`` (RCI's reading), ``models`` (PCRI's reading) and ``tst`` (text
+alone). RCI in time has sections of its own, ``benchmarks_time`` and ``models_time``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ Pair = tuple[str, int]
 
 
 def label(column: Pair, words: Words = OF_IMAGES) -> str:
-    """Return ``<model>, n=<grid>``: a column of Table 2, which ``published.read`` reads back. In time it is ``<model>, 4 segments``."""
+    """Return ``<model>, n=<grid>``: a column of Table 2, which ``published.read`` reads back.
+
+    In time it is ``<model>, 4 segments``.
+    """
     return f"{column[0]}, {words.size(column[1])}" if words.instead else f"{column[0]}, n={column[1]}"
 
 
@@ -449,7 +452,10 @@ def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[tuple[Entry, 
 
 
 def _scoring(entry: Entry, n: int) -> float | None:
-    """Return about how many docs have a cell that scores: MPP over the ceiling, times docs; None where that is not known."""
+    """Return about how many docs have a cell that scores: MPP over the ceiling, times docs.
+
+    None where that is not known.
+    """
     best, ceiling = entry.whole.measures.get(f"mpp{n}"), entry.whole.measures.get("ceiling")
     if best is None or ceiling is None or best.value is None or not ceiling.value:
         return None

@@ -1,4 +1,7 @@
-"""What a report is made of. Filled by ``gather`` and ``examples``; read by ``across``, ``figures`` and ``page``. Pure."""
+"""What a report is made of. Filled by ``gather`` and ``examples``; read by ``across``, ``figures`` and ``page``.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ class Part:
 
 
 class Indexed:
-    """The index of some docs of a result at one grid, and what it is made of; each number is None where the kind has no such number.
+    """The index of some docs of a result at one grid, and what it is made of.
+
+    Each number is None where the kind has no such number.
 
     Args:
         part: the docs.
@@ -86,8 +91,9 @@ class Entry(Labelled):
         gain: score on the full image less ``blind``, paired by doc; None where that cannot be had.
         tst: the best text-only cross-validation of the same docs, None without.
         excluded: by grid, reason -> number of docs.
-        failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty answers to the full view),
-            ``views`` (all); and by state of the answer ``failed``, ``unscored`` and ``unfinished`` views (``runs.failures.states``).
+        failures: what has no score: ``full`` and ``cells`` (views whose call or scorer failed), ``empty`` (empty
+            answers to the full view), ``views`` (all); and by state of the answer ``failed``, ``unscored`` and
+            ``unfinished`` views (``runs.failures.states``).
         warnings: one line each.
     """
 

@@ -1,4 +1,7 @@
-"""Docs to look at, picked by rule and never by hand: which cells answer, and which do not (RCI Table 7, PCRI Table 4). Pure."""
+"""Docs to look at, picked by rule and never by hand: which cells answer, and which do not (RCI Table 7, PCRI Table 4).
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ class Picker:
         count: docs per rule; 0: none.
         rules: the rules, in the order in which they are shown.
         rule_of: from a line of the sample log to the rule of its doc; None for a doc that is not shown.
-        rank: from a line to what it is sorted by. It depends on nothing that a model said, so that two models show the same docs where the same
-            rules hold.
+        rank: from a line to what it is sorted by. It depends on nothing that a model said, so that two models show the
+            same docs where the same rules hold.
     """
 
     def __init__(
@@ -77,7 +80,9 @@ def picker(result: Result, count: int) -> Picker:
 
 
 def rule_of(line: Line, metric: str) -> str | None:
-    """Return the rule that a doc falls under; None where its full image or a cell is unscored or was not asked, or it has no cells.
+    """Return the rule that a doc falls under.
+
+    None where its full image or a cell is unscored or was not asked, or it has no cells.
 
     Args:
         line: of the sample log.
@@ -116,7 +121,10 @@ def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence
 
 
 def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[str]]:
-    """Return the views of a doc with the answers; where each was asked in every order of the options, in its worst order, which it counts as."""
+    """Return the views of a doc with the answers.
+
+    Where each was asked in every order of the options, in its worst order, which it counts as.
+    """
     answers = answers_of(line)
     if not KINDS[record.kind].every_order:
         return record.views, answers

@@ -1,4 +1,7 @@
-"""Examples as pictures: the cells of a doc over its image, each with what was answered there. Pure; no markup is made here."""
+"""Examples as pictures: the cells of a doc over its image, each with what was answered there.
+
+Pure; no markup is made here.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ def verdict(right: bool | None) -> str:
 
 
 def frames(example: Example, words: Words = OF_IMAGES) -> list[Frame]:
-    """Return the grids of an example, coarsest first. Segments of a clip stand side by side, from its start on the left."""
+    """Return the grids of an example, coarsest first.
+
+    Segments of a clip stand side by side, from its start on the left.
+    """
     return [_frame(example, n, example.grids[n], words) for n in sorted(example.grids)]
 
 

@@ -1,4 +1,7 @@
-"""From finished runs to the entries of a report. Reads each sample log line by line: to check it, to count, and to pair it with a blind run. Pure."""
+"""From finished runs to the entries of a report.
+
+Reads each sample log line by line: to check it, to count, and to pair it with a blind run. Pure.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ def gather(
         Entries, the examples of each, and warnings.
 
     Raises:
-        RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc, or there are more than ``MOST`` results.
+        RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc, or there are
+            more than ``MOST`` results.
     """
     latest, older = runs.newest(result for run in given for result in run.results)
     warnings = [f"{older} older results of the same model and task are not shown"] if older else []
@@ -96,7 +100,10 @@ def _same_docs(one: Result, other: Result) -> bool:
 
 
 def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Result | None:
-    """Return the same model's result on the same docs without the image; None without, and a warning where it was asked other docs."""
+    """Return the same model's result on the same docs without the image.
+
+    None without, and a warning where it was asked other docs.
+    """
     if result.kind.name == "blind":
         return None
     of_model = [one for one in latest if one.run.identity == result.run.identity and one.kind.name == "blind"]
@@ -112,7 +119,10 @@ def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Res
 
 
 def _gain(blind: Result, full: Result) -> Estimate | None:
-    """Return what the image adds, paired by doc; None where a log is missing, the docs do not match, or there is no full image."""
+    """Return what the image adds, paired by doc.
+
+    None where a log is missing, the docs do not match, or there is no full image.
+    """
     if not full.kind.full:
         return None
     with contextlib.suppress(RecordError):

@@ -44,7 +44,9 @@ def numbers_of(part: Part) -> dict[str, Estimate]:
 
 
 def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
-    """Return what other boxes change, for each model that has two variants of the same data; and why others are not there.
+    """Return what other boxes change, for each model that has two variants of the same data.
+
+    And why others are not there.
 
     Args:
         given: the runs of the report.

@@ -1,7 +1,7 @@
 """Rows of a page's tables as markup. Pure.
 
-Why not in a template: a board has tens of thousands of rows, and templates would take most of its time. Texts are escaped here; there are
-classes only, no inline styles, as the page's policy allows none.
+Why not in a template: a board has tens of thousands of rows, and templates would take most of its time. Texts are
+escaped here; there are classes only, no inline styles, as the page's policy allows none.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def cell(given: Cell, column: Column, head: bool = False) -> str:
 
 
 def estimate(number: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """Return a number with its interval and the words beside it; N/A with the first words of the reason where it is not defined."""
+    """Return a number with its interval and the words beside it.
+
+    N/A with the first words of the reason where it is not defined.
+    """
     if number.value is None:
         why = (
             f' <span class="why" title="{text(wording.in_words(number.reason))}">{text(wording.short_reason(number.reason))}</span>'

@@ -21,7 +21,8 @@ class Standing:
 
     Attributes:
         model, n, type: which; type "" is all benchmarks.
-        size: mean of |index|; its ``n`` is the number of benchmarks. Without a value where the model lacks a shared benchmark.
+        size: mean of |index|; its ``n`` is the number of benchmarks. Without a value where the model lacks a shared
+        benchmark.
         signed: mean index.
         rank: by size, from 1, within its group; ties share the better rank. None without a size.
         place: the places that intervals leave open; None where no model of the group has an interval.
@@ -93,7 +94,10 @@ def types(points: Iterable[Point]) -> list[str]:
 
 
 def sheets(points: Sequence[Point]) -> list[Sheet]:
-    """Return all tables across models; those without rows are left out. Task types and grids are the papers', which are of images."""
+    """Return all tables across models; those without rows are left out.
+
+    Task types and grids are the papers', which are of images.
+    """
     made = [ranking(points)] if medium_of(points).instead else [ranking(points), by_type(points), granularity(points)]
     return [sheet for sheet in made if sheet.rows]
 

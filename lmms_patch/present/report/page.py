@@ -1,7 +1,10 @@
-"""The page of a report: one HTML file with everything in it, for any browser, from disk, without a network. Needs no matplotlib.
+"""The page of a report: one HTML file with everything in it, for any browser, from disk, without a network.
 
-Its policy (Content-Security-Policy) allows nothing but the one style sheet and the one script that are in it, by their hashes, and
-pictures that are in it. Every string is escaped by jinja2, after ``text.block`` took out what acts on its neighbours.
+Needs no matplotlib.
+
+Its policy (Content-Security-Policy) allows nothing but the one style sheet and the one script that are in it, by their
+hashes, and pictures that are in it. Every string is escaped by jinja2, after ``text.block`` took out what acts on its
+neighbours.
 """
 
 from __future__ import annotations
@@ -67,7 +70,10 @@ def _hash(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """Return each string on its way into a page: of a bearable length, readable. What is markup already was made here."""
+    """Return each string on its way into a page: of a bearable length, readable.
+
+    What is markup already was made here.
+    """
     return block(cut(value, LONGEST)) if type(value) is str else value
 
 

@@ -37,7 +37,8 @@ class Point:
         source: the published table it is from; "" for our own.
         words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
         corrected: the luck-corrected index, where its null is measured; None: not measured.
-        in_time: whether it is RCI in time, of segments of clips. It never stands in one mean, table or drawing with an index of cells.
+        in_time: whether it is RCI in time, of segments of clips. It never stands in one mean, table or drawing with an
+            index of cells.
     """
 
     benchmark: str
@@ -83,7 +84,8 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     """Return the indices of some results, in their order.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
-    benchmark is named with the task. Indices of what is right in every order of the options are not among them: they are no RCI.
+    benchmark is named with the task. Indices of what is right in every order of the options are not among them: they
+    are no RCI.
     """
     entries = [entry for entry in entries if not entry.kind.every_order]
     seen = Counter(
@@ -131,7 +133,10 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
 
 
 def medium_of(points: Iterable[Point]) -> Words:
-    """Return what the parts are called of some points, which are all of one medium; those of images where there is none."""
+    """Return what the parts are called of some points, which are all of one medium.
+
+    Those of images where there is none.
+    """
     return next((point.medium for point in points), OF_IMAGES)
 
 
@@ -154,7 +159,10 @@ def luck_corrected(points: Sequence[Point]) -> tuple[list[Point], bool]:
 
 
 def corrected(point: Point) -> Point:
-    """Return a point with its luck-corrected index in place of the other; a point that may not be read stays as it is."""
+    """Return a point with its luck-corrected index in place of the other.
+
+    A point that may not be read stays as it is.
+    """
     adj = point.corrected
     if not point.valid or adj is None:
         return point

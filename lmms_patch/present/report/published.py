@@ -2,8 +2,9 @@
 
 Two layouts, with a head; column names in any case:
 
-- one index a row: ``dataset`` (or ``benchmark``), ``model``, ``n``, ``rci`` (or ``pcri``, ``index``; ``trci`` in time); and if you like ``docs``,
-  ``type``, ``<index>_low``, ``<index>_high``, ``<index>_note`` (``contradicted``), ``<index>_reason``;
+- one index a row: ``dataset`` (or ``benchmark``), ``model``, ``n``, ``rci`` (or ``pcri``, ``index``; ``trci`` in time);
+  and if you like ``docs``, ``type``, ``<index>_low``, ``<index>_high``, ``<index>_note`` (``contradicted``),
+  ``<index>_reason``;
 - the RCI paper's Table 2: ``dataset`` (or ``benchmark``), and one column ``<model>, n=<grid>`` for each model and grid.
 """
 
@@ -41,8 +42,9 @@ def read(path: Path) -> list[Point]:
     """Return the indices of a table, in its order.
 
     Raises:
-        RecordError: not a CSV file of one of the two layouts; a line with another number of cells, a grid outside of 2..9, an index
-            that is not a number or above 1, ends that do not hold it, or the same benchmark, model and grid twice. Says the line.
+        RecordError: not a CSV file of one of the two layouts; a line with another number of cells, a grid outside of
+            2..9, an index that is not a number or above 1, ends that do not hold it, or the same benchmark, model and
+            grid twice. Says the line.
     """
     lines = _lines(path)
     number, head = next(lines, (0, []))
@@ -98,7 +100,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def task_type(benchmark: str, given: str = "") -> str:
-    """Return a task type of the papers: as it is given, or of a benchmark of theirs by its name; "" where neither is known.
+    """Return a task type of the papers: as it is given, or of a benchmark of theirs by its name.
+
+    "" where neither is known.
 
     >>> task_type("GQA_TestDev_Balanced"), task_type("AI2D_TEST"), task_type("gqarium")
     ('vqa', 'mcq', '')

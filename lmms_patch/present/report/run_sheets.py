@@ -31,7 +31,10 @@ def band_text(estimate: Estimate | None) -> str | None:
 
 
 def runs(entries: Sequence[Entry]) -> list[Sheet]:
-    """Return each result and grid; the categories; the necessity map; the excluded docs. MAGIC tasks have tables of their own (``magic``)."""
+    """Return each result and grid; the categories; the necessity map; the excluded docs.
+
+    MAGIC tasks have tables of their own (``magic``).
+    """
     entries = [entry for entry in entries if not entry.result.magic]
     out = [_runs(entries)] if entries else []
     if any(entry.categories for entry in entries):

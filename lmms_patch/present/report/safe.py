@@ -1,6 +1,7 @@
 """What makes drawings and pictures harmless in a page: refuses drawings with more in them than shapes, and pictures that are none. Pure.
 
-Texts are escaped by jinja2 (autoescape is on everywhere), after ``lmms_patch.text`` took out what acts on its neighbours.
+Texts are escaped by jinja2 (autoescape is on everywhere), after ``lmms_patch.text`` took out what acts on its
+neighbours.
 """
 
 from __future__ import annotations
@@ -58,16 +59,16 @@ def drawing(svg: str, name: str) -> str:
     """Return an SVG drawing that is nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
-    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; the drawing is as wide
-    as its ``viewBox`` says in points, so that letters of all drawings have one size.
+    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; the drawing is
+    as wide as its ``viewBox`` says in points, so that letters of all drawings have one size.
 
     Args:
         svg: the drawing, with its ``viewBox``.
         name: letters, digits, hyphens and underscores; unique in the page.
 
     Raises:
-        ValueError: it is no SVG, or has a script, an event, a foreign element or a link to anywhere but itself: a defect of
-            whatever drew it.
+        ValueError: it is no SVG, or has a script, an event, a foreign element or a link to anywhere but itself: a
+            defect of whatever drew it.
     """
     if "<!ENTITY" in svg:
         raise ValueError(f"figure {name}: an entity is declared")
@@ -99,7 +100,8 @@ def _local(tag: object) -> str:
 def _spread(root: ElementTree.Element, style: str, name: str) -> None:
     """Move the rules of a style sheet to attributes of the drawing's outer element, from which all other elements inherit them.
 
-    A page with several drawings would apply each sheet to all of them. matplotlib writes one rule, for every element (``*``).
+    A page with several drawings would apply each sheet to all of them. matplotlib writes one rule, for every element
+    (``*``).
 
     Raises:
         ValueError: the sheet has other rules.

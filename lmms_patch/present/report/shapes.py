@@ -107,7 +107,10 @@ _ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 
 
 def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
-    """Cut a text at the first mention of each name, and at brackets; a name inside a longer word or name does not count."""
+    """Cut a text at the first mention of each name, and at brackets.
+
+    A name inside a longer word or name does not count.
+    """
     longest_first = sorted(by_name, key=len, reverse=True)
     anywhere = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?![\w-])")
     out: list[Piece] = []
@@ -262,7 +265,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Shares:
-    """Where in the image the score of a grid comes from: ``rows[0][2]`` is the top right of 3×3; or when in the clip: ``rows[0][2]`` is segment 3."""
+    """Where in the image the score of a grid comes from: ``rows[0][2]`` is the top right of 3×3.
+
+    Or when in the clip: ``rows[0][2]`` is segment 3.
+    """
 
     n: int
     words: Words
@@ -296,7 +302,10 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 
 def marks(part: Part, entry: Entry) -> str:
-    """Return how indices and luck-corrected indices of some docs contradict each other, at any grid; empty where they do not."""
+    """Return how indices and luck-corrected indices of some docs contradict each other, at any grid.
+
+    Empty where they do not.
+    """
     at = (entry.index(n, part) for n in entry.grids)
     return "; ".join(
         f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark, one.null)}" for one in at if one.mark
@@ -319,7 +328,8 @@ class Need:
         at, width: where the part begins and how wide it is, in percent of the bar.
         label: its percentage.
         count: its docs in words.
-        room: what it has room for: ``long`` (name, percentage and count), ``short`` (percentage), ``tiny`` (percentage, on wide screens), or nothing.
+        room: what it has room for: ``long`` (name, percentage and count), ``short`` (percentage), ``tiny`` (percentage,
+        on wide screens), or nothing.
         says: all of it in words.
     """
 
@@ -424,7 +434,8 @@ class Facts:
         models, benchmarks: names, in order.
         results: how many.
         docs: docs of all benchmarks, each counted once.
-        readable: results with an index that may be read: the gate is valid, and at no grid the luck-corrected index contradicts it.
+        readable: results with an index that may be read: the gate is valid, and at no grid the luck-corrected index
+        contradicts it.
         contradicted: results whose gate is valid, but whose index is contradicted at some grid.
         refused: results whose gate fails, by what tables say of it (``near chance``, ``does not look``, ...).
         unknown: results whose gate is unknown.
@@ -481,7 +492,10 @@ def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Which tables of a section the page shows: at once, or folded. The others repeat numbers that stand elsewhere on it; their files are linked."""
+    """Which tables of a section the page shows: at once, or folded.
+
+    The others repeat numbers that stand elsewhere on it; their files are linked.
+    """
 
     shown: tuple[Sheet, ...]
     folded: tuple[Sheet, ...]
@@ -505,7 +519,10 @@ _CELLS = re.compile(r"(cells|segments)\d")
 
 
 def tables(report: Report) -> dict[str, Tables]:
-    """Return the tables of each section, so that no number stands on the page twice; sections without any are not there."""
+    """Return the tables of each section, so that no number stands on the page twice.
+
+    Sections without any are not there.
+    """
     across = [*report.sheets.get("benchmarks", ()), *report.sheets.get("benchmarks_time", ())]
     published = not report.entries or any(row.get("source") for sheet in across for row in sheet.rows)
     repeated = _IN_RESULTS | (set() if published else {"no_index", *_TABLE_2})
@@ -555,7 +572,8 @@ class Places:
     Attributes:
         sections: section -> drawings.
         named: entry label -> drawings that show it among a few.
-        files: entry label -> drawings of it alone whose numbers its details have as a table: only their files are linked.
+        files: entry label -> drawings of it alone whose numbers its details have as a table: only their files are
+            linked.
     """
 
     sections: Mapping[str, Sequence[int]]

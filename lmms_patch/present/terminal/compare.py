@@ -98,7 +98,8 @@ def _lower(task: Task, number: Number) -> bool:
 def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
     """Return some tasks of a comparison as a list in words, the first few with their numbers.
 
-    A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one line has both lists.
+    A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one
+    line has both lists.
     """
     of_base = Counter(clean(task.compared.base) for task in comparison.tasks)
     named = [

@@ -1,4 +1,7 @@
-"""Sentences broken into lines that fit a terminal. Chinese, Japanese and Korean characters take two cells of a line each."""
+"""Sentences broken into lines that fit a terminal.
+
+Chinese, Japanese and Korean characters take two cells of a line each.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ _WORD = re.compile(r"(?:\[[^][]{1,40}\]|\S)+")
 
 
 def fold(text: str, most: int | None, first: str = "", rest: str = "  ") -> str:
-    """Return a text broken into lines, at its spaces and beside wide characters; paths, intervals and other narrow words stay whole.
+    """Return a text broken into lines, at its spaces and beside wide characters.
+
+    Paths, intervals and other narrow words stay whole.
 
     Args:
         text: the text; spaces in a row become one.

@@ -17,7 +17,9 @@ UNCHECKED = "text is not known, and is among the others, where no doc was asked 
 
 
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
-    """Return one row per task with the share of each class at its finest grid, in percent; empty where no task has a map.
+    """Return one row per task with the share of each class at its finest grid, in percent.
+
+    Empty where no task has a map.
 
     Args:
         shown: the tasks; each medium has a table of its own.

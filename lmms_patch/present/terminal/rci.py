@@ -59,11 +59,12 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Labelled]:
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the luck-corrected index.
 
-    Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look`` where the gate
-    says that the index means nothing. FIP, MPP and the index leave out the docs that the third column counts: where they are not the
-    same docs at every grid, there is a FIP for each. Of docs with a failed call, all or some numbers are missing. What stands beside an
-    index (``assumed null``, ``contradicted``, ...) is explained by ``warnings``. Tasks that show docs' own boxes have a table of their own, and so
-    have tasks that cut clips in time, and those that do not show the whole image, whose score is no FIP.
+    Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look``
+    where the gate says that the index means nothing. FIP, MPP and the index leave out the docs that the third column
+    counts: where they are not the same docs at every grid, there is a FIP for each. Of docs with a failed call, all or
+    some numbers are missing. What stands beside an index (``assumed null``, ``contradicted``, ...) is explained by
+    ``warnings``. Tasks that show docs' own boxes have a table of their own, and so have tasks that cut clips in time,
+    and those that do not show the whole image, whose score is no FIP.
 
     Args:
         shown: the tasks.
@@ -108,7 +109,8 @@ def _set(shown: Labelled, key: Key) -> Grid | None:
 def _fitted(shown: Sequence[Labelled], width: int | None) -> str:
     """Return the table in the fullest form that fits a width.
 
-    The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the same in parts.
+    The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the
+    same in parts.
     """
     few = _by_grid(shown, full=False)
     made = _grid_table(shown).to_text()
@@ -127,8 +129,8 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
 
     Args:
         shown: the tasks.
-        full: with docs, chance, and the intervals of both indices; else the interval of the one that people should go by, and docs where some
-            are left out.
+        full: with docs, chance, and the intervals of both indices; else the interval of the one that people should go
+            by, and docs where some are left out.
     """
     noted = full or any("(" in _docs(s) for s in shown)
     occluded = any(s.result.kind.name == "occlude" for s in shown)
@@ -185,7 +187,10 @@ def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
 
 
 def _name(kind: Kind) -> str:
-    """Return what the column of an index is called, where all tasks of a table are of the kind's medium; PCRI has that of RCI."""
+    """Return what the column of an index is called, where all tasks of a table are of the kind's medium.
+
+    PCRI has that of RCI.
+    """
     return "TRCI" if kind.needs_video else str(kind.index).upper() if kind.every_order else "RCI"
 
 
@@ -443,7 +448,9 @@ def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
 
 
 def _fip(shown: Labelled) -> float | None:
-    """Return FIP as the harness printed it, but where calls failed over the answered docs alone; None of a run that scored nothing.
+    """Return FIP as the harness printed it, but where calls failed over the answered docs alone.
+
+    None of a run that scored nothing.
 
     Where the index is of every order of the options, FIP is too, and what the harness printed is of one order.
     """
@@ -454,7 +461,10 @@ def _fip(shown: Labelled) -> float | None:
 
 
 def _fips_of_used_docs(shown: Labelled) -> list[float]:
-    """Return FIP over the docs that MPP and the index use, grid by grid; empty where they use all docs, or the run does not say."""
+    """Return FIP over the docs that MPP and the index use, grid by grid.
+
+    Empty where they use all docs, or the run does not say.
+    """
     grids = [grid for n in shown.result.indexed if (grid := _set(shown, n))]
     known = [grid.fip for grid in grids if grid.fip is not None]
     return known if len(known) == len(shown.result.indexed) and any(grid.excluded for grid in grids) else []
@@ -466,7 +476,10 @@ def _fip_text(shown: Labelled) -> str:
 
 
 def _fip_of_used_docs(shown: Labelled) -> str:
-    """Say what FIP is over all docs, where the table shows that of the docs that the index uses; "" where it shows that of all."""
+    """Say what FIP is over all docs, where the table shows that of the docs that the index uses.
+
+    "" where it shows that of all.
+    """
     of_all = number(_fip(shown))
     if not (fips := _fips_of_used_docs(shown)) or set(map(number, fips)) == {of_all}:
         return ""
@@ -483,7 +496,10 @@ def _docs(shown: Labelled) -> str:
 
 
 def _native(shown: Labelled, name: str) -> Cell:
-    """Return a native metric over chosen cells, as the harness printed it; nothing where the task was not asked for it."""
+    """Return a native metric over chosen cells, as the harness printed it.
+
+    Nothing where the task was not asked for it.
+    """
     name = f"{shown.result.metric}_{name}"
     return _or_na(shown.result.metrics[name]) if name in shown.result.metrics else None
 
@@ -563,7 +579,10 @@ def _left_out(shown: Labelled) -> list[str]:
 
 
 def _of_failures(shown: Labelled) -> list[str]:
-    """Return how many calls failed, and what the harness's own number makes of them; nothing where each was answered."""
+    """Return how many calls failed, and what the harness's own number makes of them.
+
+    Nothing where each was answered.
+    """
     failed, metric = shown.result.analysis.failed if shown.result.analysis else None, shown.result.metric
     if failed is None:
         return []
@@ -644,7 +663,10 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
-    """Return one row per group and grid: the index of the pooled FIP and MPP. CRCI, and tasks of clips, have tables of their own."""
+    """Return one row per group and grid: the index of the pooled FIP and MPP.
+
+    CRCI, and tasks of clips, have tables of their own.
+    """
     of_name: dict[str, list[Pooled]] = {}
     for one in pooled:
         of_name.setdefault(_name(one.asked), []).append(one)

@@ -88,7 +88,10 @@ def _row(result: Result) -> list[Cell]:
 
 
 def categories(result: Result, most: int = 40) -> str:
-    """Return one row per category of a task, those with the most docs where there are many; empty where there is but one."""
+    """Return one row per category of a task, those with the most docs where there are many.
+
+    Empty where there is but one.
+    """
     found = _told(result).categories
     if not found:
         return ""
@@ -106,7 +109,10 @@ def categories(result: Result, most: int = 40) -> str:
 
 
 def importances(result: Result, most: int = 12) -> str:
-    """Return which features the diagnostic leans on, the most important first; empty for a diagnostic without features."""
+    """Return which features the diagnostic leans on, the most important first.
+
+    Empty for a diagnostic without features.
+    """
     kinds: dict[str, list[list[Cell]]] = {}
     for row in known(_told(result).importance) or ():
         kinds.setdefault(row.kind, []).append([row.kind, row.feature, number(row.gain), row.permutation])

@@ -30,9 +30,9 @@ def fingerprint(
 ) -> str:
     """Return 32 hex digits that stand for everything the predictions depend on.
 
-    Two things are left out: settings that only fit the work to a machine, so that a run that ran out of memory goes on with
-    smaller batches; and the golds of ``test``, which no prediction depends on. For a model on the hub the fingerprint holds
-    its name and revision only: give a commit as ``revision`` if the branch may move.
+    Two things are left out: settings that only fit the work to a machine, so that a run that ran out of memory goes on
+    with smaller batches; and the golds of ``test``, which no prediction depends on. For a model on the hub the
+    fingerprint holds its name and revision only: give a commit as ``revision`` if the branch may move.
 
     Args:
         settings: the model and how it is trained.
@@ -74,7 +74,10 @@ def usable(folder: str) -> Path | None:
 
 
 def read(path: Path, count: int) -> list[Prediction] | None:
-    """Return the ``count`` predictions of a file; None if there is no such file, or, with a warning, if it is damaged."""
+    """Return the ``count`` predictions of a file.
+
+    None if there is no such file, or, with a warning, if it is damaged.
+    """
     try:
         found = []
         for one in json.loads(path.read_text())["predictions"]:
@@ -104,5 +107,8 @@ def write(path: Path, predictions: Sequence[Prediction]) -> None:
 
 
 def _asked(item: Item) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the answers that an item's probabilities are over, and what is said for them; None if the answer is generated."""
+    """Return the answers that an item's probabilities are over, and what is said for them.
+
+    None if the answer is generated.
+    """
     return (item.answers, item.said) if item.is_choice else None

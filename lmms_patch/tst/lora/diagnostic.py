@@ -1,7 +1,9 @@
-"""`tst_lora`: the LLM-based Test-set Stress-Test. A language model is tuned on the text of k - 1 folds, and answers the held-out fold.
+"""`tst_lora`: the LLM-based Test-set Stress-Test.
 
-Source: TsT paper, 3.2 and Appendix B.1. Trained on: an item's whole prompt, then its most frequent gold. The model sees nothing
-else of an item: neither its source, its key nor its category.
+A language model is tuned on the text of k - 1 folds, and answers the held-out fold.
+
+Source: TsT paper, 3.2 and Appendix B.1. Trained on: an item's whole prompt, then its most frequent gold. The model sees
+nothing else of an item: neither its source, its key nor its category.
 """
 
 from __future__ import annotations
@@ -95,10 +97,10 @@ class LoraPrepared:
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places | None = None) -> list[Prediction]:
         """Train a fresh adapter on the items at ``train``, predict those at ``test``, and take the adapter off again.
 
-        Choice formats: the probability of an answer is the softmax, over the item's answers, of the summed log-probability of
-        its tokens and of the end of the turn. With the end, an answer that another answer begins with ("chair", "chair leg") is
-        not counted twice, and sums are probabilities of whole answers; dividing by length would undo that. Other formats: the
-        greedy answer.
+        Choice formats: the probability of an answer is the softmax, over the item's answers, of the summed
+        log-probability of its tokens and of the end of the turn. With the end, an answer that another answer begins
+        with ("chair", "chair leg") is not counted twice, and sums are probabilities of whole answers; dividing by
+        length would undo that. Other formats: the greedy answer.
 
         Args:
             train: places of the items that are trained on; those without a gold are passed over.
@@ -179,8 +181,8 @@ class LoraPrepared:
 def choice(answers: Sequence[str], logprobs: Sequence[float]) -> Prediction:
     """Return the prediction of a choice item, from the log-probability (nats) of each of its answers.
 
-    Options that are answered alike share that answer's probability equally. The answer is the most probable; ties go to the
-    lowest place.
+    Options that are answered alike share that answer's probability equally. The answer is the most probable; ties go to
+    the lowest place.
 
     >>> choice(("A", "B"), (-1.0, -1.0))
     Prediction(answer='A', answers=('A', 'B'), probabilities=array([0.5, 0.5]))
@@ -238,7 +240,8 @@ def _gatherer() -> Gather:
 
     if not (distributed.is_available() and distributed.is_initialized()):
         return lambda mine: [mine]
-    # A group of its own: in the default group, ranks give up after 10 minutes, and one fold can take longer than another by more.
+    # A group of its own: in the default group, ranks give up after 10 minutes, and one fold can take longer than
+    # another by more.
     group: Any = distributed.new_group(backend="gloo", timeout=timedelta(days=7))
 
     def gather(mine: Any) -> list[Any]:

@@ -1,4 +1,7 @@
-"""Loading a causal language model and its tokenizer, from the hub or a folder. What can go wrong is said in one line."""
+"""Loading a causal language model and its tokenizer, from the hub or a folder.
+
+What can go wrong is said in one line.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class Loaded:
 
 
 def device_of(settings: LoraSettings) -> torch.device:
-    """Return the device that is asked for; ``auto``: accelerate's choice, which is this rank's own GPU where there is one."""
+    """Return the device that is asked for.
+
+    ``auto``: accelerate's choice, which is this rank's own GPU where there is one.
+    """
     if settings.device == "auto":
         from accelerate import PartialState
 

@@ -1,11 +1,11 @@
 """A causal language model under a LoRA adapter: training, probabilities of answers, greedy answers.
 
-Source: TsT paper, 3.2 and Appendix B.1; LoRA: Hu et al., ICLR 2022. Sequences are padded on the left everywhere: answers then
-end in the same column, and logits are needed for the last few columns only.
+Source: TsT paper, 3.2 and Appendix B.1; LoRA: Hu et al., ICLR 2022. Sequences are padded on the left everywhere:
+answers then end in the same column, and logits are needed for the last few columns only.
 
-Why no ``transformers.Trainer``: each rank tunes folds of its own, and a Trainer shares every fold among all ranks. Measured on
-a tiny Qwen2 (four folds of 240 items, two CPU ranks, preset ``paper``): 24 s with this loop, 50 s with a Trainer; one fold on
-one core: 1.0 s against 1.3 s. Accuracies are equal.
+Why no ``transformers.Trainer``: each rank tunes folds of its own, and a Trainer shares every fold among all ranks.
+Measured on a tiny Qwen2 (four folds of 240 items, two CPU ranks, preset ``paper``): 24 s with this loop, 50 s with a
+Trainer; one fold on one core: 1.0 s against 1.3 s. Accuracies are equal.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
 def collate(rows: Sequence[Row], pad: int) -> dict[str, Tensor]:
     """Return rows as a batch, padded on the left: tensors of shape (rows, length).
 
-    ``input_ids``; ``attention_mask``: 1 where a token is, 0 where padding is; ``labels``: the id where the token belongs to the
-    answer, else ``MASKED``.
+    ``input_ids``; ``attention_mask``: 1 where a token is, 0 where padding is; ``labels``: the id where the token
+    belongs to the answer, else ``MASKED``.
     """
     width = max(map(len, rows))
     return {
@@ -93,7 +93,10 @@ def collate(rows: Sequence[Row], pad: int) -> dict[str, Tensor]:
 
 
 def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
-    """Return the log-probability (nats) of each row's answer after its prompt, summed over its tokens; float32, shape (rows,)."""
+    """Return the log-probability (nats) of each row's answer after its prompt, summed over its tokens.
+
+    Float32, shape (rows,).
+    """
     batch = {key: tensor.to(model.device) for key, tensor in collate(rows, model.pad).items()}
     keep = max(len(row.answer) for row in rows) + 1  # a token is predicted by the column before it
     labels = batch.pop("labels")[:, 1 - keep :]
@@ -240,7 +243,10 @@ def _batches(rows: Sequence[Row], settings: LoraSettings, seed: int) -> Iterator
 def _in_batches(
     rows: Sequence[Row], work: Callable[[Sequence[Row]], list[Any]], settings: LoraSettings, label: str
 ) -> list[Any]:
-    """Return ``work`` of the rows, done in batches of similar length, longest first; results in the order of the rows."""
+    """Return ``work`` of the rows, done in batches of similar length, longest first.
+
+    Results in the order of the rows.
+    """
     results: list[Any] = [None] * len(rows)
     order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
     lower = f"lower predict_batch (it is {settings.predict_batch}) or max_length ({settings.max_length})"

@@ -35,16 +35,18 @@ class LoraSettings(BaseModel):
         model: hub id, or local folder, of a causal language model.
         revision: branch, tag or commit on the hub; ignored for a local folder.
         r, alpha, dropout: rank, scale (the update is alpha / r times B A) and input dropout (fraction) of LoRA.
-        target_modules: layers that get an adapter: ``("all-linear",)``: every linear layer but the output layer, else names.
-        modules_to_save: layers that are trained in full as well (``embed_tokens``, ``lm_head``); for models that know little yet.
+        target_modules: layers that get an adapter: ``("all-linear",)``: every linear layer but the output layer, else
+        names.
+        modules_to_save: layers that are trained in full as well (``embed_tokens``, ``lm_head``); for models that know
+        little yet.
         lr: peak learning rate of AdamW.
         schedule: ``cosine``, ``linear`` or ``constant``, after a linear warm-up.
         warmup: share of the steps (fraction, rounded down) in which the learning rate rises from 0.
         weight_decay: of AdamW.
         epochs: passes over the training folds.
         batch: items per step.
-        micro_batch: items per forward and backward pass; the gradients of a step are summed over several. Limits memory;
-            results change only by rounding and by the random numbers of dropout.
+        micro_batch: items per forward and backward pass; the gradients of a step are summed over several. Limits
+            memory; results change only by rounding and by the random numbers of dropout.
         predict_batch: sequences per forward pass when predicting. Limits memory; results change only by rounding.
         max_length: tokens of prompt and answer; longer prompts lose their beginning.
         max_new_tokens: tokens of a generated answer, at most.

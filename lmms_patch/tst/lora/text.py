@@ -1,7 +1,8 @@
 """Prompts and answers as token ids, alike in training and in inference.
 
-A prompt is the item's whole prompt inside the model's chat template, up to where the assistant begins. An answer is its own
-tokens and the end of the turn. Both are tokenized apart and joined as ids: the prompt's tokens are the same whatever follows.
+A prompt is the item's whole prompt inside the model's chat template, up to where the assistant begins. An answer is its
+own tokens and the end of the turn. Both are tokenized apart and joined as ids: the prompt's tokens are the same
+whatever follows.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class Encoder:
     """A tokenizer, and how its model is spoken to.
 
     With a chat template, the prompt is the user's message, and the answer ends with what the template puts after an
-    assistant's message, up to its first control token (``<|im_end|>``). Without a template, the prompt is the text and a line
-    break, and the answer ends with the tokenizer's end token. Thinking is switched off in templates that have such a switch.
+    assistant's message, up to its first control token (``<|im_end|>``). Without a template, the prompt is the text and
+    a line break, and the answer ends with the tokenizer's end token. Thinking is switched off in templates that have
+    such a switch.
 
     Attributes:
         end: ids that end an answer.
@@ -67,7 +69,8 @@ class Encoder:
     def fitted(self, text: str, room: int) -> tuple[tuple[int, ...], bool]:
         """Return a prompt that leaves ``room`` tokens for an answer, and whether it had to be cut.
 
-        An over-long text loses its *beginning*: options and instructions stand at the end. The template around it stays whole.
+        An over-long text loses its *beginning*: options and instructions stand at the end. The template around it stays
+        whole.
 
         Raises:
             OptionError: not even an empty prompt would fit.

@@ -202,7 +202,10 @@ def analysis_of(data):
     ],
 )
 def test_no_value_is_of_the_results_file_where_its_interval_is_of_another_log(two, capsys, edit, name):
-    """FIP and MPP stand in the results file; the interval is made from the log. Where the two do not fit, nothing is shown."""
+    """FIP and MPP stand in the results file; the interval is made from the log.
+
+    Where the two do not fit, nothing is shown.
+    """
     edited(two[0], edit)
     for words in ([str(two[0])], [str(two[0]), str(two[1])]):
         assert main(["analyze", *words]) == 2

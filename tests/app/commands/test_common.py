@@ -1,4 +1,7 @@
-"""Progress: on stderr, only where a person sees it and wants it. Colours: of indices by the sign of their interval, however a line is broken."""
+"""Progress: on stderr, only where a person sees it and wants it.
+
+Colours: of indices by the sign of their interval, however a line is broken.
+"""
 
 import sys
 

@@ -178,7 +178,10 @@ ODD = [[], {}, "x", 7, 1.5, True, None, [1], {"toy_rci2": []}, {"toy_rci2": {"a"
 
 
 def odd(key):
-    """Every other value, of which keys of even and of odd length get different ones; in ``make test-deep`` every value."""
+    """Every other value, of which keys of even and of odd length get different ones.
+
+    In ``make test-deep`` every value.
+    """
     return size(ODD[len(key) % 2 :: 2], ODD)
 
 

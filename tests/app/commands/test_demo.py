@@ -1,4 +1,7 @@
-"""``lmms-patch demo`` on the run that it made for the pages of the site. Stood for: lmms-eval (``make demo`` runs it), and the writing of the page."""
+"""``lmms-patch demo`` on the run that it made for the pages of the site.
+
+Stood for: lmms-eval (``make demo`` runs it), and the writing of the page.
+"""
 
 import itertools
 from pathlib import Path

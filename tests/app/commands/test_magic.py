@@ -295,7 +295,10 @@ def test_images_in_place_are_not_replaced_by_links_to_themselves(capsys, world, 
 
 
 def test_a_killed_build_goes_on(world, tmp_path):
-    """It is killed as soon as it has finished an item; the same command ends with the bytes of a build that ran through."""
+    """It is killed as soon as it has finished an item.
+
+    The same command ends with the bytes of a build that ran through.
+    """
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = [
         sys.executable,

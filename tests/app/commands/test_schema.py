@@ -142,7 +142,8 @@ def test_files_as_they_are_written_are_right(files, name):
 def mutations(value, schema, top, place=(), known=None):
     """Every change of a file that its schema forbids by a ``required`` key or a ``type``: (place, changed file as a function).
 
-    A key of a type is changed where the type first has it; in other places, it is the same part of the schema that judges it.
+    A key of a type is changed where the type first has it; in other places, it is the same part of the schema that
+    judges it.
     """
     known, schema = set() if known is None else known, resolved(schema, top)
     if isinstance(value, dict):

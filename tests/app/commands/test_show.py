@@ -81,7 +81,10 @@ def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
 
 
 def test_a_model_that_never_looks_is_refused_everywhere(tmp_path, capsys):
-    """Text answers right in 60 %, the same on every view: no index, no rank, no compliance; the real commands say why."""
+    """Text answers right in 60 %, the same on every view: no index, no rank, no compliance.
+
+    The real commands say why.
+    """
     write_run(tmp_path / "run", {"toy_pcri3": world_run(never_looks, grid=3, kind="pcri")})
     assert main(["show", str(tmp_path / "run")]) == 0
     shown = capsys.readouterr().out

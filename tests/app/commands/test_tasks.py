@@ -1,4 +1,7 @@
-"""What ``lmms-patch tasks`` and ``coverage`` print of what was found; what is found is in tests/harness/names/test_catalog.py."""
+"""What ``lmms-patch tasks`` and ``coverage`` print of what was found.
+
+What is found is in tests/harness/names/test_catalog.py.
+"""
 
 import dataclasses
 import sys

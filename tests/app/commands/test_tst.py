@@ -43,7 +43,10 @@ def options_of(made):
 
 @pytest.fixture
 def harness(monkeypatch):
-    """Stands in for the harness: notes the options that it is given; ``status`` is what it ends with, ``does`` what it does before."""
+    """Stands in for the harness: notes the options that it is given.
+
+    ``status`` is what it ends with, ``does`` what it does before.
+    """
     said = SimpleNamespace(status=0, does=lambda: None, commands=[], files=[], quiet=None)
 
     def run(options, output, *, quiet, watch):

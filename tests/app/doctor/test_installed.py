@@ -324,7 +324,10 @@ def test_adapters_of_the_host(name, states, said):
 
 @pytest.mark.parametrize("name", ["idefics2", "instructblip", "lfm2_5_vl", "llava_hf", "minicpm_v", "qwen2_5_vl"])
 def test_adapters_that_fail_without_an_image_are_named(name):
-    """``llava_hf`` is run in tests/harness/asking/test_llava.py; ``instructblip`` hands an empty list to an image processor."""
+    """``llava_hf`` is run in tests/harness/asking/test_llava.py.
+
+    ``instructblip`` hands an empty list to an image processor.
+    """
     said = [line for line in installed.adapter(name) if "in place of _blind" in line.said]
     assert [line.state for line in said] == ["warning"] * (name != "qwen2_5_vl")
 

@@ -78,7 +78,10 @@ def uniform(count, taken):
 
 @EACH
 def test_each_segment_of_a_clip_goes_over_the_wire(name, tmp_path, monkeypatch):
-    """The adapters ask their reader for a fixed number of frames, which is more than a segment has. No frame is sent in place of another."""
+    """The adapters ask their reader for a fixed number of frames, which is more than a segment has.
+
+    No frame is sent in place of another.
+    """
     monkeypatch.setattr(probe, "differences", lambda *_: "")  # asks some requests twice
     shown = []
 

@@ -126,7 +126,10 @@ def test_a_call_that_fails_again_is_a_failed_call():
 
 
 class Logging(PerRequest):
-    """Logs as adapters do: an error beside each answer; or nothing but what it says while it handles an exception, and then an empty text."""
+    """Logs as adapters do: an error beside each answer.
+
+    Or nothing but what it says while it handles an exception, and then an empty text.
+    """
 
     def __init__(self, how):
         super().__init__()

@@ -123,7 +123,10 @@ def test_images_count_as_the_dataset_stores_them(tmp_path):
 
 
 def test_the_code_that_tasks_of_a_suite_share_is_read_once(tmp_path, monkeypatch):
-    """The host loads a file of functions anew for each task; 14 tasks of one file spent 3 s on it before they asked anything."""
+    """The host loads a file of functions anew for each task.
+
+    14 tasks of one file spent 3 s on it before they asked anything.
+    """
     file, read, unparse = tmp_path / "utils.py", [], ast.unparse
     file.write_text("def helper(image):\n    return image\n\ndef show(doc):\n    return [helper(doc['image'])]\n")
     monkeypatch.setattr(ast, "unparse", lambda node: read.append(node.name) or unparse(node))

@@ -97,7 +97,10 @@ def answered(model, tasks, name):
 
 @pytest.mark.parametrize("adapter", [Chat, Simple])
 def test_calls_that_ran_out_of_memory_are_asked_again(weights, tasks, adapter):
-    """One call in four, at random: each is asked once more by itself; the few that fail twice are failed calls, and all others have their answers."""
+    """One call in four, at random: each is asked once more by itself.
+
+    The few that fail twice are failed calls, and all others have their answers.
+    """
     fails, raised = np.random.default_rng(1).random(1000) < 0.25, []
 
     def fail(call):
@@ -120,7 +123,10 @@ def test_calls_that_ran_out_of_memory_are_asked_again(weights, tasks, adapter):
 
 @pytest.mark.parametrize("adapter", [Chat, Simple])
 def test_without_an_image_there_is_no_number_and_one_line(weights, tasks, told, adapter):
-    """``chat`` raises and ``simple`` fails without an image; asked beside other tasks, ``simple`` would answer about the image of the request before."""
+    """``chat`` raises and ``simple`` fails without an image.
+
+    Asked beside other tasks, ``simple`` would answer about the image of the request before.
+    """
     results = toys.run(made(adapter, weights), "toy_rci2,toy_blind", tasks)
     found = metrics(results, "toy_blind")
     assert (found["exact_match"], found["patch"]["n_failed"]) == (None, DOCS)

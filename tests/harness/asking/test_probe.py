@@ -81,7 +81,10 @@ def test_long_answers_and_failed_ones_are_not_compared():
 
 
 class Padding(Model):
-    """Answers in batches of 4; of a batch it garbles the inputs that are smaller than the largest, where it pads wrongly."""
+    """Answers in batches of 4.
+
+    Of a batch it garbles the inputs that are smaller than the largest, where it pads wrongly.
+    """
 
     def __init__(self, garbles):
         super().__init__(clue)

@@ -27,7 +27,10 @@ def tasks(tmp_path_factory):
 
 
 def asked_in(folder, model, tasks, names="toy_rci3", /, **options):
-    """Run as the command line does, into a folder; what comes out, without what differs from run to run and how many answers were there before."""
+    """Run as the command line does, into a folder.
+
+    What comes out, without what differs from run to run and how many answers were there before.
+    """
     return dumped(without_kept(found_in(folder, model, tasks, names, **options)))
 
 
@@ -165,7 +168,10 @@ def test_the_code_that_shows_a_doc_counts(tmp_path, code, asked_anew):
 
 
 def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
-    """If a scorer failed, the journal is not removed. After the scorer is mended, the same command asks the model nothing again."""
+    """If a scorer failed, the journal is not removed.
+
+    After the scorer is mended, the same command asks the model nothing again.
+    """
     endings = []
     monkeypatch.setattr(journal.atexit, "register", endings.append)
     monkeypatch.setattr(journal, "has_failed", lambda: True)

@@ -1,4 +1,7 @@
-"""Runs on clips that are killed and started again; and saved answers, which hold for the frames that the model was shown."""
+"""Runs on clips that are killed and started again.
+
+And saved answers, which hold for the frames that the model was shown.
+"""
 
 import json
 from argparse import Namespace

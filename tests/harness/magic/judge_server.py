@@ -53,7 +53,8 @@ class Asked:
 class JudgeServer:
     """A context manager; ``says(prompt, number)`` gives the reply to the request of that number (from 1).
 
-    The socket listens from the start, so that a process may be forked before the first thread is started by ``__enter__``.
+    The socket listens from the start, so that a process may be forked before the first thread is started by
+    ``__enter__``.
     """
 
     def __init__(self, says: Callable[[str, int], Reply]) -> None:

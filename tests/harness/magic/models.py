@@ -8,11 +8,12 @@
 | ``none`` | none | none is marked | writes the injected steps again, then nothing of use |
 | ``distracted`` | the relevant ones; where distracted also one adversarial box | right; where distracted wrong | repairs; where distracted repeats |
 
-``distracted`` is so on the docs with an adversarial box, but for those of ``RESISTED`` items. Boxes are named in many ways, which φ must read.
+``distracted`` is so on the docs with an adversarial box, but for those of ``RESISTED`` items. Boxes are named in many
+ways, which φ must read.
 
-A model reads its doc as adapters do, through the task's own table. To register them for the command line, ``install(folder)`` makes a
-distribution whose folder goes on PYTHONPATH, and ``FORKED`` does what that does in a process that is forked; then ``--model magic_script
---model_args script=right``.
+A model reads its doc as adapters do, through the task's own table. To register them for the command line,
+``install(folder)`` makes a distribution whose folder goes on PYTHONPATH, and ``FORKED`` does what that does in a
+process that is forked; then ``--model magic_script --model_args script=right``.
 """
 
 from __future__ import annotations

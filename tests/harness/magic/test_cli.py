@@ -93,7 +93,10 @@ def test_each_line_of_the_log_says_what_the_script_did(runs, script):
 
 
 def test_the_planted_distraction_is_found(runs):
-    """Relevant boxes alone minus the candidate set: in accuracy exactly the planted share; the other scripts lose nothing."""
+    """Relevant boxes alone minus the candidate set: in accuracy exactly the planted share.
+
+    The other scripts lose nothing.
+    """
     for script in RUN:
         alone, among = (results(runs, script, variant).metrics["acc_synonym"] for variant in ("relevant", "all"))
         assert alone - among == pytest.approx(distraction() if script == "distracted" else 0.0)
@@ -110,7 +113,10 @@ def test_self_heal_asks_about_every_run_within_the_bounds(runs):
 
 
 def test_the_derivations_by_hand():
-    """96 boxes are relevant and 232 adversarial; ``distracted`` resists on 24 of 60 items, which have 20 of the 45 wrong runs."""
+    """96 boxes are relevant and 232 adversarial.
+
+    ``distracted`` resists on 24 of 60 items, which have 20 of the 45 wrong runs.
+    """
     assert truth("all", "all")["magiscore_precision_micro"] == 96 / 328
     assert truth("all", "all")["magiscore_f1_micro"] == 2 * 96 / (328 + 96)
     assert truth("distracted", "all")["magiscore_precision_micro"] == 96 / (96 + 36)

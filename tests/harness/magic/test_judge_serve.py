@@ -1,7 +1,8 @@
 """The judge against `transformers serve`: a real OpenAI-compatible server with a real, if tiny, language model.
 
-The model has one layer and has learnt four replies by heart; its chat template turns what a prompt contains into the one token that calls one of them up. So
-the server, its wire format and greedy decoding are real, and the verdicts are known.
+The model has one layer and has learnt four replies by heart; its chat template turns what a prompt contains into the
+one token that calls one of them up. So the server, its wire format and greedy decoding are real, and the verdicts are
+known.
 """
 
 from __future__ import annotations

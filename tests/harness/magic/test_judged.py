@@ -128,7 +128,9 @@ def test_a_wrong_setting_of_the_judge_is_said_before_the_model_runs(magic_data, 
 
 
 def test_a_judge_that_refuses_long_answers_stalls_and_recovers(magic_data, judged):
-    """Pictures 0 to 2 are right. 3 to 8 are wrong, and too long for the judge. At picture 9 the judge stalls; 10 and 11 are wrong and judged.
+    """Pictures 0 to 2 are right. 3 to 8 are wrong, and too long for the judge.
+
+    At picture 9 the judge stalls; 10 and 11 are wrong and judged.
 
     Truth: 3 of 12. Verdicts: 3 right of 5. Unjudged: 7. So 3/12 were they all wrong, and 10/12 were they all right.
     """

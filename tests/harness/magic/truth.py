@@ -1,6 +1,7 @@
 """What the scripts of ``magic_models`` must score on ``magic_mosaic``, derived from the lines of its file alone.
 
-Notation, for item i: r boxes are relevant and a adversarial, n = r + a. Drawn are all n (``all``), the r (``relevant``), or none.
+Notation, for item i: r boxes are relevant and a adversarial, n = r + a. Drawn are all n (``all``), the r
+(``relevant``), or none.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def used(script: str, variant: str, item: dict[str, Any]) -> tuple[int, int]:
 
 
 def lost(script: str, variant: str, item: dict[str, Any]) -> bool:
-    """Whether the answer is wrong, of the scripts that give one. Every item has adversarial boxes, drawn in ``all`` and ``selfheal``."""
+    """Whether the answer is wrong, of the scripts that give one.
+
+    Every item has adversarial boxes, drawn in ``all`` and ``selfheal``.
+    """
     return script == "wrong" or (
         script == "distracted" and variant in ("all", "selfheal") and not resisted(number(item))
     )

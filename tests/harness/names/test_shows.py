@@ -237,7 +237,10 @@ def test_a_doubt_is_told_where_it_matters(media, more, cells, time):
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.suffix])
 def test_videos_are_left_out_only_where_nothing_is_shown(monkeypatch, kind):
-    """A benchmark's videos may be hundreds of gigabytes, and a text-only kind needs none of them; every other kind needs them all."""
+    """A benchmark's videos may be hundreds of gigabytes, and a text-only kind needs none of them.
+
+    Every other kind needs them all.
+    """
     for name in ("keep_no_failures", "ask_in_portions", "write_files"):
         monkeypatch.setattr(plugin, name, lambda: None)
     monkeypatch.setattr(configs, "check", lambda *_: None)

@@ -31,7 +31,10 @@ FAST = (
 
 
 def docs():
-    """40 docs of each kind, in turn. Planted: lamps and chairs are there, tables and sofas not. In the others each object is "yes" for every other doc."""
+    """40 docs of each kind, in turn. Planted: lamps and chairs are there, tables and sofas not.
+
+    In the others each object is "yes" for every other doc.
+    """
     out = []
     for i in range(120):
         kind, thing = KINDS[i % 3], OBJECTS[i // 3 % 4]
@@ -96,7 +99,10 @@ def save(out, results):
 
 
 def guess(prompt):
-    """Blind: lamps and chairs are there, whatever is asked. Right for all planted docs and for every other one of the rest."""
+    """Blind: lamps and chairs are there, whatever is asked.
+
+    Right for all planted docs and for every other one of the rest.
+    """
     return "yes" if "lamp" in prompt or "chair" in prompt else "no"
 
 
@@ -140,7 +146,9 @@ class Asked:
 
 @pytest.fixture
 def knows(monkeypatch):
-    """A diagnostic at no cost, in place of the trees: it knows the planted docs and guesses at the others. Returns the numbers of docs it was asked of.
+    """A diagnostic at no cost, in place of the trees: it knows the planted docs and guesses at the others.
+
+    Returns the numbers of docs it was asked of.
 
     A number in ``dies`` is the call at which it is interrupted.
     """

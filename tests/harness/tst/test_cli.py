@@ -71,7 +71,8 @@ def write_vsi(folder):
 def test_vsi_bench(tmp_path):
     """A quarter of the scenes and few trees reach what they do on the whole (``tests/tst/test_tst_real.py``).
 
-    The authors' hand-written features reach 0.388 with folds grouped by scene and 0.430 with random ones (../shared/data/README.md).
+    The authors' hand-written features reach 0.388 with folds grouped by scene and 0.430 with random ones
+    (../shared/data/README.md).
     """
     rows = write_vsi(tmp_path)
     asked = ("--model", "tst_rf", "--model_args", f"trees={TREES}", "--tasks", "vsi_tst5", "--include_path", tmp_path)

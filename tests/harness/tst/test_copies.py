@@ -14,7 +14,10 @@ CAPTIONS = 60
 
 @pytest.fixture(scope="module")
 def balanced(tmp_path_factory):
-    """60 captions of one picture each and the next, true of one of the two: a chain of captions and pictures. The folder, and its results."""
+    """60 captions of one picture each and the next, true of one of the two: a chain of captions and pictures.
+
+    The folder, and its results.
+    """
     folder = tmp_path_factory.mktemp("balanced")
     rows = []
     for j in range(CAPTIONS):

@@ -68,7 +68,10 @@ def numbers_and_choices(n):
 
 
 def test_a_score_of_two_names(tmp_path):
-    """Items hold ``accuracy`` for choices and ``MRA`` for numbers, as VSI-Bench's do in lmms-eval; their aggregation is no mean of numbers."""
+    """Items hold ``accuracy`` for choices and ``MRA`` for numbers, as VSI-Bench's do in lmms-eval.
+
+    Their aggregation is no mean of numbers.
+    """
     rows = numbers_and_choices(160)
     metric = {"metric": "marks", "aggregation": "!function utils.mean_of_items", "higher_is_better": True}
     profile = {**BY_SCENE, "score": ["accuracy", "MRA"]}

@@ -102,7 +102,10 @@ def test_the_written_task_asks_the_kept_docs(real):
 
 
 def test_docs_without_a_gold_never_go(tmp_path):
-    """Four of the first ten docs are planted; without golds they have no score. 30 of the 36 others go, and none of them."""
+    """Four of the first ten docs are planted.
+
+    Without golds they have no score. 30 of the 36 others go, and none of them.
+    """
     rows = [{**row, "answer": row["answer"] if i >= 10 else ""} for i, row in enumerate(DOCS)]
     toys.write_task(
         tmp_path / "tasks", "holes", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
@@ -154,7 +157,10 @@ def test_an_interrupted_judgement_goes_on(tasks, tmp_path, knows):
 
 
 def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
-    """First without shuffles, which say how much is noise; then with them: only these, and the last round, are still to do."""
+    """First without shuffles, which say how much is noise.
+
+    Then with them: only these, and the last round, are still to do.
+    """
     assert command(tasks, tmp_path, *BATCHES) == 0
     before = pruned(tmp_path)
     assert (before["judged"]["verdict"], [one["p"] for one in before["judged"]["compared"]]) == (

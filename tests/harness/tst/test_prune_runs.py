@@ -167,7 +167,10 @@ def test_a_damaged_log_is_one_line_and_leaves_nothing(runs, tasks, tmp_path, kno
 
 
 def by_hand(places):
-    """Docs, and the mean scores with and without images: all but every tenth doc are right; a guess says yes to lamps and chairs."""
+    """Docs, and the mean scores with and without images: all but every tenth doc are right.
+
+    A guess says yes to lamps and chairs.
+    """
     full = [i % 10 != 0 for i in places]
     blind = [guess(DOCS[i]["question"]) == DOCS[i]["answer"] for i in places]
     return len(places), sum(full) / len(full), sum(blind) / len(blind)

@@ -24,7 +24,10 @@ TEXTS = [row["question"] for row in DOCS]
 
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
-    """The toy under a name of the hub, split ``val``, at a commit that its files are known by. Gives the folder of the task file, and what was loaded."""
+    """The toy under a name of the hub, split ``val``, at a commit that its files are known by.
+
+    Gives the folder of the task file, and what was loaded.
+    """
     folder = toys.write_task(
         tmp_path / "remote", "toy", DOCS, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
     )
@@ -184,7 +187,10 @@ def test_options_that_do_not_fit_are_one_line_before_any_work(
 
 
 def test_docs_that_only_name_their_images_are_not_copied(tmp_path, knows, capsys):
-    """The pictures lie elsewhere: a copy would be a benchmark without them. So is said before any work, and neither form sends the user to the other."""
+    """The pictures lie elsewhere: a copy would be a benchmark without them.
+
+    So is said before any work, and neither form sends the user to the other.
+    """
     rows = [{k: v for k, v in row.items() if k != "image"} | {"picture": f"{i}.png"} for i, row in enumerate(DOCS)]
     toys.write_task(
         tmp_path / "tasks", "toy", rows, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}
@@ -235,7 +241,10 @@ def test_the_verdict_is_printed_before_a_dataset_is_written(tasks, tmp_path, kno
 
 
 def test_process_docs_and_few_shot_docs_of_a_copy(tmp_path):
-    """The base keeps odd numbers and counts them anew: the copy has what it gave, and does not do so twice; the few-shot docs stay whole."""
+    """The base keeps odd numbers and counts them anew: the copy has what it gave, and does not do so twice.
+
+    The few-shot docs stay whole.
+    """
     folder = tmp_path / "mine"
     code = "def odd(rows):\n    return rows.filter(lambda row: row['number'] % 2).map(lambda row: {'number': row['number'] // 2})\n"
     folder.mkdir()

@@ -71,7 +71,10 @@ class Lora(TstLora):
 def choices(
     n: int, seed: int = 0, *, purity: float = 1.0, options: Sequence[str] = ("bed", "rug")
 ) -> list[dict[str, Any]]:
-    """The word asked for says which option is right in ``purity`` of the docs, else any is; where the options stand is random."""
+    """The word asked for says which option is right in ``purity`` of the docs, else any is.
+
+    Where the options stand is random.
+    """
     stream = np.random.default_rng(seed)
     rows = []
     for i in range(n):

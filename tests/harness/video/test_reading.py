@@ -1,4 +1,7 @@
-"""Reading: the frames that a decoder gives, whatever the file's header claims; damaged files are refused in one line."""
+"""Reading: the frames that a decoder gives, whatever the file's header claims.
+
+Damaged files are refused in one line.
+"""
 
 import base64
 import math
@@ -86,7 +89,10 @@ def test_every_container_gives_its_frames(videos, name):
 
 
 def remuxed(source, path, change):
-    """Write the packets of a video again; ``change`` may alter each, given its number and its bytes, and returns the bytes."""
+    """Write the packets of a video again.
+
+    ``change`` may alter each, given its number and its bytes, and returns the bytes.
+    """
     with av.open(str(source)) as coded, av.open(str(path), "w") as out:
         track = out.add_stream_from_template(coded.streams.video[0])
         for number, packet in enumerate(packet for packet in coded.demux(video=0) if packet.size):
@@ -155,7 +161,10 @@ def test_variable_rate(tmp_path, file):
 
 
 def patched(path, changes):
-    """Write other bytes into a file: a list of (mark, offset behind the start of the mark, bytes); every place of the mark is changed."""
+    """Write other bytes into a file: a list of (mark, offset behind the start of the mark, bytes).
+
+    Every place of the mark is changed.
+    """
     data = bytearray(path.read_bytes())
     for mark, offset, new in changes:
         at = data.find(mark)

@@ -126,7 +126,10 @@ def test_every_sample_comes_back(tmp_path):
 
 
 def test_times_that_are_rounded_leave_no_gaps(tmp_path):
-    """AAC holds 1,024 samples in a packet, 23.2 ms; Matroska rounds each time to 1 ms. A sine without a break has no jump between two samples."""
+    """AAC holds 1,024 samples in a packet, 23.2 ms; Matroska rounds each time to 1 ms.
+
+    A sine without a break has no jump between two samples.
+    """
     full = read(make(tmp_path / "source.mkv", 10, rate=10, sound="aac"), Sampling(4))  # 1 s, 400 Hz
     (sound,) = full.sound.between(0, 1)
     inside = sound[3000:-3000].astype(int)
@@ -135,7 +138,10 @@ def test_times_that_are_rounded_leave_no_gaps(tmp_path):
 
 
 def test_blocks_of_a_long_sound_join_without_a_seam(clip, monkeypatch):
-    """AAC fills noise in at random, hence a tolerance of 1 % of full scale. Matroska rounds times to 1 ms: blocks may be 1 ms (48 samples) apart."""
+    """AAC fills noise in at random, hence a tolerance of 1 % of full scale.
+
+    Matroska rounds times to 1 ms: blocks may be 1 ms (48 samples) apart.
+    """
     whole = np.concatenate(list(clip.sound.between(0, SECONDS)))
     monkeypatch.setattr(sound_module, "BLOCK", 2)
     again = Sound(clip.sound._source, clip.sound._start, clip.sound.rate, whole.shape[1])

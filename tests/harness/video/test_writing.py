@@ -87,7 +87,10 @@ READERS = [
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Write a view of a clip of 32 of 60 frames once; give its path, the clip of the view, and the numbers of its frames."""
+    """Write a view of a clip of 32 of 60 frames once.
+
+    Give its path, the clip of the view, and the numbers of its frames.
+    """
     folder = tmp_path_factory.mktemp("views")
     full = read(make(folder / "source.mp4", 60, rate=10))
     numbers = np.linspace(0, 59, 32, dtype=int).tolist()

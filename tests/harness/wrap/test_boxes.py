@@ -81,7 +81,10 @@ RELEVANT = {0: [True, False], 1: [], 2: [False, False, True], 3: [False]}
 
 
 def wanted(code, doc, second=False):
-    """What ``test_adapters.read`` must say for each view of a doc: the full image, then each box; a second image is always whole."""
+    """What ``test_adapters.read`` must say for each view of a doc: the full image, then each box.
+
+    A second image is always whole.
+    """
     whole = (0, 0, *SIZES[doc])
     return [
         " ".join([say(code, doc, *box), *([say(code + 5, doc, *whole)] if second else [])])
@@ -213,7 +216,10 @@ def relevant_of(doc):
 
 
 def looks(full, seen):
-    """A model that is right on some full images, and on boxes where ``seen(doc, relevant, place)``; it knows the doc by its blue."""
+    """A model that is right on some full images, and on boxes where ``seen(doc, relevant, place)``.
+
+    It knows the doc by its blue.
+    """
 
     def answer(prompt, images):
         array = np.asarray(images[0])
@@ -389,7 +395,10 @@ def small(**columns):
 
 
 def test_docs_with_wrong_boxes_are_left_out_and_named(folder, warnings):
-    """Doc 0: a box without area, found in the row. Doc 1: one that leaves the image, found when that is seen. Only their full views are asked."""
+    """Doc 0: a box without area, found in the row. Doc 1: one that leaves the image, found when that is seen.
+
+    Only their full views are asked.
+    """
     bad = {0: [[5, 5, 5, 9], [0, 0, 9, 9]], 1: [[0, 0, 61, 20], [0, 0, 9, 9]]}
     write_task(folder, "toy", small(boxes=lambda i: bad.get(i, [[0, 0, 20, 20], [30, 30, 60, 60]])))
     model = Model(lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]))

@@ -59,7 +59,8 @@ def test_each_view_is_asked_once_in_each_order(tmp_path, adapter):
     assert set(asked.values()) == {1}
     assert len(asked) == sum(5 * len(options(doc)) for doc in range(COUNT))
     assert all(shown(images[0]) == doc_of(prompt) for _, _, images, prompt in model.seen)
-    # every second doc has a cell that is right in every order; a model that takes A elsewhere is right there in one order alone
+    # every second doc has a cell that is right in every order; a model that takes A elsewhere is right there in one
+    # order alone
     assert (
         found["exact_match"],
         found["rotate_every"],
@@ -74,7 +75,10 @@ def test_each_view_is_asked_once_in_each_order(tmp_path, adapter):
 
 
 def test_one_order_does_not_make_a_cell_right(tmp_path):
-    """By hand: every cell is answered A. In the docs' own order that is right where the gold stands first; in every order never."""
+    """By hand: every cell is answered A.
+
+    In the docs' own order that is right where the gold stands first; in every order never.
+    """
     model = Model(sees(lambda doc: {"full"}))
     here = task(tmp_path)
     once = metrics(run(model, "toy_rci2", here), "toy_rci2")
@@ -105,7 +109,10 @@ def test_the_best_cell_is_chosen_over_all_orders(tmp_path):
 
 
 def test_wrong_images_are_asked_in_every_order_too(tmp_path):
-    """A model that knows the right text by the question alone: right on every view, also of wrong images; the gate refuses it."""
+    """A model that knows the right text by the question alone: right on every view, also of wrong images.
+
+    The gate refuses it.
+    """
     model = Model(lambda prompt, images: letter(prompt, options(doc_of(prompt))[gold(doc_of(prompt))]))
     found = metrics(run(model, "toy_crci2", task(tmp_path, count=24, metadata=WITH_NULL)), "toy_crci2")["patch"]
     other = Counter(shown(images[0]) != doc_of(prompt) for *_, images, prompt in model.seen)

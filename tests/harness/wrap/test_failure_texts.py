@@ -1,4 +1,7 @@
-"""Every text that the installed host writes where a call gave no answer, found in its source. A new one in a new version fails here."""
+"""Every text that the installed host writes where a call gave no answer, found in its source.
+
+A new one in a new version fails here.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ FILLED = {"chat/async_openai 'Error: ~'": 'Error: can only concatenate str (not 
 
 
 def texts(node):
-    """The texts that an expression gives on: of it, or of a tuple, list or call's arguments; "~" where something is filled in."""
+    """The texts that an expression gives on: of it, or of a tuple, list or call's arguments.
+
+    "~" where something is filled in.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [node.value]
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,7 @@
-"""Calls that fail: unscored, counted, asked again. Through the real evaluator, in-process; numbers by hand from answers that are known."""
+"""Calls that fail: unscored, counted, asked again.
+
+Through the real evaluator, in-process; numbers by hand from answers that are known.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ class Server(Model):
     def again(self, *arguments, **kwargs):
         """Run once more, without failures; the cache knows a model object by its address."""
         self.fails, self.asked = lambda doc, view: "", []
-        gc.collect()  # the host opens the shared cache as a file that nobody writes, which holds once the connections of the run before are closed
+        # The host opens the shared cache as a file that nobody writes, which holds once the connections of the run
+        # before are closed
+        gc.collect()
         return run(self, *arguments, **kwargs)
 
 
@@ -282,7 +287,10 @@ class Strict:
 
 
 def test_log_likelihoods(tmp_path, told, capsys):
-    """One choice without a number, and one with a text: the doc has no answer. The host has no way to count it as a wrong one."""
+    """One choice without a number, and one with a text: the doc has no answer.
+
+    The host has no way to count it as a wrong one.
+    """
 
     class Likelihoods(Server):
         def loglikelihood(self, requests):
@@ -399,7 +407,10 @@ def test_a_doc_with_one_view_leaves_with_it(folder, kind):
 
 
 def test_a_hidden_cell_whose_call_fails_leaves_the_drop(folder):
-    """Of nine docs all full images are right; hiding cell 2 makes every answer wrong. Doc 4's call for cell 1 fails, doc 5's for the full image."""
+    """Of nine docs all full images are right; hiding cell 2 makes every answer wrong.
+
+    Doc 4's call for cell 1 fails, doc 5's for the full image.
+    """
     model = Numbered(
         5,
         lambda doc, view: (doc, view) in {(4, 1), (5, 0)},
@@ -414,7 +425,10 @@ def test_a_hidden_cell_whose_call_fails_leaves_the_drop(folder):
 
 
 def test_a_failed_box_leaves_its_set_alone(tmp_path):
-    """Each of 20 docs has a relevant and an adversarial box; of doc 4 the call for the first fails, of doc 5 for the other, of doc 6 the full image."""
+    """Each of 20 docs has a relevant and an adversarial box.
+
+    Of doc 4 the call for the first fails, of doc 5 for the other, of doc 6 the full image.
+    """
     box = datasets.List(datasets.List(datasets.Value("int32")))
     text, flags = datasets.Value("string"), datasets.List(datasets.Value("bool"))
     data = rows(20, answer=gold, boxes=lambda i: [[0, 0, 30, 30], [30, 30, 60, 60]], relevant=lambda i: [True, False])
@@ -536,7 +550,10 @@ def test_the_next_run_asks_exactly_the_failed_calls(folder, tmp_path_factory):
 
 
 def test_failures_that_an_earlier_version_kept_are_asked_again(folder, tmp_path_factory, monkeypatch):
-    """And their answers replace them: the host itself never replaces an entry of the shared cache. Native tasks of the run gain too."""
+    """And their answers replace them: the host itself never replaces an entry of the shared cache.
+
+    Native tasks of the run gain too.
+    """
     cache = tmp_path_factory.mktemp("cache")
     model = Server(one_in_20)
     with monkeypatch.context() as earlier:

@@ -96,7 +96,10 @@ def test_docs_without_a_set_are_counted_and_not_mixed(asked):
 
 
 def test_numbers_by_hand(asked):
-    """Docs 0, 1, 2, 5 and 8 have relevant boxes, which hold the corner; 0, 1, 4 and 8 adversarial ones, which hold it in doc 4 alone."""
+    """Docs 0, 1, 2, 5 and 8 have relevant boxes, which hold the corner.
+
+    0, 1, 4 and 8 adversarial ones, which hold it in doc 4 alone.
+    """
     found = metrics(asked[1], "toy_hidden")
     assert (found["exact_match"], found["hidden_relevant"], found["drop_relevant"]) == (1.0, 0.0, 1.0)
     assert (found["hidden_adversarial"], found["drop_adversarial"], found["drop_extra"]) == (0.75, 0.25, 1.0)

@@ -1,4 +1,7 @@
-"""Images that cannot be loaded, in the middle of a benchmark: the run goes on, the doc is left out and counted. Through the real evaluator, in-process."""
+"""Images that cannot be loaded, in the middle of a benchmark: the run goes on, the doc is left out and counted.
+
+Through the real evaluator, in-process.
+"""
 
 import io
 from types import SimpleNamespace
@@ -104,7 +107,9 @@ def answer(prompt, images):
     ],
 )
 def test_the_doc_is_left_out_and_counted(tmp_path, told, model, shows, how):
-    """Of nine docs one is lost. The other eight are right in full and in one cell: FIP 8/8, MPP 8/8. The harness's own number counts
+    """Of nine docs one is lost. The other eight are right in full and in one cell: FIP 8/8, MPP 8/8.
+
+    The harness's own number counts.
     the lost doc, whose answer about a grey image is wrong: 8/9."""
     write(tmp_path, shows, how)
     asked = model(answer)
@@ -183,7 +188,10 @@ def test_a_wrong_image_that_goes_after_it_was_chosen():
 
 @pytest.mark.parametrize(("how", "own"), [("missing", "own question 2?"), ("no image", "own question 2?")])
 def test_messages_of_the_benchmarks_own_that_need_the_image(tmp_path, how, own):
-    """The base cannot build them: its prompt is asked, with the grey image; a blind view needs none, but is not what the base would show."""
+    """The base cannot build them: its prompt is asked, with the grey image.
+
+    A blind view needs none, but is not what the base would show.
+    """
     write(tmp_path, "opens", how, doc_to_messages="!function utils.own_messages")
     model = ChatModel(answer)
     result = run(model, ["toy_rci2", "toy_blind"], tmp_path)

@@ -63,7 +63,10 @@ def score(doc, results):
 
 
 def test_the_scorer_decides_what_is_the_gold(tmp_path):
-    """A scorer that looks for the gold as a word: what has full marks names it, whatever the text looks like; what has none does not."""
+    """A scorer that looks for the gold as a word: what has full marks names it, whatever the text looks like.
+
+    What has none does not.
+    """
     (tmp_path / "utils.py").write_text(SCORER)
     data = rows(6, question=lambda i: f"Is it a cat ({i})?", answer=lambda i: "Yes" if i % 2 else "No")
     told = ["Yes", "no", "yes or no", "I cannot tell", "No, I am sure."]
@@ -82,7 +85,10 @@ def test_the_scorer_decides_what_is_the_gold(tmp_path):
 
 
 def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
-    """30 docs of one question, asked on wrong images too. What each earns under other golds is worked out here from the answers that were given."""
+    """30 docs of one question, asked on wrong images too.
+
+    What each earns under other golds is worked out here from the answers that were given.
+    """
     golds = ["red"] * 15 + ["blue"] * 10 + ["green"] * 5
     data = rows(30, question=lambda i: "What colour is it?", answer=lambda i: golds[i])
     write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 12}})

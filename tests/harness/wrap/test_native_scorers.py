@@ -72,7 +72,8 @@ class Bench:
         with self.monkeypatch.context() as patch:
             patch.setattr(datasets, "load_dataset", standin.loader(change))
             if task == standin.task and not standin.menu:
-                # lmms-eval 0.7.3 turns log-likelihoods into text, and its own scorer fails on that; ours reads them back
+                # lmms-eval 0.7.3 turns log-likelihoods into text, and its own scorer fails on that; ours reads them
+                # back
                 patch.setattr(evaluator, "unwrap_generation_output", as_it_was)
             arguments = {
                 "model": self.adapter(kwargs.pop("answer", standin.answer)),
@@ -122,7 +123,10 @@ class ByHand:
         ]
 
     def aggregate(self, metric: str, items: list[Any]) -> Any:
-        """The base task's own aggregation, away from all files; loaded anew for each call, since some remember earlier ones."""
+        """The base task's own aggregation, away from all files.
+
+        Loaded anew for each call, since some remember earlier ones.
+        """
         self.calls += 1
         args = self.bench.into(f"by hand {self.calls}")
         function, items = self.bench.load(self.standin).aggregation()[metric], copy.deepcopy(items)

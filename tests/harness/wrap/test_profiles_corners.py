@@ -53,7 +53,8 @@ def existence(pairs: int) -> StandIn:
 def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
     """Each of 20 pairs has one right answer: every draw of whole pairs gives 50, so that only a pair nobody has seen widens the interval.
 
-    A draw of docs alone would vary by some 8 points (a pair scores 0, 50 or 200). One unseen pair moves 50 by at most (200 - 50) / 21 = 7.1.
+    A draw of docs alone would vary by some 8 points (a pair scores 0, 50 or 200). One unseen pair moves 50 by at most
+    (200 - 50) / 21 = 7.1.
     """
     standin = existence(20)
     run = answered(standin, "mme_rci2", lambda doc, view: "Yes", tmp_path)
@@ -99,7 +100,10 @@ def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Pat
 
 @pytest.mark.parametrize("small", [(0,), (1,), (0, 1)])
 def test_a_pair_of_mme_with_an_unusable_image_leaves_as_a_whole(small: tuple[int, ...], tmp_path: Path) -> None:
-    """Without the pair of docs 0 and 1: FIP 200 + 200 (existence, color), MPP 200 + 50 (doc 5 has no right cell). The native metric keeps it."""
+    """Without the pair of docs 0 and 1: FIP 200 + 200 (existence, color), MPP 200 + 50 (doc 5 has no right cell).
+
+    The native metric keeps it.
+    """
     case = mme()
     rows = [dict(row) for row in case.rows]
     for doc in small:
@@ -217,7 +221,10 @@ def test_a_right_answer_to_another_pair_of_mme_is_not_right_by_luck(tmp_path: Pa
 
 
 def test_what_the_kind_of_question_tells_is_ambers_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 docs on existence, all "no"; 20 on a state, 15 "yes". "No" is right 25 times of 40; the majority of each kind 20 + 15 = 35 times."""
+    """20 docs on existence, all "no"; 20 on a state, 15 "yes".
+
+    "No" is right 25 times of 40; the majority of each kind 20 + 15 = 35 times.
+    """
     asked = {
         "discriminative-hallucination": "Is there a cloud {} in it?",
         "discriminative-attribute-state": "Is the sky {} sunny?",
@@ -264,7 +271,10 @@ def test_a_scorer_that_guesses_guesses_anew_for_each_view_of_a_donor(tmp_path: P
 
 
 def test_docs_without_an_image_do_not_open_the_gate(tmp_path: Path) -> None:
-    """Forty questions without an image, all right: FIP of all 0.75. Forty with one, half right, as a guess between two would be: no index."""
+    """Forty questions without an image, all right: FIP of all 0.75.
+
+    Forty with one, half right, as a guess between two would be: no index.
+    """
     standin = many(
         standins.scienceqa_img(),
         80,
@@ -367,7 +377,10 @@ def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch:
 @pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
 @pytest.mark.skipif(not DEEP, reason="METEOR takes ten seconds to start; make test-deep has this test")
 def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real tokenizer cuts these captions as the stand-in does. One METEOR serves full images and cells: it takes seconds to start."""
+    """The real tokenizer cuts these captions as the stand-in does.
+
+    One METEOR serves full images and cells: it takes seconds to start.
+    """
     meteor = Meteor()
     monkeypatch.setattr("pycocoevalcap.eval.Meteor", lambda: meteor)
     case = coco()
@@ -382,7 +395,10 @@ def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_captions_without_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The native metrics fail, ours are null with a reason, the captions' own scores and best cells stay; nothing raises."""
+    """The native metrics fail, ours are null with a reason, the captions' own scores and best cells stay.
+
+    Nothing raises.
+    """
     monkeypatch.setenv("PATH", str(tmp_path))
     case = coco()
     run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
@@ -411,7 +427,10 @@ TASKS = {**standins.SCORED, **standins.SUBMITTED, "hallusion_bench_yesno": stand
 
 @pytest.mark.parametrize("task", TASKS)
 def test_effects_of_aggregations(task: str) -> None:
-    """Nothing but captions, the judged task and the files to hand in; all else may be called for each bootstrap draw."""
+    """Nothing but captions, the judged task and the files to hand in.
+
+    All else may be called for each bootstrap draw.
+    """
     expected = WRITES.get(task, {})
     for metric, function in load(TASKS[task](), task).aggregation().items():
         found, wanted = effects(function), expected.get(metric, expected.get("*"))

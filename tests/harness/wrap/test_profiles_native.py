@@ -72,7 +72,8 @@ def test_floors_and_chance(done: tuple[Case, Outcome]) -> None:
     assert {floor: chance["floors"][floor]["value"] for floor in case.floors} == pytest.approx(case.floors, abs=NEAR)
     assert chance["floor"] == name
     if case.task.startswith("mme"):
-        # twenty guesses: (1/4 · 200 + 1/2 · 50 = 75) in each of two categories; one guess is off by 75 · (1/2 + 1)^(1/2) = 92
+        # twenty guesses: (1/4 · 200 + 1/2 · 50 = 75) in each of two categories; one guess is off by 75 · (1/2 +
+        # 1)^(1/2) = 92
         assert chance["value"] == pytest.approx(value, abs=3 * 92 / 20**0.5)
     elif case.task.startswith("coco"):
         # "other" is the gold of another doc that was drawn: scored by pycocoevalcap

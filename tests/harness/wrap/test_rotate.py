@@ -312,7 +312,10 @@ def asked_on_mosaic(sheets, choose):
     ids=["knows", "always A", "one text", "knows half, else D"],
 )
 def test_planted_models_score_what_was_planted(sheets, choose, once, every, places):
-    """Of 60 docs with options, 15 have each letter for gold. Golds that are no letters count in the native metric alone."""
+    """Of 60 docs with options, 15 have each letter for gold.
+
+    Golds that are no letters count in the native metric alone.
+    """
     found = asked_on_mosaic(sheets, choose)
     assert found["patch"]["n_rotated"] == 60
     assert (found["rotate_once"], found["rotate_every"]) == (once, every)

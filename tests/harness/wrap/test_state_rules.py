@@ -1,4 +1,7 @@
-"""What is said of an answer in each state, over one scripted run; and the table of rules in docs/metrics.md, held against what runs do."""
+"""What is said of an answer in each state, over one scripted run.
+
+And the table of rules in docs/metrics.md, held against what runs do.
+"""
 
 import math
 import re
@@ -34,7 +37,10 @@ def right(doc, view):
 
 
 class Scripted(Model):
-    """Gives each answer the state that a plan says. Unfinished answers have the text of whole ones, and as many tokens as are allowed."""
+    """Gives each answer the state that a plan says.
+
+    Unfinished answers have the text of whole ones, and as many tokens as are allowed.
+    """
 
     def __init__(self, plan):
         super().__init__()
@@ -203,9 +209,12 @@ def test_the_table_of_rules_says_what_happens(tmp_path, state, none):
 
 
 def test_an_answer_that_names_no_option_is_unread(tmp_path):
-    """Yes/no questions; of 60 docs the full image gets "I cannot tell." in 6, and in another run in 3 (5 %); the scorer takes it as it is.
+    """Yes/no questions; of 60 docs the full image gets "I cannot tell." in 6, and in another run in 3 (5 %).
 
-    Of the cells, 20 docs get "??" on all four; 10 docs whose gold is no get "No, I think", which the scorer does not take for "no": 120 are unread.
+    The scorer takes it as it is.
+
+    Of the cells, 20 docs get "??" on all four; 10 docs whose gold is no get "No, I think", which the scorer does not
+    take for "no": 120 are unread.
     """
     wanted = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}]
     data = rows(DOCS, answer=lambda doc: "yes" if doc % 2 else "no")

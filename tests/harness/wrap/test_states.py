@@ -29,7 +29,10 @@ def unread(doc):
 
 
 def answer(prompt, images, refused=lambda doc: True):
-    """On the full image right but for every fifth doc, and not read for every third; on cells right for every seventh, and for all that are not read."""
+    """On the full image right but for every fifth doc, and not read for every third.
+
+    On cells right for every seventh, and for all that are not read.
+    """
     doc = images[0].getpixel((0, 0))[2]
     if images[0].width == 60:
         return "refuse" if unread(doc) else "no" if doc % 5 == 0 else str(doc)
@@ -97,7 +100,10 @@ def test_a_cell_without_a_score_costs_the_doc_its_grid(tmp_path):
 
 
 class Thinking(Model):
-    """Cuts what it thinks of the full image of every third doc; it says how many tokens an answer has, or leaves the tag open."""
+    """Cuts what it thinks of the full image of every third doc.
+
+    It says how many tokens an answer has, or leaves the tag open.
+    """
 
     def __init__(self, tells, most=16):
         super().__init__()
@@ -149,7 +155,10 @@ def test_an_answer_of_a_letter_at_its_limit_is_whole(tmp_path):
 
 
 def test_a_scorer_that_is_all_wrong_leaves_an_index_that_says_so(tmp_path):
-    """An aggregation that is no mean of single items as far as anybody can see: every score is 0. The golds show that it tells docs apart."""
+    """An aggregation that is no mean of single items as far as anybody can see: every score is 0.
+
+    The golds show that it tells docs apart.
+    """
     (tmp_path / "utils.py").write_text("def corpus(items):\n    return sum(one['hit'] for one in items) / len(items)\n"
                                        "def score(doc, results):\n    return {'m': {'hit': float(results[0] == doc['answer'])}}\n")  # fmt: skip
     write_task(tmp_path, "toy", rows(40), process_results="!function utils.score",

@@ -286,7 +286,8 @@ def test_docs_that_lack_a_metric_that_others_have(folder, warnings):
     result = run(Model(lambda prompt, images: "1" if images[0].size != (60, 60) else "2"), "single_rci2", folder)
     found = metrics(result, "single_rci2")
     assert (found["first"], found["first_mpp2"], found["second"], found["second_mpp2"]) == (0.0, 0.5, 0.5, 0.0)
-    # without a scalar, and with an aggregation that asserts pairs: items are kept, the index is null, and a line says what to set
+    # without a scalar, and with an aggregation that asserts pairs: items are kept, the index is null, and a line says
+    # what to set
     result = run(Model(lambda *_: "1"), "toy_rci2", folder)
     assert result["samples"]["toy_rci2"][1]["patch"]["views"][0]["items"] == {
         "first": {"id": "question 1?", "right": True}

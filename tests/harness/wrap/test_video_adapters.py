@@ -71,7 +71,10 @@ def answers(results, task):
 @pytest.mark.parametrize("fetch", [per_request, first_of_all, zip_of_all, threaded], ids=lambda fetch: fetch.__name__)
 @pytest.mark.parametrize("protocol", MODELS)
 def test_segments_partition_the_frames_that_the_adapter_takes(folder, manager, protocol, fetch):
-    """Batches of 8 hold parts of docs, of two video tasks and of images; the frames are those of lmms-eval's own loader."""
+    """Batches of 8 hold parts of docs, of two video tasks and of images.
+
+    The frames are those of lmms-eval's own loader.
+    """
     model = MODELS[protocol](fetch, in_order=False)
     results = run(model, manager, ["one_trci4", "other_trci3", "still_rci2", "still", "one"])
     for task, k in (("one_trci4", 4), ("other_trci3", 3)):

@@ -76,7 +76,10 @@ def test_a_folder_without_its_videos_is_refused(tmp_path):
 
 
 def test_a_clip_of_too_few_frames_is_left_out_and_its_full_view_is_scored(tmp_path, videos):
-    """Of one frame, of three, and whole: neither of the first two has four segments; the native metric counts all docs."""
+    """Of one frame, of three, and whole: neither of the first two has four segments.
+
+    The native metric counts all docs.
+    """
     short = [make(tmp_path / f"{frames}.mp4", frames) for frames in (1, 3)]
     write(tmp_path, "toy", [videos[0], *short])
     results = run(Watching(per_request), tmp_path, ["toy_trci4"])
@@ -190,7 +193,10 @@ class Right(Watching):
 
 
 def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_path, videos):
-    """Docs 1 and 2 point; on the full clip doc 2 alone is right: 1/2. Of the four other docs three are right: 3/4; the native metric is 4/6."""
+    """Docs 1 and 2 point; on the full clip doc 2 alone is right: 1/2.
+
+    Of the four other docs three are right: 3/4; the native metric is 4/6.
+    """
     write(tmp_path, "toy", videos, QUESTIONS)
     results = run(Right(per_request), tmp_path, ["toy_trci4"])
     excluded = [sample["patch"]["excluded"].get("4", "") for sample in results["samples"]["toy_trci4"]]
@@ -204,7 +210,10 @@ def test_questions_that_point_into_the_clip_are_left_out_with_their_words(tmp_pa
 
 @pytest.mark.parametrize("null", [0, 4])
 def test_segments_of_questions_that_point_are_not_asked_and_no_number_changes(tmp_path, videos, monkeypatch, null):
-    """Docs 1 and 2 point: of 6 x 5 requests 22 are left, and of those on wrong clips no segment of docs 1 and 2. The model is right by what it sees."""
+    """Docs 1 and 2 point: of 6 x 5 requests 22 are left, and of those on wrong clips no segment of docs 1 and 2.
+
+    The model is right by what it sees.
+    """
 
     class Seeing(Watching):
         def watch(self, medium):
@@ -293,7 +302,10 @@ def test_where_the_answer_is_a_stretch_of_the_clip_all_docs_are_left_out(tmp_pat
 
 @pytest.mark.parametrize("task", ["toy_trci4", "toy_frame"])
 def test_subtitles_of_the_whole_clip_are_told(tmp_path, videos, told, task):
-    """Docs 0 to 2 have subtitles, doc 3 says that there are none, docs 4 and 5 have none; a segment is asked with all of them."""
+    """Docs 0 to 2 have subtitles, doc 3 says that there are none, docs 4 and 5 have none.
+
+    A segment is asked with all of them.
+    """
     write(tmp_path, "toy", videos)
     spoken = ["Good morning.\nGood night.", "Wait for me at the end.", "No, never.", "No subtitles available", "", ""]
     rows = [

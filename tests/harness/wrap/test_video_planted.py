@@ -1,7 +1,7 @@
 """What the embedded clips plant is what wrapped video tasks measure: through the real evaluator, with the reader that needs no GPU.
 
-A question of a moment needs one quarter of the clip; of a count, all quarters; of an order, the direction of time; a still shows the same all
-the time; a text names its answer without the clip.
+A question of a moment needs one quarter of the clip; of a count, all quarters; of an order, the direction of time; a
+still shows the same all the time; a text names its answer without the clip.
 """
 
 import pytest
@@ -54,7 +54,10 @@ def test_a_question_of_one_moment_needs_no_more_than_one_segment(indices):
 
 @pytest.mark.parametrize("family", ["count", "order"])
 def test_questions_of_all_moments_need_the_full_clip(indices, family):
-    """Digits come and go in different quarters, so no quarter holds the answer; "no" is half of the golds of an order."""
+    """Digits come and go in different quarters, so no quarter holds the answer.
+
+    "no" is half of the golds of an order.
+    """
     assert indices[family]["acc"] >= 0.9
     assert indices[family]["trci4"] > 0.3
     assert indices[family]["patch"]["trci4_low"] > 0

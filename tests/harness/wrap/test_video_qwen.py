@@ -107,7 +107,10 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
 
 
 def clip_of(video, most=MOST, protocol="simple"):
-    """Return at most so many uniform frames of a video, from the file alone, by lmms-eval's own loader; of the chat adapter, an even number, rounded."""
+    """Return at most so many uniform frames of a video, from the file alone, by lmms-eval's own loader.
+
+    Of the chat adapter, an even number, rounded.
+    """
     with av.open(str(video)) as container:
         if protocol == "simple":
             return np.stack([frame.to_ndarray(format="rgb24") for frame in load_video_stream(container, most)])
@@ -118,8 +121,8 @@ def clip_of(video, most=MOST, protocol="simple"):
 def taken(count, seconds, protocol):
     """Return which of ``count`` frames the adapter takes, as it and qwen-vl-utils say.
 
-    An even number, evenly spaced. The chat adapter asks for as many as it finds, up to ``max_num_frames``; the simple one for two per second, at
-    least four, and takes ``max_num_frames`` of them.
+    An even number, evenly spaced. The chat adapter asks for as many as it finds, up to ``max_num_frames``; the simple
+    one for two per second, at least four, and takes ``max_num_frames`` of them.
     """
     wanted = min(count, MOST) if protocol == "chat" else min(max(2 * seconds, 4), count)
     places = np.rint(np.linspace(0, count - 1, int(wanted + 1e-9) // 2 * 2)).astype(int)

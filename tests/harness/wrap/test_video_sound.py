@@ -1,7 +1,7 @@
 """Adapters that hear: what of a clip's sound reaches them with the full clip and with its segments, and what a run says where it is lost.
 
-Each adapter of lmms-eval that hears a video takes the sound from the path that it is handed (ola, qwen2_5_omni, qwen3_omni, omnivinci,
-uni_moe_2_omni, gemini, aero_realtime_vllm).
+Each adapter of lmms-eval that hears a video takes the sound from the path that it is handed (ola, qwen2_5_omni,
+qwen3_omni, omnivinci, uni_moe_2_omni, gemini, aero_realtime_vllm).
 """
 
 import ast
@@ -116,7 +116,10 @@ def test_a_sound_of_an_unknown_format_is_told(folder):
 
 @pytest.fixture
 def realtime(tmp_path, monkeypatch):
-    """An adapter with the host's own function that loads the sound of a video, which needs vLLM to import. It answers with length and level."""
+    """An adapter with the host's own function that loads the sound of a video, which needs vLLM to import.
+
+    It answers with length and level.
+    """
     text = file_of(HOST).read_text(encoding="utf-8")
     function = next(
         node
@@ -145,7 +148,10 @@ def realtime(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "part"), [("mono", "2 s"), ("stereo", "4 s")])
 def test_an_adapter_that_takes_whole_numbers_for_fractions(folder, realtime, name, part):
-    """A tone of amplitude 0.5 has a level of 0.35. Segments reach the model 32,768 times as loud, and two channels in turn last twice as long."""
+    """A tone of amplitude 0.5 has a level of 0.35.
+
+    Segments reach the model 32,768 times as loud, and two channels in turn last twice as long.
+    """
     answers, said, lines = run(realtime(per_request), folder, f"{name}_trci2")
     assert answers[0] == "4 s, level 0.35"
     for answer in answers[1:]:

@@ -178,7 +178,10 @@ def test_the_interval_is_that_of_resampled_scenes(run, told):
 
 
 def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
-    """``analyze`` makes the same intervals from the log alone, each kind by itself too; ``compare`` resamples both runs on the same docs."""
+    """``analyze`` makes the same intervals from the log alone, each kind by itself too.
+
+    ``compare`` resamples both runs on the same docs.
+    """
     results = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"])
     written(results, tmp_path / "run", "vsibench_trci2")
     samples = results["samples"]["vsibench_trci2"]
@@ -224,7 +227,10 @@ def test_a_kind_of_question_that_few_docs_have(run, told):
 
 
 def test_a_kind_of_question_that_is_missing(run, told, capsys):
-    """The base task ends in a KeyError, and all answers are lost. Wrapped, the answers are written, what failed is null, and each metric has one line."""
+    """The base task ends in a KeyError, and all answers are lost.
+
+    Wrapped, the answers are written, what failed is null, and each metric has one line.
+    """
     kinds = [kind for kind in [*CHOICES, *NUMBERS] * 2 if kind != DIRECTIONS[0]]
     with pytest.raises(KeyError, match=DIRECTIONS[0]):
         run(kinds, ["vsibench"])

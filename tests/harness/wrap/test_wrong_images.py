@@ -145,7 +145,8 @@ def test_boxes_are_moved_with_the_image(tmp_path):
     assert [view.get("relevant") for view in wrong["views"]] == [None, True, False]
 
 
-# --- swap as a task ----------------------------------------------------------------------------------------------------
+# --- swap as a task
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_swap_asks_once_or_cell_by_cell(tmp_path):
@@ -270,7 +271,10 @@ def test_a_model_that_never_looks_is_refused(tmp_path, told):
 
 
 def sees(data, share_full, share_cell, options=4):
-    """A model that knows the answer of some docs from their own whole image, of some from their first cell; else it guesses by a hash of what it sees."""
+    """A model that knows the answer of some docs from their own whole image, of some from their first cell.
+
+    Else it guesses by a hash of what it sees.
+    """
     whole = {of(row["image"]): i for i, row in enumerate(data)}
     cells = {of(row["image"].crop(cell_box(row["image"].size, 2, 0, 0))): i for i, row in enumerate(data)}
 
@@ -289,7 +293,10 @@ def sees(data, share_full, share_cell, options=4):
 
 
 def test_the_corrected_index_finds_what_was_planted(tmp_path):
-    """The image knows 0.8, one cell 0.4, the rest are guesses among four: truth 1 - 0.4/0.8 = 0.5. Records give the same numbers again."""
+    """The image knows 0.8, one cell 0.4, the rest are guesses among four: truth 1 - 0.4/0.8 = 0.5.
+
+    Records give the same numbers again.
+    """
     letters = np.random.default_rng(0).integers(0, 4, 600)
     options = "\n".join(f"{letter}. option {letter}" for letter in "ABCD")
     data = pictures(600, question=lambda i: f"question {i}?\n{options}", answer=lambda i: "ABCD"[letters[i]])

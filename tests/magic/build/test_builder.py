@@ -40,7 +40,8 @@ def rects(built: Built, qid: str, relevant: bool) -> list[tuple[int, int, int, i
 def test_what_is_relevant_and_what_is_adversarial(world: World) -> None:
     built = world.build()
     assert [item.id for item in built.items] == sorted(QUESTIONS)
-    # 1a: its two objects, and the hotspot of its maps, which is object o11 to the pixel but for rounded corners, and is no object of the question
+    # 1a: its two objects, and the hotspot of its maps, which is object o11 to the pixel but for rounded corners, and is
+    # no object of the question
     objects, (spot,) = rects(built, "1a", True)[:2], rects(built, "1a", True)[2:]
     assert objects == [corners("o0"), corners("o1")]
     assert max(abs(a - b) for a, b in zip(spot, corners("o11"), strict=True)) <= 1

@@ -248,7 +248,8 @@ def test_a_synthetic_box_meets_nothing_and_is_missing_only_where_there_is_no_roo
 
 
 def test_a_synthetic_box_is_as_large_as_its_model_and_lies_anywhere() -> None:
-    # free: a strip of 6 x 3 right of what is taken; sides of 2 varied by up to 30 % are 1.4 to 2.6: rounded to 1, 2 or 3
+    # free: a strip of 6 x 3 right of what is taken; sides of 2 varied by up to 30 % are 1.4 to 2.6: rounded to 1, 2 or
+    # 3
     rules = RegionSettings(min_size=0, max_size=1, min_pixels=1)
     seen = [synthesise([(0, 0, 4, 3)], [(0, 0, 2, 2)], (10, 3), rules, seed) for seed in range(3000)]
     widths = [b[2] - b[0] for b in seen if b]

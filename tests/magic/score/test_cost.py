@@ -1,7 +1,7 @@
 """What a model or a judge writes costs time in proportion to its length, whatever it is: ten times the text, at most 25 times the time.
 
-The texts are runs of what the patterns repeat, before, behind and between what they look for. Before patterns were made to read each run in one
-way, several of these took minutes for 100 kB.
+The texts are runs of what the patterns repeat, before, behind and between what they look for. Before patterns were made
+to read each run in one way, several of these took minutes for 100 kB.
 """
 
 from __future__ import annotations

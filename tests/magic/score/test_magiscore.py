@@ -151,8 +151,9 @@ def test_same_seed_same_interval_and_clusters_widen_it():
 
 
 def test_intervals_cover_the_truth():
-    # Each image has a propensity q ~ U(0,1); each of its 3 questions (5 boxes, 2 relevant) uses each box with probability q for relevant
-    # boxes and q/2 for others. Micro precision of the population: 2 E q / (2 E q + 3 E q/2) = 2 / 3.5; recall: 1/2.
+    # Each image has a propensity q ~ U(0,1); each of its 3 questions (5 boxes, 2 relevant) uses each box with
+    # probability q for relevant boxes and q/2 for others. Micro precision of the population: 2 E q / (2 E q + 3 E q/2)
+    # = 2 / 3.5; recall: 1/2.
     rng = np.random.default_rng(1)
     hits = np.zeros(2)
     runs = 120

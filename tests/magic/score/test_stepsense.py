@@ -138,7 +138,8 @@ def test_other_mistakes():
 
 
 def test_agreement_of_people_with_a_judge_by_hand():
-    # a and the judge: (0,0) 1, (1,1) 2, (1,0) 1: p_o 3/4, p_e (3/4)(2/4) + (1/4)(2/4) = 1/2, kappa 1/2; b shares one step
+    # a and the judge: (0,0) 1, (1,1) 2, (1,0) 1: p_o 3/4, p_e (3/4)(2/4) + (1/4)(2/4) = 1/2, kappa 1/2; b shares one
+    # step
     human = [*labels("x", [0, 1, 1, 1]), StepLabel("x", 2, "b", True)]
     judged = labels("x", [0, 1, 1, 0], "a", "judge")  # a judge of the same name as a person
     first, second = across(human, judged, draws=200)
@@ -184,7 +185,10 @@ def test_a_crowd_has_a_score_and_no_agreement(tmp_path):
 
 
 def test_a_judge_that_gave_no_verdict_on_some_steps_has_bounds(tmp_path):
-    """a: 1 1 0 and one open step; b: two open steps. Micro 2/3, between 2/6 and 5/6; macro 2/3, between (2/4 + 0) / 2 and (3/4 + 1) / 2."""
+    """a: 1 1 0 and one open step; b: two open steps.
+
+    Micro 2/3, between 2/6 and 5/6; macro 2/3, between (2/4 + 0) / 2 and (3/4 + 1) / 2.
+    """
     verdicts = {"a": ["1", "1", "0", ""], "b": ["", ""]}
     lines = [f"{item},{step},j,{said},judge" for item, own in verdicts.items() for step, said in enumerate(own, 1)]
     (tmp_path / "judge.csv").write_text("\n".join(["item,step,annotator,correct,source", *lines]) + "\n")

@@ -257,7 +257,10 @@ def test_of_filters_the_task_s_first_comes_first(tmp_path, order):
 
 
 def test_an_index_can_be_checked_from_its_row(tmp_path):
-    """60 of 200 docs are left out: FIP 0.9 over all, 0.8 over the others; index -0.1, so MPP is 0.88 and 1 - 0.88 / 0.9 is not it."""
+    """60 of 200 docs are left out: FIP 0.9 over all, 0.8 over the others.
+
+    Index -0.1, so MPP is 0.88 and 1 - 0.88 / 0.9 is not it.
+    """
     made = board_of(tmp_path, run("a", docs=200, excluded=60, fip_all=0.9), run("b", docs=200))
     rows = {row["model"]: row for row in flat_sheet(made).rows}
     assert (rows["a"]["docs"], rows["a"]["docs_used"], rows["a"]["excluded"], rows["b"]["docs_used"]) == (
@@ -273,7 +276,10 @@ def test_an_index_can_be_checked_from_its_row(tmp_path):
 
 
 def test_a_table_has_every_number_that_the_catalogue_shows_of_its_kind(tmp_path):
-    """Of stored runs of every kind; an index stands under names of its own, and FIP of a kind that shows the full image is its score."""
+    """Of stored runs of every kind.
+
+    An index stands under names of its own, and FIP of a kind that shows the full image is its score.
+    """
     names = ("turned_a", "parts_a", "boxes_a", "clips", "regions_b", "mosaic")
     runs = unpack(tmp_path)
     found = board(update(Store(), find([runs / name for name in names]), tmp_path / "board").store, by_of("pcri"))

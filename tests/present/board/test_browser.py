@@ -1,4 +1,7 @@
-"""The board's page in a real browser, from disk, with the network off; skips or fails without one as the report's tests do."""
+"""The board's page in a real browser, from disk, with the network off.
+
+Skips or fails without one as the report's tests do.
+"""
 
 import pytest
 
@@ -62,7 +65,10 @@ def test_it_opens_sorts_and_filters(browser, axe, file, width, scheme):
 
 
 def test_the_table_comes_first_and_the_chart_shows_what_it_says(browser, file):
-    """By hand: m1's mean |PCRI| is 0.10 with the interval [0.05, 0.15], less what noise may have added below; a quarter of m4's 0.40."""
+    """By hand: m1's mean |PCRI| is 0.10 with the interval [0.05, 0.15], less what noise may have added below.
+
+    A quarter of m4's 0.40.
+    """
     context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
     page = Opened(context, file).page
     assert page.locator("main table").first.get_attribute("id") == "o0-table"

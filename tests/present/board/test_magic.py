@@ -1,4 +1,7 @@
-"""Boards of MAGIC tasks: their numbers, ranked by the primary metric, never mixed with others; judges, seeds and data apart."""
+"""Boards of MAGIC tasks: their numbers, ranked by the primary metric, never mixed with others.
+
+Judges, seeds and data apart.
+"""
 
 import csv
 import io

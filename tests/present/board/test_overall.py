@@ -31,7 +31,10 @@ def by_model(table):
 
 
 def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path):
-    """By hand: (0.8 + 0.6) / 2, each with the standard error 0.05 / 1.96. A score of 60 of 100 is no fraction, so it has no mean with one of 0.8."""
+    """By hand: (0.8 + 0.6) / 2, each with the standard error 0.05 / 1.96.
+
+    A score of 60 of 100 is no fraction, so it has no mean with one of 0.8.
+    """
     tasks = [
         index_task("x", "rci", {3: (0.1, 0.0, 0.2)}, fip=0.8),
         index_task("y", "rci", {3: (0.3, 0.2, 0.4)}, fip=0.6),
@@ -128,7 +131,9 @@ def test_an_index_under_other_settings_is_not_in_the_table(tmp_path):
 
 
 def test_the_interval_of_a_mean_of_distances_by_hand(tmp_path):
-    """0.25 give or take 0.15 and -0.5 give or take 0.2: sqrt(0.0225 + 0.04) / 2 = 0.125. The signed mean -0.125, the distances 0.375; below
+    """0.25 give or take 0.15 and -0.5 give or take 0.2: sqrt(0.0225 + 0.04) / 2 = 0.125.
+
+    The signed mean -0.125, the distances 0.375; below.
     that what noise adds to a distance of 0.1 (se 0.15 / 1.96) and of 0.3 (se 0.2 / 1.96), each at the end of its interval that is nearest 0."""
     tasks = [index_task("x", grids={3: (0.25, 0.1, 0.4)}), index_task("y", grids={3: (-0.5, -0.7, -0.3)})]
     (table,) = overall(board_of(tmp_path, document("m", tasks)))
@@ -185,8 +190,11 @@ def test_a_board_and_a_report_give_one_interval(tmp_path):
 @pytest.mark.parametrize("truths", [[0.0] * 12, [0.0] * 3, [0.1, -0.1, 0.3, 0.0], [-0.02, 0.02], [0.3, -0.3], [0.1]])
 @pytest.mark.parametrize("skew", [0.0, 0.4])
 def test_the_intervals_of_means_cover_the_truth(truths, skew):
-    """By simulation, independent benchmarks: at least 95 % of 1500, less three standard errors (0.017); also where intervals are lopsided.
-    Means of folded ends would not: with twelve truths of 0 they hold 0.55 of the time. Lopsided: x = truth + g(z), g(z) = 0.05 · (e^(kz) - 1) / k
+    """By simulation, independent benchmarks: at least 95 % of 1500, less three standard errors (0.017).
+
+    Also where intervals are lopsided.
+    Means of folded ends would not: with twelve truths of 0 they hold 0.55 of the time. Lopsided: x = truth + g(z), g(z)
+    = 0.05 · (e^(kz) - 1) / k
     less its mean, whose exact interval is [x - g(1.96), x - g(-1.96)]."""
     stream = np.random.default_rng(1)
     held = {mean_size: 0, mean_index: 0}

@@ -221,7 +221,10 @@ def test_what_differs_from_the_first_group_is_said(tmp_path):
 
 
 def test_a_page_is_written_again_where_only_what_it_differs_from_has_changed(tmp_path):
-    """The run of c is the same file, second of two groups before and after; what the first group was run with is not."""
+    """The run of c is the same file, second of two groups before and after.
+
+    What the first group was run with is not.
+    """
     last, other = [index_task(made={"prompts": "other"})], [index_task(made={"lmms_eval": "0.8"})]
     found, _ = pages(tmp_path, document("c", last), document("a"), document("b"))
     assert [row[-1] for row in rows_of(found["c"])] == ["prompts (p and other)"]
@@ -406,7 +409,10 @@ def lower(fip):
 
 
 def test_of_a_metric_that_counts_errors_the_lowest_is_first_and_the_table_says_so(tmp_path):
-    """FIP ± 0.05: 0.40 is surely lower than 0.60, which cannot be told from 0.62; without the word, rank 1 of 0.40 reads as a mistake."""
+    """FIP ± 0.05: 0.40 is surely lower than 0.60, which cannot be told from 0.62.
+
+    Without the word, rank 1 of 0.40 reads as a mistake.
+    """
     runs = [document(model, [lower(fip)]) for model, fip in (("a", 0.62), ("b", 0.4), ("c", 0.6))]
     (group,) = board_of(tmp_path / "of", *runs, by="fip").groups
     assert [(entry.model, place.first, place.last) for place, entry in group.ranked] == [

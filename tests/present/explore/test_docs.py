@@ -69,7 +69,10 @@ def test_classes_are_those_of_the_analysis(stored, loaded):
 
 
 def test_the_map_of_a_run_that_stored_none_is_made_of_the_log(album, loaded):
-    """Of the 150 docs of the first 300 that a cell answers 75 are text; so of the 60 among the other 120 that a cell answers half are."""
+    """Of the 150 docs of the first 300 that a cell answers 75 are text.
+
+    So of the 60 among the other 120 that a cell answers half are.
+    """
     [found] = loaded(album).about()["tasks"][0]["maps"]
     assert Counter(map(kind_of, range(300))) == dict.fromkeys(NEEDS, 75)
     assert Counter(map(kind_of, range(300, 420))) == {"one cell": 60, "whole image": 30, "unsolved": 30}
@@ -226,7 +229,10 @@ def write_blind(docs):
 
 
 def test_a_quick_run_with_a_blind_task_beside_it_shows_the_map_that_it_stored(tmp_path, loaded):
-    """10 docs were asked whole, so the stored map is of these; the blind task says nothing of the docs that were not asked."""
+    """10 docs were asked whole, so the stored map is of these.
+
+    The blind task says nothing of the docs that were not asked.
+    """
     folder = write_tasks(tmp_path, "toy_rci2_quick")
     results = next(folder.glob("*_results.json"))
     whole = json.loads(results.read_text())

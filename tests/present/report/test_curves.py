@@ -15,7 +15,10 @@ GRIDS = (2, 3, 5)
 
 
 def held(stream, gold):
-    """Right on the full image in 9 of 10 docs; in a cell of 2 × 2 in 6, of 3 × 3 in 3, of 5 × 5 never: the sizes of what must be seen whole."""
+    """Right on the full image in 9 of 10 docs.
+
+    In a cell of 2 × 2 in 6, of 3 × 3 in 3, of 5 × 5 never: the sizes of what must be seen whole.
+    """
     size = stream.random()
     shares = dict(zip(GRIDS, (0.6, 0.3, 0.0), strict=True))
     cells = [gold if size < shares[n] and place == 0 else "none" for n in GRIDS for place in range(n * n)]
@@ -32,7 +35,10 @@ def knows_all(doc, order, gold, stream):
 
 
 def easy_where_small():
-    """Docs with an image that is too small for 1/8 are right in every view; the others in half of the docs, whatever the detail."""
+    """Docs with an image that is too small for 1/8 are right in every view.
+
+    The others in half of the docs, whatever the detail.
+    """
     spec, records, extra = views_run("lowres", [1.0] * 4, n=80, grids=(2, 4, 8), base="small", short=range(0, 80, 2))
     for record in records:
         score = {"acc": float(record["doc_id"] % 4 != 3)}
@@ -107,7 +113,10 @@ def test_less_detail_stands_beside_the_full_image_of_the_same_docs(made):
 
 
 def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
-    """By hand: 28 of 60 docs are known. The others are right where the gold stands at A, which is once in four orders."""
+    """By hand: 28 of 60 docs are known.
+
+    The others are right where the gold stands at A, which is once in four orders.
+    """
     figure, told = tips(made, "curve-orders")
     of_a = {
         tip.partition(": ")[0].rpartition(", ")[2]: tip.partition(": ")[2].split(" ")[0]

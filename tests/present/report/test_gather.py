@@ -226,7 +226,8 @@ def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
 def test_what_the_image_adds_is_paired_by_doc(tmp_path):
     """300 of 400 right with the image, 200 of these without: of the 400 differences 100 are 1, so the standard error is √(¼ · ¾ / 400).
 
-    As if on other docs it would be √((¾ · ¼ + ½ · ½) / 400), half as wide again. Without the blind run's log nothing else is known.
+    As if on other docs it would be √((¾ · ¼ + ½ · ½) / 400), half as wide again. Without the blind run's log nothing
+    else is known.
     """
     full, blind = np.arange(400) < 300, np.arange(400) < 200
     lean.write(tmp_path / "run", [lean.task(full, full), lean.task(blind, name="toy_blind")])

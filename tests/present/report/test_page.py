@@ -1,4 +1,7 @@
-"""The page of a report, read as text: what is in it, what is not, and what hostile strings become. Its behaviour: ``browser/``."""
+"""The page of a report, read as text: what is in it, what is not, and what hostile strings become.
+
+Its behaviour: ``browser/``.
+"""
 
 import base64
 import dataclasses
@@ -182,7 +185,10 @@ def test_any_model_name_stays_in_its_place(name):
 
 
 def told(text, *names, models=("m",)):
-    """The pieces of a sentence about results of these benchmarks; links as ``[name|id]``, what is in brackets in braces."""
+    """The pieces of a sentence about results of these benchmarks.
+
+    Links as ``[name|id]``, what is in brackets in braces.
+    """
     entries = tuple(
         pages.index_entry(f"e-{i}", one, name, 0.8, {2: 0.1})
         for i, (name, one) in enumerate((n, m) for n in names for m in models)
@@ -286,7 +292,10 @@ def test_each_part_of_a_bar_is_told_as_text_whatever_its_width():
 
 
 def test_what_a_drawing_tells_who_points_at_it_stands_below_it_as_text():
-    """Each number once, in the order of the drawing; names of rows and of bands are none, and what hostile names bring stays text."""
+    """Each number once, in the order of the drawing.
+
+    Names of rows and of bands are none, and what hostile names bring stays text.
+    """
     marks = (
         "strong local",
         "GQA",

@@ -13,7 +13,10 @@ from tests.making.runs import magic_doc, write_magic
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """60 docs: half without a verdict on the short answer, none without one on the full. Self-Heal by words 40 of 60, where chance is .06."""
+    """60 docs: half without a verdict on the short answer, none without one on the full.
+
+    Self-Heal by words 40 of 60, where chance is .06.
+    """
     folder = tmp_path_factory.mktemp("run")
     judged = [magic_doc(f"doc {i:03}", right=i < 30, short=True if i < 30 else None, full=True) for i in range(60)]
     heal = [magic_doc(f"doc {i:03}/3-3", healed=i < 40) for i in range(60)]

@@ -285,7 +285,10 @@ def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
 
 
 def test_an_earlier_run_says_what_it_lacks(tmp_path):
-    """Without wrong images the correction rests on an assumed null; the two indices still contradict each other, and that is said."""
+    """Without wrong images the correction rests on an assumed null.
+
+    The two indices still contradict each other, and that is said.
+    """
 
     def model(stream, gold):
         return guesses_on_cells(stream, gold)[0], None
@@ -355,7 +358,10 @@ def widths(made):
 @pytest.mark.parametrize("width", [120, 80, 60])
 @pytest.mark.parametrize("name", ["a", "mosaic_center", "a_benchmark_whose_name_takes_fifty_characters_by_itself"])
 def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
-    """Two grids take 150 characters and more; every form has the name, and the index that people should go by, with its interval."""
+    """Two grids take 150 characters and more.
+
+    Every form has the name, and the index that people should go by, with its interval.
+    """
     one = judged(
         {"valid": True, "looks": [], "reason": ""},
         name,

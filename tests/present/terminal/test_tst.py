@@ -87,7 +87,10 @@ def column(table, name, row=0):
 
 
 def test_columns_of_a_written_run(tmp_path):
-    """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354. Majority 10/40; random folds 39/40."""
+    """Source-grouped: seed 0 scores 32 of 40, seed 1 30: 31/40 = 0.775, SD (2/40)/√2 = 0.0354.
+
+    Majority 10/40; random folds 39/40.
+    """
     (result,) = read(write_tst(tmp_path)).results
     table = stress_table([result])
     assert table.splitlines()[2].split()[0] == "toy_tst5"

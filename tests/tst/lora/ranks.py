@@ -1,4 +1,7 @@
-"""Folds shared among ranks, by a stand-in for the diagnostic. Apart from the tests, so that each rank's process need not import transformers."""
+"""Folds shared among ranks, by a stand-in for the diagnostic.
+
+Apart from the tests, so that each rank's process need not import transformers.
+"""
 
 import numpy as np
 

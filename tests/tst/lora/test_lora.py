@@ -46,7 +46,10 @@ FEW = {"epochs": 1, "batch": 8}
 
 
 def shortcut(n: int, seed: int = 0, *, right: float = 0.9) -> list[Item]:
-    """Lamp is nearer to half of the words in `right` of the docs, chair to the other half; which letter is which is random."""
+    """Lamp is nearer to half of the words in `right` of the docs, chair to the other half.
+
+    Which letter is which is random.
+    """
     stream = np.random.default_rng(seed)
     items = []
     for i in range(n):

@@ -1,10 +1,10 @@
 """How every figure looks, and how it is written: for one and for two columns of a paper, for slides, for the page. matplotlib, by its objects alone.
 
-Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``, and colours of the palette
-become the page's custom properties, so that a figure reads on light and on dark ground.
+Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``,
+and colours of the palette become the page's custom properties, so that a figure reads on light and on dark ground.
 
-All places are in inches. We lay out by ourselves, because matplotlib's layout takes most of the time of a drawing, and cannot know how wide the
-reader's fonts are for characters that ours lacks.
+All places are in inches. We lay out by ourselves, because matplotlib's layout takes most of the time of a drawing, and
+cannot know how wide the reader's fonts are for characters that ours lacks.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Sketch:
         section: of the page.
         draw: takes a width in inches (``ONE``, ``TWO``), and returns matplotlib's figure.
         entries: ids of the results that it shows.
-        papers: widths of its PDFs: not every drawing has room in one column, and a PDF takes longer than all the rest of a drawing.
+        papers: widths of its PDFs: not every drawing has room in one column, and a PDF takes longer than all the rest
+        of a drawing.
         on_phones: whether the page also has the drawing for one column, for screens that the wide one does not fit.
     """
 
@@ -233,7 +234,8 @@ def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across:
 def tip(artist: Any, text: str, sign: str = _TIP) -> Any:
     """Let a mark tell its number: browsers show the text to who points at it.
 
-    The text travels through matplotlib as the mark's id; in hexadecimal, because matplotlib changes its quotes with what is in it.
+    The text travels through matplotlib as the mark's id; in hexadecimal, because matplotlib changes its quotes with
+    what is in it.
     """
     artist.set_gid(sign + line(text).encode().hex())
     return artist
@@ -259,7 +261,10 @@ def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> 
 
 
 def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:
-    """Draw an interval that tells its number; so do its surroundings in an SVG, because the line itself is hard to point at."""
+    """Draw an interval that tells its number.
+
+    So do its surroundings in an SVG, because the line itself is hard to point at.
+    """
     style = {"color": colour, "linewidth": 1.3, "solid_capstyle": "butt", "zorder": 3, **more}
     tip(where.plot(xs, ys, **style)[0], said, _SPAN)
 
@@ -294,7 +299,10 @@ def cross(where: Any, x: Estimate, y: Estimate, look: Mark, said: str) -> list[t
 
 
 def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str]]:
-    """Yield items in parts of a bearable size, each with what the names of its files and its title end with; nothing where all are in one part."""
+    """Yield items in parts of a bearable size, each with what the names of its files and its title end with.
+
+    Nothing where all are in one part.
+    """
     count = -(-len(items) // most)
     for k in range(count):
         yield items[k * most : (k + 1) * most], *((f"-{k + 1}", f" ({k + 1} of {count})") if count > 1 else ("", ""))
@@ -411,8 +419,9 @@ _NOTHING: dict[str, Any] = {
 def write(sketch: Sketch, folder: Path) -> Figure:
     """Draw a figure, write its files, and return what the page shows of it.
 
-    ``<name>.svg``, ``.pdf`` and ``.png`` are two columns wide, ``<name>-1col.pdf`` is one, where that fits a page; ``<name>.tex`` places them in a
-    paper. The PNG has its title in the picture, for slides; papers have it in the caption.
+    ``<name>.svg``, ``.pdf`` and ``.png`` are two columns wide, ``<name>-1col.pdf`` is one, where that fits a page;
+    ``<name>.tex`` places them in a paper. The PNG has its title in the picture, for slides; papers have it in the
+    caption.
     """
     title, caption, alt = (
         line(words) for words in (sketch.title, sketch.caption, sketch.alt)
@@ -474,7 +483,10 @@ def _png(drawing: Any, title: str) -> bytes:
 
 
 def snippet(name: str, caption: str, papers: Sequence[float]) -> str:
-    r"""Return LaTeX that places a figure: ``\caption`` and ``\label`` included, needs ``graphicx``. Of two widths, the second is a comment."""
+    r"""Return LaTeX that places a figure: ``\caption`` and ``\label`` included, needs ``graphicx``.
+
+    Of two widths, the second is a comment.
+    """
     forms = {ONE: ("figure", "columnwidth", f"{name}-1col"), TWO: ("figure*", "textwidth", name)}
     label = re.sub(r"[^A-Za-z0-9-]", "-", name)
     out = [f"% \\usepackage{{graphicx}}{'; for one column, and for two' if len(papers) > 1 else ''}"]

@@ -98,7 +98,10 @@ def _contradicted(point: Point) -> str:
 
 
 def _shown(points: Sequence[Point]) -> str:
-    """Return what the indices to go by are called; ``index`` where some are luck-corrected and some are not, or none may be read."""
+    """Return what the indices to go by are called.
+
+    ``index`` where some are luck-corrected and some are not, or none may be read.
+    """
     which = _kinds(points)
     return _name(points[0], which.pop()) if len(which) == 1 else "index"
 
@@ -119,7 +122,10 @@ def reason(point: Point) -> str:
 
 
 def order(points: Sequence[Point]) -> list[str]:
-    """Return the benchmarks from the most local to the most global, by the mean over models; those without an index last."""
+    """Return the benchmarks from the most local to the most global, by the mean over models.
+
+    Those without an index last.
+    """
 
     def mean(name: str) -> float:
         values = [e.value for p in points if p.benchmark == name and (e := leading(p)[0]) and e.value is not None]

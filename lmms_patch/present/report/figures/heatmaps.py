@@ -83,7 +83,8 @@ def draw_grid(
     """Draw a heatmap; row 1 on top, column 1 on the left. Cells that differ from even by their p-value are outlined.
 
     Args:
-        drawing: matplotlib's figure. Axes would take most of the time of a drawing, so the cells are put into the figure itself.
+        drawing: matplotlib's figure. Axes would take most of the time of a drawing, so the cells are put into the
+        figure itself.
         grid: what is drawn.
         left: of the cells, in inches.
         bottom: of the cells.
@@ -376,7 +377,10 @@ def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
 
 
 def model_marks(models: Sequence[str]) -> list[Mark]:
-    """Return the legend that names each model's colour; empty for one model, and for more models than there are marks."""
+    """Return the legend that names each model's colour.
+
+    Empty for one model, and for more models than there are marks.
+    """
     known = once(models)
     if not 1 < len(known) <= len(palette.MARKERS):
         return []

@@ -118,7 +118,10 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
     names = lettering.short(models)
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
-    caption = f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; no cell: not asked. N/A: refused by the "
+    caption = (
+        f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; "
+        "no cell: not asked. N/A: refused by the "
+    )
     caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: luck-corrected RCI says something else.' * contradicted}"
     caption += lettering.explained(names)
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
@@ -151,7 +154,10 @@ def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
 
 
 def matrices(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Draw the correlation over benchmarks between models and grids; one drawing per grid where there are many columns."""
+    """Draw the correlation over benchmarks between models and grids.
+
+    One drawing per grid where there are many columns.
+    """
     usable = [p for p in points if p.valid]
     sets = (
         [usable]

@@ -69,8 +69,9 @@ def place(
 ) -> list[Placed | None]:
     """Return a place for each name; None where there is none without hiding something.
 
-    Names in the densest places are placed first. Each takes the nearest place inside the frame that overlaps no mark and no other name, and
-    whose leader crosses neither; of two as near, the one over fewer lines. In a crowd, a leader may cross marks, but no name and no leader.
+    Names in the densest places are placed first. Each takes the nearest place inside the frame that overlaps no mark
+    and no other name, and whose leader crosses neither; of two as near, the one over fewer lines. In a crowd, a leader
+    may cross marks, but no name and no leader.
 
     Args:
         points: what is named, in inches.
@@ -120,7 +121,8 @@ def _best(
 ) -> Placed | None:
     """Return the cheapest place of a name among all distances and directions; None where each hides something.
 
-    Places are tried many at once, as arrays, from the cheapest on: one at a time they took more time than all the rest of a drawing.
+    Places are tried many at once, as arrays, from the cheapest on: one at a time they took more time than all the rest
+    of a drawing.
     """
     middle, half = np.array(point), np.array(size) / 2
     centres = middle + _DIRECTIONS * (_MARK + _DISTANCES[:, None] + half)
@@ -156,7 +158,10 @@ def _placed(boxes: Array, ends: Array, near: Mask, k: int) -> Placed:
 
 
 def _leaders(point: Array, boxes: Array) -> tuple[Array, Mask]:
-    """Return the line from a mark to each box, shape (boxes, 4): both ends; and whether the box is so near that it needs none."""
+    """Return the line from a mark to each box, shape (boxes, 4): both ends.
+
+    And whether the box is so near that it needs none.
+    """
     ends = np.clip(point, boxes[:, :2], boxes[:, 2:])
     away = np.hypot(*(ends - point).T)
     starts = point + (ends - point) * (_MARK / np.maximum(away, _MARK))[:, None]

@@ -111,7 +111,10 @@ def short(models: Iterable[str]) -> dict[str, str]:
 
 
 def of_several(models: Iterable[str]) -> str:
-    """Return the sentence that gives the whole names of models that have short ones (``explained``); empty for one model."""
+    """Return the sentence that gives the whole names of models that have short ones (``explained``).
+
+    Empty for one model.
+    """
     names = short(models)
     return explained(names) if len(names) > 1 else ""
 

@@ -27,7 +27,10 @@ _STEP, _ROW = 0.13, 0.2
 
 
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Draw ranking, task types, and relative change, of each group of models that can be compared; of the index that the tables rank by."""
+    """Draw ranking, task types, and relative change, of each group of models that can be compared.
+
+    Of the index that the tables rank by.
+    """
     words = medium_of(points)
     by_grid = {n: tables.standings(points, n) for n in tables.grids(points)}
     known = once(
@@ -120,7 +123,10 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
 
 
 def _types(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Draw the mean index of each model, a panel per task type; grids joined by a line. One panel of all benchmarks where no type is known."""
+    """Draw the mean index of each model, a panel per task type; grids joined by a line.
+
+    One panel of all benchmarks where no type is known.
+    """
     kinds = tables.types(points) or [""]
     grids = tables.grids(points)
     panels: dict[str, list[Standing]] = {}

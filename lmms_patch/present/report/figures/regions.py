@@ -153,7 +153,10 @@ def _points(
     entries: Sequence[Entry],
     names: tuple[str, str],
 ) -> list[str]:
-    """Draw each result as a point with both of its intervals, and with its name where there is no legend. Return the names that found no room."""
+    """Draw each result as a point with both of its intervals, and with its name where there is no legend.
+
+    Return the names that found no room.
+    """
     models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
     lines: list[labels.Box] = []
     for entry, (x, y) in points:

@@ -75,7 +75,10 @@ class Both:
 
 
 def both(entry: Entry, n: int) -> Both | None:
-    """Return FIP and MPP of a result; None where either is not defined. FIP is over the docs that MPP uses, where the run tells it."""
+    """Return FIP and MPP of a result; None where either is not defined.
+
+    FIP is over the docs that MPP uses, where the run tells it.
+    """
     best = entry.whole.measures.get(f"mpp{n}")
     full: Estimate | None = entry.whole.measures.get("fip")
     grid = entry.whole.grid(n)
@@ -151,7 +154,10 @@ def _draw_panels(
     across: float,
     note: float = 0.0,
 ) -> Any:
-    """Draw a panel per grid. ``note``: room in inches for a line that says which benchmarks have no name; made where some have none."""
+    """Draw a panel per grid.
+
+    ``note``: room in inches for a line that says which benchmarks have no name; made where some have none.
+    """
     everything = [one for rows in panels.values() for one in rows]
     ends = canvas.ends(number for one in everything for number in (one.full, one.best))
     low, high = min(ends), max(ends)
@@ -229,7 +235,10 @@ def _middle(rows: Sequence[Both]) -> Both:
 
 
 def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Draw chance, text only, blind and full image of each benchmark; one drawing per scale, split where there are many."""
+    """Draw chance, text only, blind and full image of each benchmark.
+
+    One drawing per scale, split where there are many.
+    """
     tst = {
         entry.base: entry.whole.measures["tst"]
         for entry in entries
@@ -333,7 +342,10 @@ _HIDDEN = {
 
 
 def boxes_hidden(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Draw how far the score falls with each set of docs' own boxes hidden; one drawing per scale, split where there are many."""
+    """Draw how far the score falls with each set of docs' own boxes hidden.
+
+    One drawing per scale, split where there are many.
+    """
     hiding = [entry for entry in entries if entry.kind.hides and _HIDDEN.keys() <= entry.whole.measures.keys()]
     for scale, part, end, told in _parts(hiding):
         yield _boxes_hidden(part, scale, f"boxes-hidden{end}", told)

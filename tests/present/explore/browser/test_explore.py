@@ -211,7 +211,8 @@ def test_two_models_side_by_side(pages, serve, tmp_path_factory):
 def shares_by_hand(folder, category):
     """The share of each class in a category, in percent, from the log: in plain loops.
 
-    A doc that was not asked on a wrong image is text as often as the checked docs of the category are that its image and cells class alike.
+    A doc that was not asked on a wrong image is text as often as the checked docs of the category are that its image
+    and cells class alike.
     """
     [log] = folder.glob("*.jsonl")
     found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0.0)
@@ -237,7 +238,10 @@ def shares_by_hand(folder, category):
 
 @pytest.mark.parametrize("how", ["served", "exported"])
 def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, tmp_path, how):
-    """Even docs need one cell or are never right; odd docs need all parts or none: the shares of the whole would be wrong of either."""
+    """Even docs need one cell or are never right.
+
+    Odd docs need all parts or none: the shares of the whole would be wrong of either.
+    """
     run = write_many(tmp_path / "out", 420, categories=("even", "odd")).parent
     if how == "exported":
         write(open_runs([run]), Pictures(None, "none"), tmp_path / "docs")
@@ -412,7 +416,10 @@ def test_another_site_learns_nothing(browser, mosaic):
 
 
 def test_another_server_of_this_machine_learns_nothing(browser, mosaic):
-    """Browsers send cookies to every port of a host. A server on another port sees no secret, whichever page of its own is open beside ours."""
+    """Browsers send cookies to every port of a host.
+
+    A server on another port sees no secret, whichever page of its own is open beside ours.
+    """
     heard = []
 
     class Listener(BaseHTTPRequestHandler):

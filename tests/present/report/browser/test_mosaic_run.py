@@ -38,7 +38,10 @@ def another_model(into):
 
 
 def run(*wanted):
-    """Run the harness several times by one start: (output folder, model arguments) each. A few docs of a task suffice for a gallery of every kind."""
+    """Run the harness several times by one start: (output folder, model arguments) each.
+
+    A few docs of a task suffice for a gallery of every kind.
+    """
     tasks = ",".join(f"mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind"))
     shared = {
         "model": "mosaic_vlm",

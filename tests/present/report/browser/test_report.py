@@ -1,4 +1,7 @@
-"""The report's page in a real browser: opened from disk, network off. Every test also asserts silence (``conftest.open_page``)."""
+"""The report's page in a real browser: opened from disk, network off.
+
+Every test also asserts silence (``conftest.open_page``).
+"""
 
 import itertools
 import re
