@@ -228,7 +228,7 @@ FIGURES = [
     Figure("look-ups in KINDS", 107, 20, kinds),
     Figure("attributes set on parts", 15, 0, set_outside),
     Figure("lines of the largest class", 888, 250, classes, lambda weights: max(weights, default=0)),
-    Figure("% of lines that are comments", 0.4, 2.0, comments, percent, more=True),
+    Figure("% of lines that are comments", 0.3, 2.0, comments, percent, more=True),
     Figure("% of first lines that lean on a loose word", 50.8, 20.0, leaning, percent),
 ]
 
