@@ -24,7 +24,7 @@ MIN_FOLDS, MAX_FOLDS = 2, 50
 
 T = TypeVar("T")
 Key = int | str
-"""Names a set of a doc's views that compete to be its best: a grid size n (the cells of ``shape``), or one of ``REGIONS``."""
+"""Names a set of a doc's views that compete to be its best: a grid size n (the cells of ``shape``), ``windows(n)``, or one of ``REGIONS``."""
 REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
 
@@ -40,6 +40,11 @@ def shape(view: str, n: int) -> tuple[int, int]:
     ((3, 3), (1, 4))
     """
     return (1, n) if view == "segment" else (n, n)
+
+
+def windows(n: int) -> Key:
+    """Return the name of the set of the cells of grid n together with the windows between them (``Kind.shifted``)."""
+    return f"windows{n}"
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,7 @@ class Kind:
         needs_video: whether it cuts a clip in time, so that the base must show video.
         turns: whether each view is asked once in each cyclic order of the doc's options.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
+        shifted: whether windows of a cell's size that lie half a cell beside the cells are asked after them.
         exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
         words: what people read of its parts.
@@ -194,6 +200,7 @@ class Kind:
     needs_video: bool = False
     turns: bool = False
     curve: bool = False
+    shifted: bool = False
     exits: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
     words: Words = OF_IMAGES
@@ -235,7 +242,7 @@ class Kind:
     @property
     def may_leave_out(self) -> bool:
         """Whether a run may leave cells out (``Options.exit``, ``Options.quick``): each cell must be one request."""
-        return self.index is not None and not self.turns
+        return self.index is not None and not self.turns and not self.shifted
 
     @property
     def takes_null(self) -> bool:
@@ -380,6 +387,16 @@ KINDS: dict[str, Kind] = {
             view="full",
             turns=True,
             heading="In every order of the options",
+        ),
+        dataclasses.replace(
+            _RCI,
+            name="shift",
+            summary="rci, and windows between the cells: how much that needs the whole image only fell on a line",
+            grid="optional",
+            default_grids=(3,),
+            sizes=(MIN_GRID, 4),
+            shifted=True,
+            heading="Cells, and windows between them",
         ),
         dataclasses.replace(
             _RCI,

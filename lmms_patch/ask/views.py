@@ -36,11 +36,11 @@ class View:
     """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see
+        kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see
             ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time ``segment``, ``frame``, ``frames``,
             ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
-        row: the cell's row, from 0; 0 where the view is not of one cell.
+        row: the cell's row, from 0; 0 where the view is not of one cell. Of a window it counts half cells.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random
             streams of scorers, and those of earlier versions must not change. So are the next three.
@@ -65,10 +65,12 @@ class View:
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:
-        """Return the cell's box on an image of this size (pixels).
+        """Return the box of the cell or window on an image of this size (pixels).
 
-        None where the view is not of one cell of an image.
+        None where the view is neither.
         """
+        if self.kind == "window":
+            return window_box(size, self.n, self.row, self.col)
         return cell_box(size, self.n, self.row, self.col) if self.cell is not None and self.kind != "segment" else None
 
     @property
@@ -168,6 +170,8 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
         if kind.per_cell:
             rows, columns = shape(kind.view, n)
             views += [View(kind.view, n, row, col) for row in range(rows) for col in range(columns)]
+            if kind.shifted:
+                views += between(n)
         else:
             views.append(View(kind.view, n, adds=kind.adds))
     return tuple(views)
@@ -210,6 +214,29 @@ def cell_box(size: Size, n: int, row: int, col: int) -> Box:
     return (width * col // n, height * row // n, width * (col + 1) // n, height * (row + 1) // n)
 
 
+def window_box(size: Size, n: int, row: int, col: int) -> Box:
+    """Return the box of a window as large as a cell whose corner is (row, col) on the grid of half cells.
+
+    With row and column even it is the box of a cell: ``window_box(size, n, 2 * r, 2 * c) == cell_box(size, n, r, c)``.
+
+    >>> window_box((12, 6), 3, 1, 2)
+    (4, 1, 8, 3)
+    """
+    left, top, _, _ = cell_box(size, 2 * n, row, col)
+    _, _, right, bottom = cell_box(size, 2 * n, row + 1, col + 1)
+    return left, top, right, bottom
+
+
+def between(n: int) -> list[View]:
+    """Return the windows that lie half a cell beside the cells of an n×n grid: (2n − 1)² less the n² cells.
+
+    >>> len(between(3))
+    16
+    """
+    places = [(row, col) for row in range(2 * n - 1) for col in range(2 * n - 1)]
+    return [View("window", n, row, col) for row, col in places if row % 2 or col % 2]
+
+
 def is_usable(size: Size, n: int, min_side: int = 1) -> bool:
     """Return whether every cell of an n×n grid has sides of at least ``min_side`` pixels."""
     return min(size) >= n * min_side
@@ -231,6 +258,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return image.copy()
     if view.kind == "cell":
         return _upsample(image.crop(cell_box(image.size, view.n, view.row, view.col)), min_cell)
+    if view.kind == "window":
+        return _upsample(image.crop(window_box(image.size, view.n, view.row, view.col)), min_cell)
     if isinstance(view, Region):
         return _upsample(image.crop(view.area), min_cell)
     if isinstance(view, Hidden):

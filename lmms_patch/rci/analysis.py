@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, end
+from lmms_patch.ask.spec import REGIONS, Key, end, windows
 from lmms_patch.rci.draws import Draws, Native
+from lmms_patch.rci.lines import lines
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.orders import guessed, turn_sets, turned
 from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid, Hidden, Regions, asked_part, none_used
+from lmms_patch.runs.numbers import Analysis, Grid, Hidden, Lines, Regions, asked_part, none_used
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.runs.record import TURNS
 from lmms_patch.runs.tables import Chosen, Table
@@ -159,7 +160,18 @@ class _Task:
             turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
             hidden=hidden,
+            lines={n: self._lines(n, grid) for n, grid in grids.items()} if self.table.kind.shifted else None,
         )
+
+    def _lines(self, n: int, grid: Grid) -> Lines:
+        """Return the numbers of the windows between the cells of one grid."""
+        used, s = np.isfinite(self._with_windows(n).scores), self.settings
+        mpp = self.draws.estimate(f"windows{n}", None, used) if used.any() else self._nothing(grid.reason)
+        return lines(self.table, n, used, grid, mpp, self.form, {"draws": s.draws, "level": s.level, "seed": s.seed})
+
+    def _with_windows(self, n: int) -> Chosen:
+        """Return the best of the cells and windows of each doc that has a score of both."""
+        return self.table.best(windows(n)).where(self.used[n])
 
     @staticmethod
     def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:
@@ -382,6 +394,8 @@ class _Task:
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is computed for these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.table.kind.shifted:
+            sets |= {f"windows{n}": [self._with_windows(n)] for n in self.used if isinstance(n, int)}
         if self.pointing.any():
             sets["pointing"] = [self.table.full.where(self.pointing)]
         kind, points = self.table.kind, self.table.points

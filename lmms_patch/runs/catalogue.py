@@ -139,6 +139,10 @@ def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.sets if kind.prefix else ()
 
 
+def _shifted(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.sets if kind.shifted else ()
+
+
 def _boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.sets if kind.regions else ()
 
@@ -191,9 +195,14 @@ def _part(part: str, name: str) -> Get:
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
-def _of(numbers: Mapping[Key, Estimate] | None, key: Key) -> Value | Absent:
+def _of(numbers: Mapping[Key, Any] | None, key: Key) -> Any:
     """Return the number of a key; as read from a file, keys are texts."""
     return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
+
+
+def _of_lines(analysis: Analysis, key: Key, name: str) -> Value | Absent:
+    found = _of(analysis.lines, key)
+    return found if found is ABSENT else getattr(found, name)
 
 
 def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
@@ -323,6 +332,30 @@ NUMBERS = (
         scale="difference",
         better=True,
         label="Gap, FIP less MPP, {key}",
+    ),
+    _Shown(
+        "mpp_windows{key}",
+        "the same as `mpp<n>` with the windows between the cells among those of which the best counts",
+        _shifted,
+        lambda a, k: _of_lines(a, k, "mpp"),
+        better=True,
+        label="Best of cells and windows, {key}",
+    ),
+    _Shown(
+        "between{key}",
+        "share of docs that a window between the cells answers and no cell does, luck-corrected",
+        _shifted,
+        lambda a, k: _of_lines(a, k, "between"),
+        title="between {key}",
+        label="Answered between the cells only, {key}",
+    ),
+    _Shown(
+        "on_lines{key}",
+        "of the docs that the full image answers and no cell does, the share that a window answers, luck-corrected",
+        _shifted,
+        lambda a, k: _of_lines(a, k, "share"),
+        title="on lines {key}",
+        label="Of what no cell answers, on a line, {key}",
     ),
     Number(
         "n_excluded{key}",
@@ -469,7 +502,9 @@ def keys_of(analysis: Analysis) -> Keys:
 
 def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
     """Yield the numbers of a task, each with its key: those of one set of views together."""
-    for _, group in itertools.groupby(NUMBERS, lambda number: number.of if number.of is not _boxes else _sets):
+    for _, group in itertools.groupby(
+        NUMBERS, lambda number: number.of if number.of not in (_boxes, _shifted) else _sets
+    ):
         numbers = list(group)
         for key in dict.fromkeys(key for number in numbers for key in number.of(kind, keys)):
             yield from ((number, key) for number in numbers if key in number.of(kind, keys))

@@ -98,6 +98,22 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """What windows between the cells of a grid answer that no cell answers (``Kind.shifted``).
+
+    Attributes:
+        mpp: M over each doc's best of cells and windows, on the metric's own scale.
+        between: the share of docs that a window answers and no cell does, luck-corrected, 0..1.
+        share: of the docs that the full image answers and no cell does, the share that a window answers,
+            luck-corrected, 0..1.
+    """
+
+    mpp: Estimate
+    between: Estimate
+    share: Estimate
+
+
+@dataclass(frozen=True)
 class AskedPart:
     """What was asked in a run that left views out; wrong images are not counted.
 
@@ -302,9 +318,11 @@ class Analysis:
         pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's
             own time, which the index leaves out; None where there are none, and the files lack the key.
         hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
+        lines: of a task that also shows windows between the cells, by grid size; None of others, whose files lack the
+            key.
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden", "lines")
     """Keys that files lack where they say nothing."""
     LATE: ClassVar[Mapping[str, int]] = {"asked": 1, "necessity": 1, **dict.fromkeys(LEFT_OUT, 0)}
 
@@ -331,6 +349,7 @@ class Analysis:
     turned: Turned | None = None
     pointing: Estimate | None = None
     hidden: Hidden | None = None
+    lines: Mapping[GridSize, Lines] | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:

@@ -14,14 +14,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
+from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape, windows
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.scoring import plain, worst_orders
 from lmms_patch.runs.typed import Digest, read_as
 from lmms_patch.stats.bounds import MOST, Number, Parts, Share, Some, one_of
 
 SCHEMA: Final = 2
-VIEWS = {"full", *(kind.view for kind in KINDS.values())} - {"swap"}
+VIEWS = {"full", "window", *(kind.view for kind in KINDS.values())} - {"swap"}
 """The kinds of views that a record can have; a swapped view is marked, and is named for what it shows."""
 WrappedKind = Annotated[str, one_of(SUFFIXES)]
 LOANS = 100
@@ -337,8 +337,16 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
 
 def in_set(view: View, key: Key) -> bool:
-    """Return whether a view is one of a set: a cell of a grid, a segment of a clip, a relevant or adversarial box, or all of these hidden."""
-    return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
+    """Return whether a view is one of a set.
+
+    A set has the cells of a grid, these and the windows between them, the segments of a clip, or the relevant or
+    adversarial boxes, alone or all hidden.
+    """
+    if isinstance(key, int):
+        return view.n == key and view.cell is not None
+    if key in REGIONS:
+        return view.relevant is (key == REGIONS[0])
+    return view.n is not None and view.row is not None and key == windows(view.n)
 
 
 def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
@@ -415,6 +423,11 @@ def view_at_odds(view: View) -> str:
         rows, columns = shape(view.kind, n)
         if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
+    if view.kind == "window":
+        if view.n is None or view.row is None or view.col is None:
+            return "n, row or col is missing"
+        if max(view.row, view.col) > 2 * view.n - 2 or not (view.row % 2 or view.col % 2):
+            return "row and col must be those of a window between the cells, in half cells from 0"
     return (
         "relevant is missing" if (view.region is not None or view.hidden is not None) and view.relevant is None else ""
     )

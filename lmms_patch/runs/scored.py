@@ -250,7 +250,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
         "turn": view.turn or None,
         "gold_at": view.gold or None,
     }
-    if view.cell is not None:
+    if view.cell is not None or view.kind == "window":
         boxes = [list(box) for size in sizes if (box := view.box(size)) is not None]
         out |= {
             "cell": view.cell,

@@ -459,53 +459,127 @@ def needs(
         level: nominal coverage in 0..1.
         seed: of the bootstrap.
     """
-    n, groups = len(cells.full), len(cells.full) if clusters is None else int(clusters.max()) + 1
-    effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
-    classes, labels = _merged(cells)
-    kept = [c for c in range(len(labels)) if (cells.asked & (classes == c)).any()]
-    stream, parts = generator(seed), []
-    columns: list[Array] = []
-    for one in (cells, either):
-        plain, weights = (
-            _by_class(one, classes, kept),
-            None if one.habits is None else _Weighted(one, one.habits, classes, kept),
-        )
-        start = sum(part.shape[1] for part in columns)
-        columns.append(plain if weights is None else np.hstack([plain, weights.columns]))
-        parts.append((one, plain, weights, slice(start, start + columns[-1].shape[1])))
-    per_cluster = totals(np.hstack(columns), clusters)
-    given, drawn = per_cluster.sum(axis=0)[None], weighted_sums(per_cluster, draws, stream)
+    sample = _Unknown((cells, either), clusters, draws, seed)
 
-    def shares(sums: Array, prior: bool) -> Array:
-        lost = []
-        for one, plain, weights, place in parts:
-            of_class = sums[:, place][:, : plain.shape[1]]
-            with_prior = (
-                _with_prior(of_class.copy(), plain, one.corners, 2, stream, one.stands_for) if prior else of_class
-            )
-            whole = with_prior if weights is None else weights.sums(sums[:, place], with_prior, by_full=False)
-            found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
-            lost.append([1 - getattr(found, name) / found.ceiling for name in ("mpp", "mpp0", "fip0")])
-        docs = found.docs / found.docs.sum(axis=1, keepdims=True)
-        (best, best0, wrong), (any_view, any0, _) = lost
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cell, none = best / best0, any_view / any0
-        each = [1 - wrong, wrong * (1 - cell), wrong * (cell - none), wrong * none]
-        return np.stack([(docs * one).sum(axis=1) for one in each], axis=1)
+    def shares(found: _Lost) -> Array:
+        cell, none = found.unknown
+        each = [1 - found.wrong, found.wrong * (1 - cell), found.wrong * (cell - none), found.wrong * none]
+        return np.stack([(found.docs * one).sum(axis=1) for one in each], axis=1)
 
-    raw, spread = shares(given, False)[0], shares(drawn, True)
+    raw, spread = shares(sample.given)[0], shares(sample.drawn)
     point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
     # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
-    found = [
-        summarise(float(point[i]), spread[:, i] + point[i] - raw[i], n, groups, effective, level=level)
-        for i in range(4)
-    ]
-    return [
-        one
-        if one.low is None or one.high is None
-        else dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
-        for one in found
-    ]
+    return [sample.share(float(point[i]), spread[:, i] + point[i] - raw[i], level) for i in range(4)]
+
+
+def on_lines(
+    cells: Measured,
+    windows: Measured,
+    with_full: tuple[Measured, Measured],
+    clusters: Ints | None = None,
+    *,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: Seed = 0,
+) -> tuple[Estimate, Estimate]:
+    """Return how much more is known once windows between the cells count, and what that makes of the need of the whole image; both luck-corrected.
+
+    With U as in ``needs``, and docs known from the text left out: the first is U(cells) − U(windows), a share of all
+    docs. The second is a share of the docs that no cell answers and the full image does, U(cells) − U(cells and full
+    image): those of them that a window answers, too. By inclusion and exclusion these are U(cells) − U(cells and full
+    image) − U(windows) + U(windows and full image).
+
+    Args:
+        cells: the docs with their best cells, of a form that is a mean.
+        windows: the same docs with the better of best cell and best window.
+        with_full: the same two with the full image among the views.
+        clusters: numbers from 0 of shape (docs,); None: docs are independent.
+        draws: B.
+        level: nominal coverage in 0..1.
+        seed: of the bootstrap.
+
+    Returns:
+        The second has no value where the interval of the docs that seem to need the whole image reaches 0.
+    """
+    sample = _Unknown((cells, windows, *with_full), clusters, draws, seed)
+
+    def shares(found: _Lost) -> Array:
+        cell, window, cell_full, window_full = found.unknown
+        each = [cell - window, cell - cell_full, cell - cell_full - window + window_full]
+        return np.stack([(found.docs * found.wrong * one).sum(axis=1) for one in each], axis=1)
+
+    raw, spread = shares(sample.given)[0], shares(sample.drawn)
+    rise, whole = (
+        sample.share(float(raw[i].clip(0, 1)), spread[:, i] - raw[i] + raw[i].clip(0, 1), level) for i in (0, 1)
+    )
+    if whole.low is None or whole.low <= 0:
+        why = whole.reason or "it is not certain that any doc needs more than a cell"
+        return rise, dataclasses.replace(rise, value=None, se=None, low=None, high=None, draws=0, reason=why)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, drawn = float(raw[2] / raw[1]), spread[:, 2] / spread[:, 1]
+    kept = min(max(value, 0.0), 1.0)
+    return rise, sample.share(kept, drawn + kept - value, level)
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """What is not known, without luck, by answer class.
+
+    Attributes:
+        docs: shape (draws, classes), the share of docs in each class.
+        wrong: shape (draws, classes), the losses on the whole wrong image, as a share of full marks.
+        unknown: for each set of views, shape (draws, classes): the losses as a share of those on the same views of the
+            wrong image.
+    """
+
+    docs: Array
+    wrong: Array
+    unknown: tuple[Array, ...]
+
+
+class _Unknown:
+    """Several sets of views of the same docs, on the data and on each draw."""
+
+    def __init__(self, sets: Sequence[Measured], clusters: Ints | None, draws: int, seed: Seed) -> None:
+        first = sets[0]
+        self.docs = len(first.full)
+        self.groups = self.docs if clusters is None else int(clusters.max()) + 1
+        self.effective = float(self.docs) if clusters is None else effective_clusters(np.bincount(clusters))
+        classes, labels = _merged(first)
+        kept = [c for c in range(len(labels)) if (first.asked & (classes == c)).any()]
+        self._stream, self._parts = generator(seed), []
+        columns: list[Array] = []
+        for one in sets:
+            plain = _by_class(one, classes, kept)
+            weights = None if one.habits is None else _Weighted(one, one.habits, classes, kept)
+            start = sum(part.shape[1] for part in columns)
+            columns.append(plain if weights is None else np.hstack([plain, weights.columns]))
+            self._parts.append((one, plain, weights, slice(start, start + columns[-1].shape[1])))
+        per_cluster = totals(np.hstack(columns), clusters)
+        drawn = weighted_sums(per_cluster, draws, self._stream)
+        self.given = self._lost(per_cluster.sum(axis=0)[None], prior=False)
+        self.drawn = self._lost(drawn, prior=True)
+
+    def _lost(self, sums: Array, *, prior: bool) -> _Lost:
+        unknown, wrong = [], np.zeros(0)
+        for number, (one, plain, weights, place) in enumerate(self._parts):
+            of_class = sums[:, place][:, : plain.shape[1]]
+            if prior:
+                of_class = _with_prior(of_class.copy(), plain, one.corners, 2, self._stream, one.stands_for)
+            whole = of_class if weights is None else weights.sums(sums[:, place], of_class, by_full=False)
+            found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                unknown.append((1 - found.mpp / found.ceiling) / (1 - found.mpp0 / found.ceiling))
+            if number == 0:
+                wrong = 1 - found.fip0 / found.ceiling
+        return _Lost(found.docs / found.docs.sum(axis=1, keepdims=True), wrong, tuple(unknown))
+
+    def share(self, value: float, drawn: Array, level: float) -> Estimate:
+        """Return a share, 0..1, with its interval."""
+        one = summarise(value, drawn, self.docs, self.groups, self.effective, level=level)
+        if one.low is None or one.high is None:
+            return one
+        return dataclasses.replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
 
 
 def _merged(scores: Measured) -> tuple[Ints, tuple[str, ...]]:
