@@ -902,6 +902,8 @@ def check_exit(kind: str, options: Options, name: str) -> None:
     """
     ways = [one.name for one in KINDS.values() if one.may_leave_out]
     why = "asks each cell several times" if KINDS[kind].every_order else "has no cells to leave out"
+    if KINDS[kind].shifted:
+        why = "needs the answers to all windows"
     for way in (QUICK, "exit"):
         if getattr(options, way) and kind not in ways:
             raise OptionError(f"{name}: '{kind}' {why}, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec, shape
+from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec, shape, windows
 
 Size = tuple[int, int]
 Box = tuple[int, int, int, int]
@@ -36,9 +36,9 @@ class View:
     """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
 
     Attributes:
-        kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``, ``shuffle``, ``lowres``, ``region`` (see
-            ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time ``segment``, ``frame``, ``frames``,
-            ``tshuffle`` or ``treverse``.
+        kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``,
+            ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time
+            ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell. Of a window it counts half cells.
         col: the cell's column, likewise.
@@ -76,6 +76,8 @@ class View:
     @property
     def set(self) -> Key | None:
         """The set of views among which the doc's best is chosen; None where the view is in no set."""
+        if self.kind == "window":
+            return windows(self.n)
         return self.n if self.cell is not None else None
 
     @property

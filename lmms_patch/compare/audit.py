@@ -27,6 +27,7 @@ import numpy as np
 from msgspec import UNSET
 
 from lmms_patch.ask.spec import Key, WrapSpec, end, parse
+from lmms_patch.ask.views import between
 from lmms_patch.compare.checks import tst_score
 from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
@@ -487,6 +488,11 @@ class _Log:
         metric = self.result.metric
         for key in self.kind.sets(self.result.grids):
             self._check_set(record, key, metric, where)
+            if self.kind.shifted and str(key) not in record.excluded:
+                shown = [(one.kind, one.row, one.col) for one in record.views if one.kind == "window" and one.n == key]
+                whole = [(one.kind, one.row, one.col) for one in between(int(key))]
+                if shown != whole:
+                    raise _refuse(where, f"windows of grid {key}", len(shown), len(whole), "the grid")
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""

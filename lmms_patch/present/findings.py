@@ -171,6 +171,7 @@ class _Rule:
 _RULES = {
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
+    "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
     "mislead": _Rule(
         "whole", "single cells mislead in {}: the answer to a cell is worse than a guess on a wrong image"
     ),
@@ -379,6 +380,8 @@ def _of_index(case: Case) -> list[str]:
     marked = any(case.grid(n).mark for n in case.grids)
     rule = _together({_of_grid(case, n) for n in case.grids})
     beside = ["contradicted"] if marked and rule != "undecided" else []  # an undecided case says so itself
+    on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
+    beside += ["lines"] if any(low > 0 for low in on_lines) else []
     return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
 
 
@@ -450,12 +453,15 @@ _WITH_RANGE = ("whole", "more", "cell", "even", "undecided")
 
 
 def names(cases: Sequence[Case]) -> dict[str, str]:
-    """Return what sentences call each case, by its key: the benchmark, where that is not enough the task, and the model where there are several."""
+    """Return what sentences call each case, by its key.
+
+    That is the benchmark, where that is not enough the task, and the model where there are several.
+    """
     models = {one.model for one in cases}
-    short = Counter((one.model, one.base, one.kind.name) for one in cases)
+    short = Counter((one.model, one.base, one.kind.way) for one in cases)
     out = {}
     for one in cases:
-        name = one.task if short[one.model, one.base, one.kind.name] > 1 else one.base
+        name = one.task if short[one.model, one.base, one.kind.way] > 1 else one.base
         out[one.key] = line(f"{name} ({one.model})" if len(models) > 1 else name)
     return out
 
@@ -528,6 +534,8 @@ class _Teller:
             best = measures.get(f"mpp{case.grids[0]}")
             told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
             return f"{case.score} {case.kind.words.say(told)}"
+        if rule == "lines":
+            return f"{self._ends(measures[f'on_lines{case.grids[0]}'])} of it"
         if rule == "mixed":
             return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
         if rule == "no image":

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import REGIONS, Key, end, windows
+from lmms_patch.ask.views import between
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.lines import lines
 from lmms_patch.rci.necessity import necessity
@@ -160,18 +161,22 @@ class _Task:
             turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
             hidden=hidden,
-            lines={n: self._lines(n, grid) for n, grid in grids.items()} if self.table.kind.shifted else None,
+            lines={n: self._lines(n, grid, scale or 1.0) for n, grid in grids.items()}
+            if self.table.kind.shifted
+            else None,
         )
 
-    def _lines(self, n: int, grid: Grid) -> Lines:
+    def _lines(self, n: int, grid: Grid, scale: float) -> Lines:
         """Return the numbers of the windows between the cells of one grid."""
         used, s = np.isfinite(self._with_windows(n).scores), self.settings
         mpp = self.draws.estimate(f"windows{n}", None, used) if used.any() else self._nothing(grid.reason)
-        return lines(self.table, n, used, grid, mpp, self.form, {"draws": s.draws, "level": s.level, "seed": s.seed})
+        how = {"draws": s.draws, "level": s.level, "seed": s.seed}
+        return lines(self.table, n, used, grid, mpp, self.form, scale, how)
 
     def _with_windows(self, n: int) -> Chosen:
-        """Return the best of the cells and windows of each doc that has a score of both."""
-        return self.table.best(windows(n)).where(self.used[n])
+        """Return the best of the cells and windows of each doc, where each of them has a score."""
+        whole = self.table.scored(windows(n)) == len(between(n)) + self.table.kind.cells(n)
+        return self.table.best(windows(n)).where(self.used[n] & whole)
 
     @staticmethod
     def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:

@@ -23,7 +23,14 @@ NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of whic
 
 
 def lines(
-    table: Table, n: int, used: NDArray[np.bool_], grid: Grid, mpp: Estimate, form: Form | None, how: dict[str, Any]
+    table: Table,
+    n: int,
+    used: NDArray[np.bool_],
+    grid: Grid,
+    mpp: Estimate,
+    form: Form | None,
+    scale: float,
+    how: dict[str, Any],
 ) -> Lines:
     """Return the numbers of the windows between the cells of one grid.
 
@@ -34,6 +41,7 @@ def lines(
         grid: the numbers of the cells.
         mpp: the metric over the best of cells and windows.
         form: the aggregation.
+        scale: the metric's scale.
         how: ``draws``, ``level`` and ``seed`` of the intervals.
     """
     docs = int(used.sum())
@@ -46,9 +54,11 @@ def lines(
         for key in ((n, windows(n)) if not why else ())
     ]
     scores = [one for one in found if one is not None]
-    if len(scores) < 4:
+    clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
+    if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
+        why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
+    if why or len(scores) < 4:
         nothing = Estimate(None, None, None, None, docs, docs, 0, how["level"], why or NO_WRONG)
         return Lines(mpp, nothing, nothing)
-    clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
     cells, both, *with_full = scores
     return Lines(mpp, *luck.on_lines(cells, both, (with_full[0], with_full[1]), clusters, **how))

@@ -195,7 +195,7 @@ def _part(part: str, name: str) -> Get:
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
 
-def _of(numbers: Mapping[Key, Any] | None, key: Key) -> Any:
+def _of(numbers: Mapping[Any, Any] | None, key: Key) -> Any:
     """Return the number of a key; as read from a file, keys are texts."""
     return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
 

@@ -200,6 +200,7 @@ def test_cells_keep_the_mode(make):
 
 
 ALL_KINDS = [
+    View("window", 3, 1, 2),
     View("full"),
     View("cell", 3, 1, 2),
     View("blank"),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lmms_patch.ask.spec import KINDS, OF_CLIPS, OF_IMAGES, Words, shape
-from lmms_patch.ask.views import cell_box
+from lmms_patch.ask.views import cell_box, window_box
 from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.text import block, cut, line
@@ -395,9 +395,10 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
         "score": view.score if view.score is not None and np.isfinite(view.score) else None,
         "why": _text(view.failed or view.error),
     }
-    if view.cell is None or view.n is None or view.row is None or view.col is None:
+    if view.n is None or view.row is None or view.col is None:
         return out
-    left, top, right, bottom = cell_box(size, view.n, view.row, view.col)
+    place = window_box if view.kind == "window" else cell_box
+    left, top, right, bottom = place(size, view.n, view.row, view.col)
     percent = (
         100 * left / size[0],
         100 * top / size[1],
@@ -411,10 +412,11 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
 
 
 def _place(view: View) -> str:
-    """Return where a cell is, in words; or which segment it is."""
-    return (
-        f"segment {view.cell}" if view.kind == "segment" else f"row {(view.row or 0) + 1}, column {(view.col or 0) + 1}"
-    )
+    """Return where a cell or a window is, in words; or which segment it is."""
+    if view.kind == "segment":
+        return f"segment {view.cell}"
+    row, column = (at / 2 if view.kind == "window" else at for at in (view.row or 0, view.col or 0))
+    return f"row {row + 1:g}, column {column + 1:g}"
 
 
 def _name(view: View) -> str:
@@ -424,7 +426,7 @@ def _name(view: View) -> str:
     """
     moved = "" if view.turn is None else f", options moved by {view.turn}"
     boxes = "relevant" if view.relevant else "adversarial"
-    if view.n is not None and view.cell is not None:
+    if view.n is not None and view.row is not None:
         hidden = "all but " if view.kind == "occlude" else ""
         words = OF_CLIPS if view.kind == "segment" else OF_IMAGES
         return f"{hidden}{words.size(view.n)}, {_place(view)}{moved}"
