@@ -254,6 +254,13 @@ class Kind:
         """A number to show after the suffix."""
         return (self.default_grids or ((4,) if self.needs_video else (3,)))[-1]
 
+    @property
+    def written(self) -> str:
+        """The suffix as people write it, with a number where it stands for cells or is required: ``rci3``, ``blind``."""
+        return (
+            f"{self.name}{self.example if self.grid == 'required' or (self.per_cell and self.grid != 'none') else ''}"
+        )
+
     def shape(self, n: int) -> tuple[int, int]:
         """Return how many rows and columns a grid of size n has for this kind of view."""
         return shape(self.view, n)

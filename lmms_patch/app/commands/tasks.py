@@ -182,11 +182,7 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
     if not shown or KINDS[spec_of_suffix(catalogue.kind).kind].needs_video:
         return []
     one = len(shown) == 1
-    suffixes = [
-        f"_{kind.name}{kind.example if kind.grid == 'required' or kind.per_cell else ''}"
-        for kind in KINDS.values()
-        if kind.needs_video
-    ]
+    suffixes = [f"_{kind.written}" for kind in KINDS.values() if kind.needs_video]
     who = f"{shown[0]} shows videos, which" if one else f"{len(shown)} of these show videos, which"
     return [f"{who} can also be cut in time: {', '.join(suffixes)} (add --as {suffixes[0][1:]} for the price)."]
 

@@ -15,7 +15,7 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch import resources
-from lmms_patch.ask.spec import KINDS, WrapSpec, parse
+from lmms_patch.ask.spec import KINDS, SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
@@ -239,8 +239,7 @@ def spec_of_suffix(kind: str) -> WrapSpec:
     spec = parse(f"x_{kind}")
     if spec is None:
         raise UnknownNameError(
-            f"{kind!r} is no way of wrapping; allowed: rci3, rci, pcri3, pcri, rci3_quick, tst5, blind, blank, swap, shuffle3, occlude3, "
-            "regions, hidden, lowres, rotate, crci3, trci4, trci, frame, frames, tshuffle4, treverse"
+            f"{kind!r} is no way of wrapping; allowed: {', '.join(KINDS[name].written for name in SUFFIXES)}"
         )
     return spec
 
