@@ -221,7 +221,7 @@ def leaning(module: Module) -> Iterator[tuple[str, float]]:
 
 FIGURES = [
     Figure("tokens of code", 545_900, 440_000, tokens),
-    Figure("look-ups by a text, outside runs/", 787, 100, keys),
+    Figure("look-ups by a text, outside runs/", 786, 100, keys),
     Figure("or {}", 72, 20, or_empty),
     Figure("classes that stand for a result", 14, 2, results),
     Figure("patterns for names of numbers", 3, 0, patterns),

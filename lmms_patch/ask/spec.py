@@ -907,9 +907,9 @@ def check_exit(kind: str, options: Options, name: str) -> None:
     Raises:
         OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
     """
-    ways = [one.name for one in KINDS.values() if one.may_leave_out]
-    why = "asks each cell several times" if KINDS[kind].every_order else "has no cells to leave out"
-    if KINDS[kind].shifted:
+    ways, asked = [one.name for one in KINDS.values() if one.may_leave_out], KINDS[kind]
+    why = "asks each cell several times" if asked.every_order else "has no cells to leave out"
+    if asked.shifted:
         why = "needs the answers to all windows"
     for way in (QUICK, "exit"):
         if getattr(options, way) and kind not in ways:

@@ -58,7 +58,7 @@ def lines(
     if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
         why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
     if why or len(scores) < 4:
-        nothing = Estimate(None, None, None, None, docs, docs, 0, how["level"], why or NO_WRONG)
+        nothing = Estimate(None, None, None, None, docs, docs, 0, mpp.level, why or NO_WRONG)
         return Lines(mpp, nothing, nothing)
     cells, both, *with_full = scores
     return Lines(mpp, *luck.on_lines(cells, both, (with_full[0], with_full[1]), clusters, **how))
