@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
 from lmms_patch.runs.record import Record, View

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.ask.kinds import REGIONS, Key, Kind, end
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (

@@ -34,7 +34,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Kind, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading

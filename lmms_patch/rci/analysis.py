@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, end
+from lmms_patch.ask.kinds import REGIONS, Key, end
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.orders import guessed, turn_sets, turned

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import Key
+from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats.forms import Form

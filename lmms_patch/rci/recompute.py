@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import Key, Kind, Options, end
+from lmms_patch.ask.kinds import Key, Kind, end
+from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import catalogue, failures, samples

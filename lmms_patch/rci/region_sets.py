@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key
+from lmms_patch.ask.kinds import REGIONS, Key
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Seed, generator

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, cast
 
+from lmms_patch.ask.kinds import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.intervals import mended

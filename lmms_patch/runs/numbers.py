@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from lmms_patch.ask.spec import Key, Kind, Words, end
+from lmms_patch.ask.kinds import Key, Kind, Words, end
 from lmms_patch.runs import reading, typed
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName

@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape
+from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, REGIONS, Key, Kind, shape
+from lmms_patch.ask.spec import SUFFIXES
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.scoring import plain, worst_orders
 from lmms_patch.runs.typed import Digest, read_as
@@ -314,6 +315,11 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
     asked: Asked | None = None
+
+    @property
+    def task_kind(self) -> Kind:
+        """The kind of task, as a row of the table of kinds."""
+        return KINDS[self.kind]
 
     @property
     def is_asked(self) -> bool:

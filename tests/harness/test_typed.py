@@ -19,7 +19,7 @@ from lmms_eval.tasks import TaskManager
 from PIL import Image
 
 from lmms_patch.app import cli
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.spec import parse
 from lmms_patch.present.report.figures import canvas
 from tests.making.magic import doc, write_magic_run
 from tests.making.reports import undrawn
@@ -105,7 +105,7 @@ def finished(folder, tasks, day):
         made = {}
         for name in tasks or ["toy_rci3"]:
             spec = parse(name)
-            kind = "trci" if KINDS[spec.kind].needs_video else "rci"
+            kind = "trci" if spec.kind.needs_video else "rci"
             grids = tuple(n for n in spec.grids if kind == "trci" or n <= 3) or (
                 3,
             )  # answers are made up for so many cells

@@ -11,7 +11,8 @@ import typer
 from lmms_patch import files
 from lmms_patch.app import api
 from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
     spec = parse(f"x_{catalogue.kind}")
-    kind = None if spec is None else KINDS[spec.kind]
+    kind = None if spec is None else spec.kind
     by_doc = "once, and once more per box of its own"
     if spec is not None and kind is not None and kind.turns:
         by_doc = f"{'once' if (views := len(views_of(spec))) == 1 else f'{views}x'} in each order of its options"
@@ -175,11 +176,10 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
 
     None where they are priced so already.
     """
-    from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names.catalog import spec_of_suffix
 
     shown = [e.name for e in catalogue.entries if e.in_time[0] in ("wraps", "judge")]
-    if not shown or KINDS[spec_of_suffix(catalogue.kind).kind].needs_video:
+    if not shown or spec_of_suffix(catalogue.kind).kind.needs_video:
         return []
     one = len(shown) == 1
     suffixes = [

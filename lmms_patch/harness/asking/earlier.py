@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.asking.settings import REFERENCES
 from lmms_patch.runs.run import Result, find
@@ -67,7 +66,7 @@ def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
         and described["metric"] == task.primary
         and set(task.spec.grids) <= set(described["grids"])
     )
-    alike = one.kind.index and one.kind.view == KINDS[task.spec.kind].view
+    alike = one.kind.index and one.kind.view == task.spec.kind.view
     return bool(same and alike and made.get("docs") == docs)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
-from lmms_patch.ask.spec import KINDS, WrapSpec
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
@@ -128,7 +128,7 @@ def check(task: WrappedTask, why: str) -> str:
             if options.quick
             else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
         )
-        part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
+        part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind.name}, base: {task.spec.base}, exit: true}}"
         raise CannotWrapError(
             f"{name}: {why}; type --tasks {whole}{part if options.quick and task.aggregations.form else ''}"
         )
@@ -159,16 +159,16 @@ def told_before(task: WrappedTask, full: int, null: int) -> str:
     options = task.spec.options
     beside = f"; {null:,} more on wrong images" if null else ""
     if not options.quick:
-        return f"a full pass is {full:,} calls{beside}; {KINDS[task.spec.kind].words.parts} that cannot change a number are left out"
+        return f"a full pass is {full:,} calls{beside}; {task.spec.kind.words.parts} that cannot change a number are left out"
     low, high = expected_calls(len(task.evaluated), task.spec, options)
-    until = f"until the 95 % interval of {task.spec.kind.upper()} is ± {options.precision:g} or less"
+    until = f"until the 95 % interval of {task.spec.kind.name.upper()} is ± {options.precision:g} or less"
     most = "" if options.budget is None else f", at most {options.budget:,} calls"
     return f"a full pass is {full:,} calls{beside}; asked {until}{most}: most often {low:,} to {high:,} calls"
 
 
 def cells_of(spec: WrapSpec) -> tuple[int, ...]:
     """Return how many cells, or segments of a clip, each grid of a task has."""
-    return tuple(map(KINDS[spec.kind].cells, spec.grids))
+    return tuple(map(spec.kind.cells, spec.grids))
 
 
 def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
@@ -278,7 +278,7 @@ class Quick:
             pilot_of(options.pilot, len(docs)),
             None if earlier is None else earlier / self._scale,
             self._kinds(),
-            tuple(KINDS[task.spec.kind].shape(n) for n in task.spec.grids),
+            tuple(task.spec.kind.shape(n) for n in task.spec.grids),
         )
         null = len(task.null_docs) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)
@@ -319,7 +319,7 @@ class Quick:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
         self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
-        stem = self._task.spec.kind.upper()
+        stem = self._task.spec.kind.name.upper()
         self.told = ", ".join(
             f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False)
         )

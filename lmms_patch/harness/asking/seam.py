@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys, probe
@@ -123,7 +122,7 @@ def _by_name(tasks: Any) -> dict[str, Any]:
 
 def _is_ours(task: Any) -> bool:
     """Return whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
-    return isinstance(task, WrappedTask) and not KINDS[task.spec.kind].folds
+    return isinstance(task, WrappedTask) and not task.spec.kind.folds
 
 
 class Asker:
@@ -176,7 +175,7 @@ class Asker:
         """
         asked = [name for name in sorted(self._tasks) if self._tasks[name].request_type == kind]
         less = [name for name in asked if self._tasks[name].spec.leaves_out]
-        bare = [name for name in asked if not KINDS[self._tasks[name].spec.kind].needs_image]
+        bare = [name for name in asked if not self._tasks[name].spec.kind.needs_image]
 
         def places(names: Collection[str]) -> list[int]:
             return [place for place, request in enumerate(requests) if request.task_name in names]
@@ -322,9 +321,7 @@ class Asker:
             ask: calls the model.
             answered: requests with the answers that came in batches.
         """
-        counts = {
-            name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image
-        }
+        counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         usable = (
             place
             for place, (_, answer) in answered.items()

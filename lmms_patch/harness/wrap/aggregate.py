@@ -18,8 +18,9 @@ from typing import Any
 
 import msgspec
 
+from lmms_patch.ask.kinds import Key, end
 from lmms_patch.ask.references import Plan
-from lmms_patch.ask.spec import KINDS, Key, WrapSpec, end
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
@@ -167,7 +168,7 @@ class Aggregations:
 
     @property
     def _kind(self) -> Any:
-        return KINDS[self.spec.kind]
+        return self.spec.kind
 
     def over_cells(self, metric: str, key: Key) -> str:
         """Name the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
+from lmms_patch.ask.kinds import KINDS, Key
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look

@@ -22,9 +22,10 @@ from tqdm import tqdm
 from lmms_patch.ask.answers import Answer, Asked
 from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
+from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.named import named
 from lmms_patch.ask.references import Doc, Plan, plan, questions
-from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.scorer import Unanswered
@@ -109,7 +110,7 @@ class References:
 
     def _make(self) -> Plan:
         """Make the plan from the evaluated docs."""
-        options, kind = self._spec.options, KINDS[self._spec.kind]
+        options, kind = self._spec.options, self._spec.kind
         self.docs = self.read(self._ids)
         made = plan(
             self.docs,

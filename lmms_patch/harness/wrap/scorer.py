@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, Key, WrapSpec
+from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.aggregate import Aggregations
@@ -39,7 +40,7 @@ class Scorer:
         self._spec, self._base, self._aggregations = spec, base, aggregations
         self.draws = False
         """Whether the scorer has drawn a random number so far."""
-        self._keeps_best = KINDS[spec.kind].keeps_best
+        self._keeps_best = spec.kind.keeps_best
         self.caption_score: Callable[[Any], Scalar] | None = None
         self.as_shown: Callable[[Any, View], Any] = lambda doc, view: doc
         """Gives a doc as a view shows it: with its options in another order."""
@@ -203,7 +204,7 @@ class Scorer:
         if (
             primary is None
             or out[primary] is not None
-            or not (self._spec.sets or KINDS[self._spec.kind].turns)
+            or not (self._spec.sets or self._spec.kind.turns)
             or self.says_unscored(items[primary])
         ):
             return out, None
@@ -234,7 +235,7 @@ class Scorer:
             key,
             metric,
             higher if self._keeps_best else not higher,
-            every_order=KINDS[self._spec.kind].every_order,
+            every_order=self._spec.kind.every_order,
         )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
@@ -248,7 +249,7 @@ class Scorer:
 
         Of a doc whose options cannot be moved there are none then.
         """
-        if not KINDS[self._spec.kind].every_order:
+        if not self._spec.kind.every_order:
             return dict(record.views[0].items)
         full = [one for one in record.views if one.view.set is None]
         if TURNS in record.excluded:

@@ -14,8 +14,9 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
+from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.references import own_question
-from lmms_patch.ask.spec import KINDS, UNWRITTEN, Key, WrapSpec
+from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
 from lmms_patch.ask.subtitles import with_subtitles
 from lmms_patch.ask.timeline import asked_times, points_into_clip, questions_in
 from lmms_patch.ask.views import View, pixels, views_of
@@ -97,14 +98,14 @@ class WrappedTask(Delegate):
         )
         prompt = None if own_messages else base.doc_to_text
         self._own_messages = self._chat and own_messages
-        self._boxes = BoxTable(self.spec, self._rows_without_media) if KINDS[spec.kind].own_boxes else None
+        self._boxes = BoxTable(self.spec, self._rows_without_media) if spec.kind.own_boxes else None
         self._table = VariantDocs(
             base.eval_docs, base, views_of(self.spec), cutting, prompt, self._boxes, self._rows_without_media
         )
-        if KINDS[spec.kind].view == "segment":
+        if spec.kind.view == "segment":
             self._table.pointing = self._points_into_clip
         _tables[self.spec.name] = self._table
-        kind = KINDS[spec.kind]
+        kind = spec.kind
         if kind.swapped or (kind.takes_null and self.spec.options.null):
             self._table.wrong = WrongImages(
                 self.spec, self._rows_without_media, lambda: self._references.read(), self._table.look
@@ -166,7 +167,7 @@ class WrappedTask(Delegate):
         )
         if self.spec.options.scorer == "cider_d":  # set afterwards: document frequencies come from the references
             self._scorer.caption_score = CaptionScore(self._references)
-        if KINDS[self.spec.kind].turns:
+        if self.spec.kind.turns:
             self._table.orders = OrderTable(
                 self.spec,
                 self._base,
@@ -177,9 +178,9 @@ class WrappedTask(Delegate):
                 judged=judged,
             )
             self._scorer.as_shown = lambda doc, view: self._as_shown(doc, view)
-            if KINDS[self.spec.kind].every_order:
+            if self.spec.kind.every_order:
                 self._references.moved = self._in_other_orders
-        if KINDS[self.spec.kind].folds:
+        if self.spec.kind.folds:
             if higher.get(primary) is False:
                 told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
                 raise CannotWrapError(f"{self.spec.name}: lower {primary} is better, and {told}")
@@ -264,7 +265,7 @@ class WrappedTask(Delegate):
             described["options"].pop(name)
         if self._table.wrong is not None:
             described["wrong_images"] = self._table.wrong.digest
-        if KINDS[self.spec.kind].needs_video or self._table.shows_clips:
+        if self.spec.kind.needs_video or self._table.shows_clips:
             described["clip"] = {
                 name: value
                 for name, value in dataclasses.asdict(self._table.sampling).items()
@@ -367,9 +368,7 @@ class WrappedTask(Delegate):
         if self.spec.options.allow_judge and calls_judge(self._base):
             docs, answers = len(native), sum(map(len, map(self._numbers_of, native)))
             views = f"x {len(self._table.views)} views" if self._boxes is None else "and their boxes"
-            views += (
-                ", and their wrong images" if KINDS[self.spec.kind].takes_null and self._table.wrong is not None else ""
-            )
+            views += ", and their wrong images" if self.spec.kind.takes_null and self._table.wrong is not None else ""
             log().warning(f"{self.spec.name}: the judge is called for {docs} docs {views} = {answers} answers")
 
     def _check_asking(self, everyone: Sequence[int]) -> None:
@@ -384,7 +383,7 @@ class WrappedTask(Delegate):
         if not why or options.quick or "exit" in options.given:
             log().info(quick.check(self, why))
             return
-        log().info(f"{self.spec.name}: all {KINDS[self.spec.kind].words.parts} of each doc are asked: {why}")
+        log().info(f"{self.spec.name}: all {self.spec.kind.words.parts} of each doc are asked: {why}")
         self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
         self._wire()
         self._references.evaluate(everyone)
@@ -405,7 +404,7 @@ class WrappedTask(Delegate):
                 check_fields(row, self.spec)
             except PatchError as error:
                 raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
-            if not KINDS[self.spec.kind].needs_image:
+            if not self.spec.kind.needs_image:
                 return
             sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
             if problem and self._table.unreadable(doc_id):
@@ -458,7 +457,7 @@ class WrappedTask(Delegate):
     @functools.cached_property
     def _subtitled(self) -> int:
         """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked: each part is asked with all of them."""
-        if not KINDS[self.spec.kind].needs_video:
+        if not self.spec.kind.needs_video:
             return 0
         try:
             docs, rows = self._references.read(), self._rows_without_media()
@@ -576,7 +575,7 @@ class WrappedTask(Delegate):
         wrong, name = self._table.wrong, self.spec.name
         if wrong is None or not everyone:
             return
-        if not KINDS[self.spec.kind].swapped:
+        if not self.spec.kind.swapped:
             sampled = wrong.sampled
             if sampled:
                 views = sum(map(self._asked_at_most, sampled))
@@ -709,7 +708,7 @@ class WrappedTask(Delegate):
             0 not in numbers
         ):  # nothing was asked about the doc's own image, so its record begins with a view without scores
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
-        saw_its_own_image = KINDS[self.spec.kind].swapped and self._table.wrong_image_of(doc.doc_id) is None
+        saw_its_own_image = self.spec.kind.swapped and self._table.wrong_image_of(doc.doc_id) is None
         if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
@@ -834,7 +833,7 @@ class WrappedTask(Delegate):
             excluded |= {
                 key: why for key in self.spec.sets if key not in excluded and sets & {None, key}
             }  # None: the full image
-        sizes = self._table.sizes(doc.doc_id) if shown and KINDS[self.spec.kind].needs_image else ()
+        sizes = self._table.sizes(doc.doc_id) if shown and self.spec.kind.needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
         beside = (
@@ -885,7 +884,7 @@ class WrappedTask(Delegate):
             min(asked.p) < 1 for asked in self.asked.values()
         ):  # the host would take a sample for the whole, in its own standard errors
             return {"patch": patch, **ours, **dict.fromkeys(self.aggregations.native)}
-        if KINDS[self.spec.kind].keeps_best:
+        if self.spec.kind.keeps_best:
             # The host's --baseline compares the first number in a log line whose key holds "score". That number must be
             # the full image's.
             ours |= {

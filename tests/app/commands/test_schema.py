@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch.app import api, schemas
 from lmms_patch.app.cli import main
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec
 from lmms_patch.rci import recompute
 from lmms_patch.runs.results import objects_text
@@ -236,7 +237,7 @@ def test_options_and_kinds_are_those_of_the_program():
     assert (
         sorted(SUFFIXES) == found["properties"]["kind"]["enum"] == schemas.load("patch")["properties"]["kind"]["enum"]
     )
-    Draft202012Validator(options).validate(WrapSpec("x", "rci", (3,)).described()["options"])
+    Draft202012Validator(options).validate(WrapSpec("x", KINDS["rci"], (3,)).described()["options"])
     assert set(options["required"]) == set(Options.names()) - set(Options.LATE)
 
 
