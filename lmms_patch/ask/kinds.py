@@ -17,9 +17,12 @@ MAX_REDUCTION = 64
 
 T = TypeVar("T")
 Key = int | str
-"""Names a set of a doc's views that compete to be its best: a grid size n (the cells of ``shape``), or one of ``REGIONS``."""
+"""Names a set of a doc's views that compete to be its best: a grid size n (the cells of ``shape``), one of ``REGIONS``,
+or ``BESIDE``."""
 REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
+BESIDE = "beside"
+"""The view that a doc has beside the full image (``Kind.beside``)."""
 
 
 def shape(view: str, n: int) -> tuple[int, int]:
@@ -38,10 +41,10 @@ def shape(view: str, n: int) -> tuple[int, int]:
 def end(key: Key) -> str:
     """Return the end of the names of a set's numbers.
 
-    >>> f"rci{end(3)}", f"rci{end('relevant')}"
-    ('rci3', 'rci_relevant')
+    >>> f"rci{end(3)}", f"rci{end('relevant')}", f"drop{end(BESIDE)}"
+    ('rci3', 'rci_relevant', 'drop')
     """
-    return str(key) if isinstance(key, int) else f"_{key}"
+    return str(key) if isinstance(key, int) else "" if key == BESIDE else f"_{key}"
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,8 @@ class Kind:
         swapped: whether the doc's question is asked on another doc's image.
         needs_video: whether it cuts a clip in time, so that the base must show video.
         turns: whether each view is asked once in each cyclic order of the doc's options.
+        beside: what one more view shows beside the full image, as tables call it: ``without colour``. Its score is a number
+            of its own (``<name>``), and so is how far the full image is above it (``drop``). Empty: there is none.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
         exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
@@ -195,6 +200,7 @@ class Kind:
     swapped: bool = False
     needs_video: bool = False
     turns: bool = False
+    beside: str = ""
     curve: bool = False
     exits: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
@@ -267,8 +273,17 @@ class Kind:
         return REGIONS if self.regions else tuple(grids) if self.per_cell else ()
 
     def points(self, grids: Iterable[int]) -> tuple[Key, ...]:
-        """Return what has a score of its own beside the first view: each number of a curve, or each set of boxes that is hidden."""
-        return REGIONS if self.hides else tuple(grids) if self.curve else ()
+        """Return what has a score of its own beside the first view: a number of a curve, a set of boxes that is hidden, or the view beside."""
+        return REGIONS if self.hides else (BESIDE,) if self.beside else tuple(grids) if self.curve else ()
+
+    def called(self, key: Key) -> str:
+        """Return what tables call a set of views, or a point."""
+        return self.words.size(key) if isinstance(key, int) else self.beside if key == BESIDE else key
+
+    @property
+    def has_points(self) -> bool:
+        """Whether it has points (``points``)."""
+        return bool(self.hides or self.beside or self.curve)
 
     @property
     def needs_image(self) -> bool:

@@ -573,7 +573,7 @@ class _Teller:
                 "",
             )
             return f"{name} {self._ends(measures[name])}" if name else ""
-        if case.kind.curve:
+        if case.kind.has_points:
             return ", ".join([*self._curve(case), *(self._chance(case) if case.kind.full else self._beside(case))])
         return ", ".join(
             [f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)]
@@ -641,8 +641,9 @@ class _Teller:
         most = max((one.n for one in known.values()), default=0)
         out = [f"full image {whole}"] if kind.full else []
         for size, one in known.items():
+            at = kind.words.size(size) if size else kind.beside
             if one.value is None:
-                out.append(f"{kind.words.size(size)} not known: {_short(one.reason)}")
+                out.append(f"{at} not known: {_short(one.reason)}")
                 continue
             full = number(reading.full_of_the_same(measures, kind, size)) if kind.full else ""
             beside = (
@@ -652,7 +653,7 @@ class _Teller:
                 if one.n < most and not kind.full
                 else ""
             )
-            out.append(f"{kind.words.size(size)} {number(one.value)}{beside}")
+            out.append(f"{at} {number(one.value)}{beside}")
         return out
 
     def _drops(self, case: Case) -> list[str]:
@@ -778,7 +779,7 @@ def _why_unread(case: Case) -> str:
         return "answers were written and not scored: --predict_only"
     if (every := case.measures.get("rotate_every")) is not None and not case.kind.index:
         return _short(every.reason)
-    if not case.grids and not case.kind.hides and case.measures["score"].value is not None:
+    if not case.grids and not case.kind.has_points and case.measures["score"].value is not None:
         return "only full images were asked"
     if gate and gate.valid is False:
         if reading.refusal(gate.reason) == reading.NEAR_CHANCE:

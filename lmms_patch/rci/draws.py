@@ -256,3 +256,8 @@ def _known(items: Sequence[Any]) -> list[Any]:
 
 def _mean_of(values: Sequence[float | None]) -> float:
     return math.nan if not values or None in values else float(np.mean([v for v in values if v is not None]))
+
+
+def minus(first: Any, second: Any) -> Any:
+    """Return a difference, for ``Draws.estimate_of``."""
+    return first - second

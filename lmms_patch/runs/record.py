@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, REGIONS, Key, Kind, shape
+from lmms_patch.ask.kinds import BESIDE, KINDS, MAX_GRID, MIN_GRID, REGIONS, Key, Kind, shape
 from lmms_patch.ask.spec import SUFFIXES
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.scoring import plain, worst_orders
@@ -35,7 +35,7 @@ MOST_OPTIONS = 10**6
 TURNS = "turns"
 """The key under ``Record.excluded`` for why a doc's options are not moved."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
-SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$")]
+SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|beside|turns)$")]
 FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|merged|stratum|choices)$")]
 Side = Annotated[int, Meta(ge=1, le=PIXELS)]
 Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
@@ -343,7 +343,9 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
 
 def in_set(view: View, key: Key) -> bool:
-    """Return whether a view is one of a set: a cell of a grid, a segment of a clip, a relevant or adversarial box, or all of these hidden."""
+    """Return whether a view is one of a set: a cell or segment, a box, all boxes of a set hidden, or the view beside the full image."""
+    if key == BESIDE:
+        return view.kind != "full"
     return view.n == key and view.cell is not None if isinstance(key, int) else view.relevant is (key == REGIONS[0])
 
 

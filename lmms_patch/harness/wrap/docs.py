@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
-from lmms_patch.ask.kinds import KINDS, Key
+from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
@@ -659,12 +659,14 @@ class VariantDocs:
         return self.base.doc_to_visual, media.replace_in_visuals
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
-        """Say why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
-        if isinstance(n, str):
-            return self._why_no_box(doc_id, n)
+        """Say why a doc cannot be used on an n×n grid, for a set of boxes, or for the view beside its image; None where it can."""
+        if n in REGIONS:
+            return self._why_no_box(doc_id, str(n))
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
+        if isinstance(n, str):
+            return None
         if words := self.pointing(doc_id) if self.pointing is not None else "":
             return f"{POINTS}: {words}"
         if any(view.kind in _IN_TIME for view in self.views):

@@ -289,11 +289,10 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
             full = number(reading.full_of_the_same(measures, kind, end(key)))
             docs = score.n if score else 0
             left_out = s.result.analysis.n_docs - docs if s.result.analysis else 0
-            at = kind.words.size(key) if isinstance(key, int) else key
             rows.append(
                 [
                     s.label,
-                    at,
+                    kind.called(key),
                     f"{docs}{f' ({left_out} left out)' * bool(left_out)}",
                     _value(s, "chance"),
                     full,
