@@ -41,7 +41,7 @@ NEEDS_THE_HUB = ("prune gqa", "prune vsi")
 """They end with one line and status 2 where there is no network; ``vsi`` is a reader's own task."""
 ONLY_READ = (
     "tst gqa",  # starts lmms-eval, which then needs the hub
-    "coverage",  # test_catalog.py
+    "tasks --all",  # test_catalog.py
     "gap FULL",  # placeholders
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
     "explore",  # serves until it is stopped; tests/present/explore/browser

@@ -291,7 +291,7 @@ def coverage_page(listed: list[Entry]) -> str:
         "Cells are cut from images and from every frame of a video. Segments (`_trci`) and frames are cut from videos only.",
         "What a task shows is read from the code of its `doc_to_visual`. A run trusts its first doc more than this page.",
         "",
-        "`lmms-patch coverage --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
+        "`lmms-patch tasks --all --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
         "",
         f"| verdict | tasks, `_rci3` | tasks, `_{_IN_TIME}` |",
         "|---|---|---|",
