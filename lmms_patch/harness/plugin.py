@@ -671,7 +671,7 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
 
     Why this method: the host judges a response by its text alone. Here we also know the adapter, the task and the doc.
     """
-    from lmms_patch.harness.wrap.task import was_shown
+    from lmms_patch.harness.wrap.session import was_shown
 
     stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
     if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):

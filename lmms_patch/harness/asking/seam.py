@@ -24,11 +24,11 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
-from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
-from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+from lmms_patch.harness.wrap.session import was_shown
+from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.written import TOOK, add_errors
 from lmms_patch.text import log
 
@@ -201,7 +201,9 @@ class Asker:
             )
             return self._in_portions(model, kind, requests)
         own = {_place(request): request for request in reversed(requests)}
-        asking, answers = Quick(task, reversed(own.values()), ranks, self._cli), dict[Place, Any]()
+        if task.args is None:
+            task.args = self._cli
+        asking, answers = task.quick(list(reversed(own.values())), ranks), dict[Place, Any]()
         with _bar(ranks, 1, 0, task.spec.name) as bar:
             rounds = asking.rounds()
             wanted: Sequence[Instance] | None = next(rounds, None)
@@ -215,6 +217,7 @@ class Asker:
                     wanted = None
                 bar.total = max(bar.n, -(-asking.planned // ranks.world))
                 bar.set_postfix_str(asking.told)
+        task.take(asking.plan)
         return [answers.get(_place(request), "") for request in requests]
 
     def _in_portions(
